@@ -5,66 +5,16 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/image/jpeg_error.h"
-#include "packer/image/pixels.h"
-
-/* A hostile file has more scans, each of which takes as long as the whole picture. */
-#define SCANS_MOST 500
-/* What libjpeg takes for tables and a few rows. */
-#define TABLE_BYTES ((uint64_t)256 << 10)
+#include "packer/image/jpeg_input.h"
 
 struct reading {
-    struct jpeg_failure failure;
-    struct jpeg_decompress_struct codec;
-    struct jpeg_progress_mgr progress;
+    struct jpeg_input in;
     struct decoding *d;
     struct pixels *pixels;
     struct sheaf_error *err;
     int result;
     struct pixels row;          /* of four components, before they are RGB */
 };
-
-static void on_progress(j_common_ptr codec)
-{
-    const struct jpeg_decompress_struct *d = (const void *)codec;
-
-    if (d->input_scan_number <= SCANS_MOST)
-        return;
-    snprintf(((struct jpeg_failure *)(void *)codec->err)->message, JMSG_LENGTH_MAX,
-             "more than %d scans", SCANS_MOST);
-    longjmp(((struct jpeg_failure *)(void *)codec->err)->failed, 1);
-}
-
-/* As small as may be decoded.  What is asked for would do, but twice as much is what Pillow's
- * `thumbnail` takes to come close to resampling the whole. */
-static void choose_scale(struct jpeg_decompress_struct *codec, struct decoding *d)
-{
-    unsigned divisor = 1;
-
-    while (d->width != 0 && divisor < 8 &&
-           codec->image_width / (2 * divisor) >= 2 * (uint64_t)d->width &&
-           codec->image_height / (2 * divisor) >= 2 * (uint64_t)d->height)
-        divisor *= 2;
-    codec->scale_num = 1;
-    codec->scale_denom = divisor;
-    d->divisor = divisor;
-}
-
-/* Coefficients of the whole picture, where it comes in several scans. */
-static uint64_t coefficient_bytes(struct jpeg_decompress_struct *codec)
-{
-    uint64_t blocks = 0;
-
-    if (!jpeg_has_multiple_scans(codec))
-        return 0;
-    for (int i = 0; i < codec->num_components; i++) {
-        const jpeg_component_info *c = &codec->comp_info[i];
-
-        blocks += ((uint64_t)c->width_in_blocks + (unsigned)c->h_samp_factor) *
-                  ((uint64_t)c->height_in_blocks + (unsigned)c->v_samp_factor);
-    }
-    return blocks * sizeof(JBLOCK);
-}
 
 /* Pillow's arithmetic: a product of two bytes, as a byte. */
 static unsigned scaled(unsigned a, unsigned b)
@@ -87,10 +37,8 @@ static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
 
 static int open_pixels(struct reading *r)
 {
-    struct jpeg_decompress_struct *codec = &r->codec;
+    struct jpeg_decompress_struct *codec = &r->in.codec;
     const unsigned channels = codec->num_components == 1 ? 1 : 3;
-    const uint64_t library = coefficient_bytes(codec) + TABLE_BYTES +
-                             (uint64_t)codec->image_width * 4 * 32;
     int code;
 
     r->d->by_row = r->d->checks;
@@ -98,7 +46,7 @@ static int open_pixels(struct reading *r)
         return pixels_open(r->pixels, r->d, codec->image_width, codec->image_height, channels, 0,
                            r->err);
     code = pixels_open(r->pixels, r->d, codec->output_width, codec->output_height, channels,
-                       library, r->err);
+                       jpeg_input_bytes(&r->in), r->err);
     if (code == SHEAF_OK && codec->num_components == 4)
         code = pixels_map(&r->row, codec->output_width, 1, 4, r->err);
     return code;
@@ -106,7 +54,7 @@ static int open_pixels(struct reading *r)
 
 static void read_rows(struct reading *r)
 {
-    struct jpeg_decompress_struct *codec = &r->codec;
+    struct jpeg_decompress_struct *codec = &r->in.codec;
 
     while (codec->output_scanline < codec->output_height) {
         uint8_t *to = pixels_row(r->pixels, r->d->by_row ? 0 : codec->output_scanline);
@@ -120,14 +68,11 @@ static void read_rows(struct reading *r)
 
 static int read_all(struct reading *r)
 {
-    struct jpeg_decompress_struct *codec = &r->codec;
+    struct jpeg_decompress_struct *codec = &r->in.codec;
 
-    jpeg_mem_src(codec, r->d->data, r->d->size);
-    jpeg_read_header(codec, TRUE);
+    jpeg_input_begin(&r->in, r->d);
     codec->out_color_space = codec->num_components == 1 ? JCS_GRAYSCALE
                            : codec->num_components == 4 ? JCS_CMYK : JCS_RGB;
-    codec->dct_method = JDCT_ISLOW;
-    choose_scale(codec, r->d);
     jpeg_calc_output_dimensions(codec);
     r->result = open_pixels(r);
     if (r->result != SHEAF_OK)
@@ -135,8 +80,8 @@ static int read_all(struct reading *r)
     jpeg_start_decompress(codec);
     read_rows(r);
     jpeg_finish_decompress(codec);
-    if (r->failure.warnings != 0)
-        return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r->failure.message);
+    if (r->in.failure.warnings != 0)
+        return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r->in.failure.message);
     return SHEAF_OK;
 }
 
@@ -145,17 +90,14 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    r.codec.err = jpeg_failure_init(&r.failure);
-    r.failure.lenient = !d->checks;     /* the whole picture is there, as every loader shows it */
-    if (setjmp(r.failure.failed) == 0) {
-        jpeg_create_decompress(&r.codec);
-        r.progress.progress_monitor = on_progress;
-        r.codec.progress = &r.progress;
+    /* the whole picture is there, as every loader shows it */
+    jpeg_input_init(&r.in, !d->checks);
+    if (setjmp(r.in.failure.failed) == 0) {
         code = read_all(&r);
     } else {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r.failure.message);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r.in.failure.message);
     }
-    jpeg_destroy_decompress(&r.codec);
+    jpeg_input_close(&r.in);
     pixels_close(&r.row);
     return code;
 }

@@ -15,6 +15,7 @@
 #include "packer/image/encode_jpeg.h"
 #include "packer/image/exif.h"
 #include "packer/image/pixels.h"
+#include "packer/image/planes.h"
 #include "packer/image/resample.h"
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
@@ -174,9 +175,8 @@ static int decode(struct decoding *d, struct pixels *pixels, struct sheaf_error 
     return kinds[kind].decode(d, pixels, err);
 }
 
-static void end(struct decoding *d, struct pixels *pixels)
+static void give_back(struct decoding *d)
 {
-    pixels_close(pixels);
     if (d->taken != 0)
         d->room->give(d->room->context, d->taken);
 }
@@ -188,7 +188,8 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     struct pixels pixels = { .data = NULL };
     const int code = decode(&d, &pixels, err);
 
-    end(&d, &pixels);
+    pixels_close(&pixels);
+    give_back(&d);
     return code;
 }
 
@@ -208,27 +209,57 @@ static int shrink(struct pixels *p, const struct image_look *look, const struct 
                     d->divisor, d->width, d->height, err);
 }
 
+/* By planes, if it has them; else nothing is done. */
+static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
+                         struct buf *out, bool *done, struct sheaf_error *err)
+{
+    struct planes planes;
+    int code = planes_of_jpeg(d, look->orientation, &planes, err);
+
+    *done = planes.count != 0;
+    if (code == SHEAF_OK && *done)
+        code = planes_upright(&planes, look->orientation, err);
+    if (code == SHEAF_OK && *done)
+        code = encode_planes(&planes, quality, out, err);
+    planes_close(&planes);
+    return code;
+}
+
+static int convert(struct decoding *d, const struct image_look *look, bool shrinks, int quality,
+                   struct buf *out, struct sheaf_error *err)
+{
+    struct pixels pixels = { .data = NULL };
+    int code;
+
+    d->copies = shrinks || look->orientation != 1;
+    code = decode(d, &pixels, err);
+    if (code == SHEAF_OK && shrinks)
+        code = shrink(&pixels, look, d, err);
+    if (code == SHEAF_OK)
+        code = pixels_upright(&pixels, look->orientation, err);
+    if (code == SHEAF_OK)
+        code = encode_jpeg(&pixels, quality, out, err);
+    pixels_close(&pixels);
+    return code;
+}
+
 int image_to_jpeg(const void *data, size_t size, const struct image_settings *settings,
                   const struct image_room *room, struct buf *out, struct sheaf_error *err)
 {
     struct decoding d = { .data = data, .size = size, .room = room, .divisor = 1 };
-    struct pixels pixels = { .data = NULL };
     struct image_look look;
     const bool shrinks = image_look(data, size, &look) &&
                          image_shrinks(&look, settings, &d.width, &d.height);
-    int code;
+    bool done = false;
+    int code = SHEAF_OK;
 
     if (look.orientation >= 5)          /* as it is stored */
         swap(&d.width, &d.height);
-    d.copies = shrinks || look.orientation != 1;
-    code = decode(&d, &pixels, err);
-    if (code == SHEAF_OK && shrinks)
-        code = shrink(&pixels, &look, &d, err);
-    if (code == SHEAF_OK)
-        code = pixels_upright(&pixels, look.orientation, err);
-    if (code == SHEAF_OK)
-        code = encode_jpeg(&pixels, settings->quality, out, err);
-    end(&d, &pixels);
+    if (shrinks && look.kind == IMAGE_JPEG)
+        code = shrink_planes(&d, &look, settings->quality, out, &done, err);
+    if (code == SHEAF_OK && !done)
+        code = convert(&d, &look, shrinks, settings->quality, out, err);
+    give_back(&d);
     return code;
 }
 

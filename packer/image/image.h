@@ -4,6 +4,7 @@
  * made of one.
  *
  *     bytes -> decode (by kind) -> resample -> upright -> encode_jpeg -> bytes
+ *     JPEG to be smaller -> planes_of_jpeg -> upright -> encode_planes -> bytes
  *
  * The result is a function of the bytes, the settings and image_libraries() alone: all arithmetic
  * is of integers, and of libjpeg-turbo's exact transforms. */
@@ -58,7 +59,7 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
                   const struct image_room *room, struct buf *out, struct sheaf_error *err);
 
 /* The libraries and versions that determine the bytes of image_to_jpeg: "libjpeg-turbo 2.1.5,
- * libwebp 1.2.4, resample 1". */
+ * libwebp 1.2.4, resample 2". */
 const char *image_libraries(void);
 
 #endif

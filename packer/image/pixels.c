@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* What resampling takes for each column and row: weights, and a packed row. */
-#define RESAMPLE_BYTES 96u
+/* What resampling takes for each column and row: weights, and rows. */
+#define RESAMPLE_BYTES 256u
 
 /* The last pixel may be read as four bytes. */
 static size_t mapped_bytes(uint32_t width, uint32_t height, unsigned channels)
@@ -33,14 +33,8 @@ int pixels_map(struct pixels *p, uint32_t width, uint32_t height, unsigned chann
     return SHEAF_OK;
 }
 
-int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t height,
-                unsigned channels, uint64_t library_bytes, struct sheaf_error *err)
+int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err)
 {
-    const uint64_t rows = d->by_row ? 1 : height, bytes = width * rows * channels;
-    uint64_t needed;
-    int code;
-
-    *p = (struct pixels){ .channels = channels };
     if (width == 0 || height == 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "an image of %llu x %llu pixels",
                        (unsigned long long)width, (unsigned long long)height);
@@ -49,9 +43,24 @@ int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t h
                        "pixels are decoded, and %u on a side", (unsigned long long)width,
                        (unsigned long long)height, (unsigned long long)IMAGE_PIXELS_MOST,
                        IMAGE_SIDE_MOST);
+    return SHEAF_OK;
+}
+
+int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t height,
+                unsigned channels, uint64_t library_bytes, struct sheaf_error *err)
+{
+    const uint64_t rows = d->by_row ? 1 : height, bytes = width * rows * channels;
+    uint64_t needed;
+    int code;
+
+    *p = (struct pixels){ .channels = channels };
+    code = pixels_check_size(width, height, err);
+    if (code != SHEAF_OK)
+        return code;
     needed = bytes + library_bytes;
-    if (d->copies)
-        needed = bytes + MAX(bytes, library_bytes) + RESAMPLE_BYTES * (width + height);
+    if (d->copies)              /* and one channel of it */
+        needed = bytes + MAX(bytes + bytes / channels, library_bytes) +
+                 RESAMPLE_BYTES * (width + height);
     code = d->room->take(d->room->context, needed, err);
     if (code != SHEAF_OK)
         return code;
@@ -69,10 +78,10 @@ void pixels_close(struct pixels *p)
 /* ---- Orientation ----------------------------------------------------------------------------- */
 
 /* Where the pixel that comes to column 0 of row `y` is, and how far it is to the next one. */
-static const uint8_t *first_of_row(const struct pixels *p, unsigned orientation, uint32_t y,
+static const uint8_t *first_of_row(const struct turning *p, unsigned orientation, uint32_t y,
                                    ptrdiff_t *step)
 {
-    const ptrdiff_t pixel = (ptrdiff_t)p->channels, row = pixel * (ptrdiff_t)p->width;
+    const ptrdiff_t pixel = (ptrdiff_t)p->channels, row = (ptrdiff_t)p->stride;
     const ptrdiff_t right = (ptrdiff_t)p->width - 1, bottom = (ptrdiff_t)p->height - 1;
     const ptrdiff_t at = (ptrdiff_t)y;
 
@@ -88,8 +97,27 @@ static const uint8_t *first_of_row(const struct pixels *p, unsigned orientation,
     }
 }
 
+void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride)
+{
+    const uint32_t width = orientation >= 5 ? from->height : from->width;
+    const uint32_t height = orientation >= 5 ? from->width : from->height;
+
+    for (uint32_t y = 0; y < height; y++) {
+        uint8_t *pixel = to + y * stride;
+        ptrdiff_t step;
+        const uint8_t *at = first_of_row(from, orientation, y, &step);
+
+        for (uint32_t x = 0; x < width; x++, at += step)
+            for (unsigned c = 0; c < from->channels; c++)
+                *pixel++ = at[c];
+    }
+}
+
 int pixels_upright(struct pixels *p, unsigned orientation, struct sheaf_error *err)
 {
+    const struct turning from = {
+        p->data, p->width, p->height, (size_t)p->width * p->channels, p->channels,
+    };
     const bool turned = orientation >= 5;
     struct pixels result;
     int code;
@@ -100,15 +128,7 @@ int pixels_upright(struct pixels *p, unsigned orientation, struct sheaf_error *e
                       p->channels, err);
     if (code != SHEAF_OK)
         return code;
-    for (uint32_t y = 0; y < result.height; y++) {
-        uint8_t *to = pixels_row(&result, y);
-        ptrdiff_t step;
-        const uint8_t *from = first_of_row(p, orientation, y, &step);
-
-        for (uint32_t x = 0; x < result.width; x++, from += step)
-            for (unsigned c = 0; c < p->channels; c++)
-                *to++ = from[c];
-    }
+    pixels_turn(&from, orientation, result.data, (size_t)result.width * result.channels);
     pixels_close(p);
     *p = result;
     return SHEAF_OK;

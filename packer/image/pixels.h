@@ -30,6 +30,8 @@ struct decoding {
     uint64_t taken;             /* of the room; given back by who has made this */
 };
 
+/* What is more than IMAGE_PIXELS_MOST, or nothing, is refused. */
+int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
 /* Maps memory for a picture of that size; more than IMAGE_PIXELS_MOST is refused.  `library_bytes`
  * is what the decoder's library takes beside it.  All that the image will need is taken of the room
  * here, at once: who has some must not wait for more. */
@@ -46,6 +48,14 @@ static inline uint8_t *pixels_row(const struct pixels *p, uint64_t y)
 }
 
 /* Turns it as EXIF's orientation says. */
+struct turning {
+    const uint8_t *data;
+    uint32_t width, height;
+    size_t stride;
+    unsigned channels;
+};
+/* `to` has room for the height as its width, where the orientation exchanges them. */
+void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride);
 int pixels_upright(struct pixels *pixels, unsigned orientation, struct sheaf_error *err);
 
 /* ---- Decoders --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import random
 import struct
 import zlib
 
-from PIL import Image, ImageChops, ImageOps
+from PIL import Image, ImageChops, ImageOps, ImageStat
 
 
 def photo(width, height, seed=0):
@@ -148,19 +148,23 @@ def smaller_size(width, height, size, mode="shorter"):
     return max(1, width * size // side), max(1, height * size // side)
 
 
-def smaller(data, size, mode="shorter", quality=90):
-    """What Pillow makes of a JPEG, decoded as small as twice the result; None if it stays."""
-    image = opened(data)
+def _sizes(image, size, mode):
+    """Of an image that is to be made smaller: as it is stored, and as it will be stored; None if it stays."""
     width, height = image.size
-    orientation = image.getexif().get(0x112, 1)
-    if orientation >= 5:
+    if image.getexif().get(0x112, 1) >= 5:
         to = smaller_size(height, width, size, mode)
-        to = to and to[::-1]
-    else:
-        to = smaller_size(width, height, size, mode)
+        return (width, height), to and to[::-1]
+    return (width, height), smaller_size(width, height, size, mode)
+
+
+def smaller(data, size, mode="shorter", quality=90, drafted=None):
+    """What Pillow makes of a JPEG, decoded as small as twice the result, or of its brightness alone (drafted:
+    "L"); None if it stays."""
+    image = opened(data)
+    (width, height), to = _sizes(image, size, mode)
     if to is None:
         return None
-    image.draft(image.mode, (2 * to[0], 2 * to[1]))
+    image.draft(drafted or image.mode, (2 * to[0], 2 * to[1]))
     image.load()
     divisor = next(d for d in (1, 2, 4, 8) if -(-width // d) == image.width)
     exif = image.getexif()
@@ -169,6 +173,27 @@ def smaller(data, size, mode="shorter", quality=90):
     image = image.resize(to, Image.LANCZOS, box=(0, 0, width / divisor, height / divisor))
     image.info["exif"] = exif.tobytes()
     return saved(ImageOps.exif_transpose(image), quality=quality)
+
+
+def smaller_whole(data, size, mode="shorter"):
+    """The pixels of the whole JPEG, resampled."""
+    image = opened(data)
+    _, to = _sizes(image, size, mode)
+    return ImageOps.exif_transpose(image).resize(
+        to[::-1] if image.getexif().get(0x112, 1) >= 5 else to, Image.LANCZOS)
+
+
+def brightness(data):
+    """That of each pixel of a JPEG, as it is stored."""
+    image = opened(data)
+    image.draft("L", image.size)
+    return image.tobytes()
+
+
+def mean_error(one, other):
+    """The mean square of the differences of two images."""
+    difference = ImageStat.Stat(ImageChops.difference(one, other))
+    return sum(difference.sum2) / sum(difference.count)
 
 
 def largest_difference(one, other):
