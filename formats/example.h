@@ -14,13 +14,19 @@
 #include "formats/format.h"
 
 /* Appends the Example of a sample, features in byte order of names; `spare` more bytes are
- * reserved behind it.  On failure `out` is as it was. */
+ * reserved behind it.  Features that were kept are written as they were, as far as the sample is
+ * read from them again.  On failure `out` is as it was. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 
 /* format_ops.content_at, within the Example. */
 size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
                           const struct sheaf_field *field);
+
+/* The suffix of an image without a file name: by its format (NULL: it has none), else by its
+ * content.  `name` may hold it. */
+const char *example_image_suffix(const struct text *format, const void *data, size_t size,
+                                 char name[16]);
 
 /* Makes a sample of any payload; one that is not an Example becomes the one field `data`. */
 int example_decode(const uint8_t *data, size_t size, const struct record *record,

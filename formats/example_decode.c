@@ -140,6 +140,55 @@ static bool parse_example(const uint8_t *data, size_t size, struct decode_scratc
     return true;
 }
 
+/* ---- Features as they are ----------------------------------------------------------------- */
+
+/* Notes every feature of what was found to be an Example. */
+static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
+                         struct sheaf_error *err)
+{
+    struct slice *slice = sample_slices(scratch);
+    struct wire example = { data, data + size }, features, entry, part;
+    unsigned place = 0;
+    uint8_t tag;
+    const int code = buf_reserve(&scratch->kept, sample_slice_count(scratch) *
+                                 sizeof(struct kept_feature), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    while (wire_tag(&example, &tag) && wire_delimited(&example, &features)) {
+        for (; wire_tag(&features, &tag) && wire_delimited(&features, &entry); slice++) {
+            struct kept_feature f = { .name = { slice->suffix, slice->suffix_size },
+                                      .is_value = slice->form == FORM_VALUE };
+
+            while (wire_tag(&entry, &tag) && wire_delimited(&entry, &part)) {
+                if (tag == TAG_DELIMITED_2) {
+                    f.data = part.p;
+                    f.size = wire_left(&part);
+                }
+            }
+            slice->place = place++;
+            buf_put(&scratch->kept, &f, sizeof(f));
+        }
+    }
+    return SHEAF_OK;
+}
+
+/* Says of each which field it has become. */
+static void link_features(struct decode_scratch *scratch)
+{
+    struct kept_feature *features = (struct kept_feature *)(void *)scratch->kept.data;
+    const struct slice *slices = sample_slices(scratch);
+    const size_t count = sample_slice_count(scratch);
+
+    for (size_t i = 0; i < count; i++) {
+        struct kept_feature *f = &features[slices[i].place];
+
+        f->suffix = slices[i].suffix;
+        f->content = slices[i].data;
+        f->content_size = slices[i].size;
+    }
+}
+
 /* ---- What the features of ours say -------------------------------------------------------- */
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
@@ -222,22 +271,30 @@ static bool find_key(struct known_features *known, char path[KEY_LIMIT + 1], str
     return true;
 }
 
-/* The suffix of an image without a file name: by its format, else by its content. */
-static void name_image(struct slice *image, const struct slice *format, char name[16])
+const char *example_image_suffix(const struct text *format, const void *data, size_t size,
+                                 char name[16])
 {
-    const char *sniffed = sniff_suffix(image->data, image->size);
+    const char *sniffed = sniff_suffix(data, size);
     size_t i = 0;
 
-    if (is_value(format) && format->size < 16) {
-        for (; i < format->size && isalnum(format->data[i]) != 0; i++)
-            name[i] = (char)format->data[i];
+    if (format != NULL && format->size < 16) {
+        for (; i < format->size && isalnum((unsigned char)format->data[i]) != 0; i++)
+            name[i] = format->data[i];
     }
     name[i] = '\0';
     name_lower(name);
     if (i != 0 && i == format->size)
-        image->suffix = strcmp(name, "jpeg") == 0 ? "jpg" : name;
-    else
-        image->suffix = sniffed != NULL ? sniffed : "data";
+        return strcmp(name, "jpeg") == 0 ? "jpg" : name;
+    return sniffed != NULL ? sniffed : "data";
+}
+
+static void name_image(struct slice *image, const struct slice *format, char name[16])
+{
+    const struct text value = is_value(format)
+        ? (struct text){ (const char *)format->data, format->size } : (struct text){ NULL, 0 };
+
+    image->suffix = example_image_suffix(is_value(format) ? &value : NULL, image->data,
+                                         image->size, name);
     image->suffix_size = strlen(image->suffix);
 }
 
@@ -294,8 +351,7 @@ static int take_labels(struct slice *s, struct decode_scratch *scratch, struct s
     if (s == NULL || (s->form != FORM_INTS && s->form != FORM_FLOATS))
         return SHEAF_OK;
     for (numbers = numbers_of(s); wire_number(&numbers, &bits); ) {
-        const double label = numbers.floats ? (double)float_of((uint32_t)bits)
-                                            : (double)(int64_t)bits;
+        const double label = wire_double(&numbers, bits);
         int code;
 
         if (!label_is_exact(label) || (!numbers.floats && is_wide((int64_t)bits))) {
@@ -425,6 +481,9 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                            "tf.train.Example", size, plural(size));
         return sample_make_opaque(data, size, record, context, scratch, sample, err);
     }
+    code = scratch->keeps ? note_features(data, size, scratch, err) : SHEAF_OK;
+    if (code != SHEAF_OK)
+        return code;
     known = find_known(scratch);
     has_key = find_key(&known, path, &key);
     if (!has_key && context->ours)
@@ -444,5 +503,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
         code = print_lists(scratch, err);
     if (code != SHEAF_OK)
         return code;
-    return sample_finish(scratch, record, context, key, class_name, sample, err);
+    code = sample_finish(scratch, record, context, key, class_name, sample, err);
+    if (code == SHEAF_OK && scratch->keeps)
+        link_features(scratch);
+    return code;
 }

@@ -2,12 +2,18 @@
  *
  * Sample -> tf.train.Example.  All sizes are computed first, so that the bytes are written in
  * one pass and each field's content is copied once.  The result is what protobuf's
- * deterministic serialization gives. */
+ * deterministic serialization gives.
+ *
+ * Of a sample that was read from an Example, features may have been kept: those whose fields are
+ * unchanged are written as they were, under their own names, and so is what the decoder took out
+ * for key, image and labels.  The decoder must make the same sample of it again, so a name that now
+ * says something else (image/filename, beside another image) is left to what says it. */
 #include <stdio.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/example.h"
+#include "formats/example_wire.h"
 #include "formats/jpeg.h"
 #include "formats/label.h"
 #include "formats/sample.h"
@@ -18,14 +24,16 @@
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
-enum kind { KIND_BYTES = 1, KIND_FLOATS = 2, KIND_INTS = 3 };  /* field numbers of Feature */
+/* Field numbers of Feature; or all of one. */
+enum kind { KIND_KEPT = 0, KIND_BYTES = 1, KIND_FLOATS = 2, KIND_INTS = 3 };
 
 struct feature {
     const char *name;
     size_t name_size;
     enum kind kind;
     const struct sheaf_field *field;        /* of the sample, whose content it is; or NULL */
-    const void *data;           /* KIND_BYTES: `size` bytes; else: `count` doubles */
+    const void *data;           /* KIND_BYTES: `size` bytes; KIND_KEPT: the same, of the message
+                                   Feature; else: `count` doubles */
     size_t size;
     size_t count;
     uint64_t packed;            /* bytes of the value, or of the packed values */
@@ -39,6 +47,17 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
+    bool takes_sizes;           /* image/height and /width are read as the image's, and no fields */
+};
+
+/* A sample's fields in byte order of suffix, and what they were read from. */
+struct source {
+    const struct sheaf_sample *sample;
+    const struct sheaf_field *sorted[FIELD_LIMIT];
+    const struct kept_feature *features[FIELD_LIMIT];   /* of unchanged fields; or NULL */
+    size_t count;
+    const struct kept_features *kept;
+    size_t image;                   /* which field becomes image/encoded; `count`: none */
 };
 
 static size_t varint_size(uint64_t value)
@@ -73,25 +92,43 @@ static void measure(struct feature *f)
     const double *values = f->data;
     size_t i;
 
-    f->packed = f->kind == KIND_BYTES ? f->size : 4 * (uint64_t)f->count;
+    f->packed = f->kind == KIND_BYTES || f->kind == KIND_KEPT ? f->size : 4 * (uint64_t)f->count;
     if (f->kind == KIND_INTS) {
         f->packed = 0;
         for (i = 0; i < f->count; i++)
             f->packed += varint_size((uint64_t)(int64_t)values[i]);
     }
-    f->body = delimited(delimited(f->packed));
+    f->body = f->kind == KIND_KEPT ? f->size : delimited(delimited(f->packed));
     f->entry = delimited(f->name_size) + delimited(f->body);
+}
+
+static int compare_names(const struct feature *f, const char *name, size_t size)
+{
+    const int order = memcmp(f->name, name, MIN(f->name_size, size));
+
+    return order != 0 ? order : (f->name_size > size) - (f->name_size < size);
+}
+
+static void insert_feature(struct features *all, struct feature feature)
+{
+    size_t i = all->count++;
+
+    measure(&feature);
+    for (; i > 0 && compare_names(&all->list[i - 1], feature.name, feature.name_size) > 0; i--)
+        all->list[i] = all->list[i - 1];
+    all->list[i] = feature;
 }
 
 static void add_feature(struct features *all, struct feature feature)
 {
-    size_t i = all->count++;
-
     feature.name_size = strlen(feature.name);
-    measure(&feature);
-    for (; i > 0 && strcmp(all->list[i - 1].name, feature.name) > 0; i--)
-        all->list[i] = all->list[i - 1];
-    all->list[i] = feature;
+    insert_feature(all, feature);
+}
+
+static void add_kept(struct features *all, struct text name, const struct kept_feature *f)
+{
+    insert_feature(all, (struct feature){ .name = name.data, .name_size = name.size,
+                                          .kind = KIND_KEPT, .data = f->data, .size = f->size });
 }
 
 static void add_bytes(struct features *all, const char *name, const void *data, size_t size)
@@ -113,16 +150,106 @@ static void add_numbers(struct features *all, const char *name, enum kind kind,
                                        .count = count });
 }
 
-static void add_image(struct features *all, const char *key, const struct sheaf_field *field)
+/* ---- What was kept ----------------------------------------------------------------------- */
+
+static bool is_named(const struct kept_feature *f, const char *name)
 {
-    const bool is_unread = field->data == NULL && field->size != 0;
+    return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
+}
+
+/* Whether it still is what the decoder has read, under its own name. */
+static bool is_own(const struct kept_feature *f, const char *name)
+{
+    return f != NULL && !f->is_renamed && is_named(f, name);
+}
+
+/* The feature of a field whose data are those that were read. */
+static const struct kept_feature *find_feature(const struct kept_features *kept,
+                                               const struct sheaf_field *field)
+{
+    for (size_t i = 0; kept != NULL && i < kept->count; i++) {
+        const struct kept_feature *f = &kept->features[i];
+
+        if (f->suffix == field->suffix && f->suffix != NULL)
+            return f->content == field->data && f->content_size == field->size ? f : NULL;
+    }
+    return NULL;
+}
+
+/* The feature of that name that became no field. */
+static const struct kept_feature *taken_out(const struct source *s, const char *name)
+{
+    for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
+        if (s->kept->features[i].suffix == NULL && is_named(&s->kept->features[i], name))
+            return &s->kept->features[i];
+    return NULL;
+}
+
+/* The field of a feature that has its own name. */
+static const struct kept_feature *own_field(const struct source *s, const char *name)
+{
+    for (size_t i = 0; s->kept != NULL && i < s->count; i++)
+        if (is_own(s->features[i], name))
+            return s->features[i];
+    return NULL;
+}
+
+/* The labels are just what this list has. */
+static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
+{
+    struct wire feature = { f->data, f->data + f->size };
+    struct wire_numbers numbers = { .bad = false };
+    uint64_t bits;
+    uint8_t tag;
+    size_t i;
+
+    if (!wire_tag(&feature, &tag) || !wire_delimited(&feature, &numbers.list))
+        return false;
+    numbers.floats = tag == TAG_DELIMITED_2;
+    for (i = 0; wire_number(&numbers, &bits); i++)
+        if (i == sample->label_count || sample->labels[i] != wire_double(&numbers, bits))
+            return false;
+    return i == sample->label_count;
+}
+
+/* ---- The image --------------------------------------------------------------------------- */
+
+static bool is_own_image(const struct kept_feature *f)
+{
+    return is_own(f, "image/encoded") && f->is_value;
+}
+
+/* The image as it was read; else what is named as one and has not been read from a feature of
+ * another name, which it keeps. */
+static size_t find_image(const struct source *s)
+{
+    size_t i;
+
+    for (i = 0; s->kept != NULL && i < s->count; i++)
+        if (is_own_image(s->features[i]))
+            return i;
+    i = sample_image(s->sorted, s->count);
+    return i == s->count || s->features[i] == NULL ||
+           (s->features[i]->is_renamed && s->features[i]->is_value) ? i : s->count;
+}
+
+static void add_key(struct features *all, const struct sheaf_sample *sample)
+{
+    add_bytes(all, "__key__", sample->key, strlen(sample->key));
+}
+
+static void add_filename(struct features *all, const char *key, const struct sheaf_field *image)
+{
+    snprintf(all->filename, sizeof(all->filename), "%s.%s", key, field_suffix(image));
+    add_bytes(all, "image/filename", all->filename, strlen(all->filename));
+}
+
+static void add_sizes(struct features *all, const struct sheaf_field *image)
+{
+    const bool is_unread = image->data == NULL && image->size != 0;
     struct jpeg_info info = { .height = USUAL_SIDE, .width = USUAL_SIDE };
 
-    snprintf(all->filename, sizeof(all->filename), "%s.%s", key, field_suffix(field));
-    add_content(all, "image/encoded", field);
-    add_bytes(all, "image/filename", all->filename, strlen(all->filename));
-    add_bytes(all, "image/format", "JPEG", 4);
-    if (!is_unread && !jpeg_size(field->data, field->size, &info))
+    if (!is_unread && !jpeg_size(image->data, image->size, &info))
         return;
     all->height = info.height;
     all->width = info.width;
@@ -130,13 +257,70 @@ static void add_image(struct features *all, const char *key, const struct sheaf_
     add_numbers(all, "image/width", KIND_INTS, &all->width, 1);
 }
 
-/* All integers, or all 32-bit floats: a list of both kinds must have them all as floats. */
-static int add_labels(struct features *all, const struct sheaf_sample *sample,
-                      struct sheaf_error *err)
+/* Whether the image gets its suffix back without a file name. */
+static bool names_itself(const struct source *s)
 {
+    const struct sheaf_field *image = s->sorted[s->image];
+    const struct kept_feature *format = own_field(s, "image/format");
+    struct text text = { "JPEG", 4 };       /* else it would be a field */
+    const bool is_taken = taken_out(s, "image/format") != NULL;
+    const bool is_text = is_taken || (format != NULL && format->is_value);
+    char name[16];
+
+    if (!is_taken && is_text)
+        text = (struct text){ format->content, format->content_size };
+    return strcmp(example_image_suffix(is_text ? &text : NULL, image->data, image->size, name),
+                  field_suffix(image)) == 0;
+}
+
+/* An image that is what it was keeps what else there was of it, and gets no more than the key. */
+static void add_own_image(struct features *all, const struct source *s)
+{
+    static const char *const derived[] = { "image/format", "image/height", "image/width" };
+    const struct sheaf_field *image = s->sorted[s->image];
+
+    add_kept(all, s->features[s->image]->name, s->features[s->image]);
+    if (taken_out(s, "image/filename") != NULL || !names_itself(s))
+        add_filename(all, s->sample->key, image);
+    else
+        add_key(all, s->sample);
+    all->takes_sizes = taken_out(s, "image/format") != NULL;
+    for (size_t i = 0; i < COUNT_OF(derived); i++) {
+        const struct kept_feature *f = taken_out(s, derived[i]);
+
+        if (f != NULL)
+            add_kept(all, f->name, f);
+    }
+    if (all->takes_sizes &&
+        (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
+        add_sizes(all, image);
+}
+
+static void add_image(struct features *all, const struct source *s)
+{
+    const struct sheaf_field *image = s->sorted[s->image];
+
+    add_content(all, "image/encoded", image);
+    add_filename(all, s->sample->key, image);
+    add_bytes(all, "image/format", "JPEG", 4);
+    add_sizes(all, image);
+    all->takes_sizes = true;
+}
+
+/* ---- The rest ---------------------------------------------------------------------------- */
+
+/* All integers, or all 32-bit floats: a list of both kinds must have them all as floats. */
+static int add_labels(struct features *all, const struct source *s, struct sheaf_error *err)
+{
+    const struct sheaf_sample *sample = s->sample;
+    const struct kept_feature *f = taken_out(s, "image/class/label");
     enum kind kind = KIND_INTS;
     size_t i;
 
+    if (f != NULL && says_labels(f, sample)) {
+        add_kept(all, f->name, f);
+        return SHEAF_OK;
+    }
     if (sample->label_count == 0)
         return SHEAF_OK;
     for (i = 0; i < sample->label_count && kind == KIND_INTS; i++) {
@@ -153,31 +337,76 @@ static int add_labels(struct features *all, const struct sheaf_sample *sample,
     return SHEAF_OK;
 }
 
+static bool has_name(const struct features *all, struct text name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (compare_names(&all->list[i], name.data, name.size) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the decoder would find something else under this feature's name than a field. */
+static bool is_taken(const struct features *all, const struct kept_feature *f)
+{
+    return has_name(all, f->name) || (all->takes_sizes && (is_named(f, "image/height") ||
+                                                           is_named(f, "image/width")));
+}
+
+static void add_field(struct features *all, const struct sheaf_field *field,
+                      const struct kept_feature *f)
+{
+    const char *suffix = field_suffix(field);
+
+    if (f == NULL)
+        add_content(all, suffix, field);
+    else if (f->is_renamed || is_taken(all, f))
+        add_kept(all, (struct text){ suffix, strlen(suffix) }, f);
+    else
+        add_kept(all, f->name, f);
+}
+
+static int find_source(const struct sheaf_sample *sample, const struct kept_features *kept,
+                       struct source *s, struct sheaf_error *err)
+{
+    const int code = sample_check(sample, s->sorted, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    s->sample = sample;
+    s->kept = kept;
+    s->count = sample->field_count;
+    for (size_t i = 0; i < s->count; i++)
+        s->features[i] = find_feature(kept, s->sorted[i]);
+    s->image = find_image(s);
+    return SHEAF_OK;
+}
+
 static int collect_features(const struct sheaf_sample *sample, const struct encode_context *context,
                             struct features *all, struct sheaf_error *err)
 {
-    const struct sheaf_field *sorted[FIELD_LIMIT];
     const char *class_name;
-    size_t i, image;
-    int code = sample_check(sample, sorted, err);
+    struct source s;
+    int code = find_source(sample, context->kept, &s, err);
 
     all->count = 0;
+    all->takes_sizes = false;
     if (code != SHEAF_OK)
         return code;
-    image = sample_image(sorted, sample->field_count);
-    for (i = 0; i < sample->field_count; i++) {
-        if (i != image)
-            add_content(all, field_suffix(sorted[i]), sorted[i]);
-    }
-    if (image < sample->field_count)
-        add_image(all, sample->key, sorted[image]);
+    if (s.image == s.count)
+        add_key(all, sample);
+    else if (is_own_image(s.features[s.image]))
+        add_own_image(all, &s);
     else
-        add_bytes(all, "__key__", sample->key, strlen(sample->key));
+        add_image(all, &s);
     class_name = sample_class(sample, context->classes, context->class_count,
                               context->label_base);
     if (class_name != NULL)
         add_bytes(all, "image/class/text", class_name, strlen(class_name));
-    return add_labels(all, sample, err);
+    code = add_labels(all, &s, err);
+    for (size_t i = 0; i < s.count && code == SHEAF_OK; i++)
+        if (i != s.image)
+            add_field(all, s.sorted[i], s.features[i]);
+    return code;
 }
 
 static uint8_t *put_values(uint8_t *p, const struct feature *f)
@@ -185,7 +414,7 @@ static uint8_t *put_values(uint8_t *p, const struct feature *f)
     const double *values = f->data;
     size_t i;
 
-    if (f->kind == KIND_BYTES) {
+    if (f->kind == KIND_BYTES || f->kind == KIND_KEPT) {
         if (f->size != 0 && p != f->data)
             memcpy(p, f->data, f->size);
         return p + f->size;
@@ -208,8 +437,10 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     memcpy(p, f->name, f->name_size);
     p += f->name_size;
     p = put_delimiter(p, 2, f->body);
-    p = put_delimiter(p, f->kind, delimited(f->packed));
-    p = put_delimiter(p, 1, f->packed);
+    if (f->kind != KIND_KEPT) {
+        p = put_delimiter(p, f->kind, delimited(f->packed));
+        p = put_delimiter(p, 1, f->packed);
+    }
     return put_values(p, f);
 }
 

@@ -101,4 +101,10 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
+/* What these bits of such a list are. */
+static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
+{
+    return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;
+}
+
 #endif

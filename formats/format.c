@@ -114,4 +114,5 @@ void decode_scratch_free(struct decode_scratch *scratch)
     buf_free(&scratch->slices);
     buf_free(&scratch->fields);
     buf_free(&scratch->labels);
+    buf_free(&scratch->kept);
 }

@@ -83,6 +83,23 @@ struct decode_context {
     bool cls_is_label;              /* the same for a `cls` member, where `ours` is not set */
 };
 
+/* A feature of a tf.train.Example as its record has it, beside the field that was made of it: a
+ * conversion into the same container writes it again, with its name, its type and all values. */
+struct kept_feature {
+    struct text name;
+    const uint8_t *data;        /* the message Feature, `size` bytes */
+    size_t size;
+    bool is_value;              /* it is one value of bytes */
+    const char *suffix;         /* the field's, the same pointer; NULL: it became no field */
+    const void *content;        /* the field's data: others show that it was changed */
+    size_t content_size;
+    bool is_renamed;            /* the field got another name, which the feature gets, too */
+};
+struct kept_features {
+    struct kept_feature *features;
+    size_t count;
+};
+
 /* Scratch for one decoded sample; reused from sample to sample.  What a decoded sample points to
  * lives here or in the frame, until the next decode with the same scratch. */
 struct decode_scratch {         /* zero-initialised */
@@ -91,12 +108,15 @@ struct decode_scratch {         /* zero-initialised */
     struct buf slices;          /* struct slice[] (sample.h) */
     struct buf fields;          /* struct sheaf_field[] */
     struct buf labels;          /* double[] */
+    bool keeps;                 /* the caller's: features are wanted, if the container has them */
+    struct buf kept;            /* struct kept_feature[] */
 };
 
 struct encode_context {
     const char *const *classes;     /* as above; class_name of the sample wins */
     size_t class_count;
     int label_base;
+    const struct kept_features *kept;        /* of the sample; or NULL */
 };
 
 struct encoded {
@@ -119,6 +139,7 @@ struct format_ops {
     bool has_members;           /* a frame is several parts, each whole for itself, so it does not
                                    show that one is missing, and equal keys join (tar) */
     bool keeps_class;           /* a frame has the name of its sample's class (TFRecord) */
+    bool keeps_features;        /* encode() takes what decode() kept (TFRecord) */
     unsigned interop;           /* which other readers' index files a shard can have, */
     unsigned interop_always;    /* and which it always has */
     /* Appends the line of an index that lists frames; NULL with has_members: that lists members. */

@@ -159,9 +159,9 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 void sample_begin(struct decode_scratch *scratch)
 {
     scratch->text.size = scratch->joined.size = scratch->slices.size = 0;
-    scratch->fields.size = scratch->labels.size = 0;
+    scratch->fields.size = scratch->labels.size = scratch->kept.size = 0;
     scratch->text.limit = scratch->joined.limit = scratch->slices.limit = SCRATCH_LIMIT;
-    scratch->fields.limit = scratch->labels.limit = SCRATCH_LIMIT;
+    scratch->fields.limit = scratch->labels.limit = scratch->kept.limit = SCRATCH_LIMIT;
 }
 
 int sample_add(struct decode_scratch *scratch, const struct slice *slice,
@@ -190,7 +190,7 @@ static char *put_text(struct buf *out, const char *data, size_t size)
 }
 
 /* Names and suffixes of a field, in the scratch's text. */
-static void name_field(struct buf *text, const struct slice *slice, struct sheaf_field *field)
+static void name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
 {
     char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
 
@@ -201,7 +201,7 @@ static void name_field(struct buf *text, const struct slice *slice, struct sheaf
         text->size -= slice->suffix_size + 1;
         name = suffix;
     }
-    field->suffix = suffix;
+    field->suffix = slice->suffix = suffix;
     field->name = name;
     field->data = slice->data;
     field->size = slice->size;
@@ -222,7 +222,7 @@ static int reserve_text(struct decode_scratch *scratch, size_t more, struct shea
 /* Names the fields and puts them in order; an insertion sort, since they mostly are. */
 static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
 {
-    const struct slice *slices = sample_slices(scratch);
+    struct slice *slices = sample_slices(scratch);
     const size_t count = sample_slice_count(scratch);
     struct sheaf_field *fields, field;
     size_t i, j;

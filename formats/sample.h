@@ -31,11 +31,13 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 
 /* A field as a decoder has found it, pointing into the frame (or scratch->joined). */
 struct slice {
-    const char *suffix;         /* not NUL-terminated; a slash in it becomes a dot */
+    const char *suffix;         /* not NUL-terminated; a slash in it becomes a dot.  Once the sample
+                                   is made: the field's */
     size_t suffix_size;
     const uint8_t *data;
     size_t size;
     int form;                   /* the decoder's own */
+    unsigned place;             /* of it in scratch->kept */
 };
 
 /* Empties the scratch. */

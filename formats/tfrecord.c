@@ -179,6 +179,7 @@ static int tfrecord_index_line(struct buf *index, uint64_t number, uint64_t offs
 const struct format_ops tfrecord_ops = {
     .id = SHEAF_TFRECORD,
     .keeps_class = true,
+    .keeps_features = true,
     .interop = INTEROP_DALI,
     .index_line = tfrecord_index_line,
     .name = "tfrecord",

@@ -139,7 +139,9 @@ static void writes_golden_bytes(void **state)
         { .name = "jpg", .suffix = "JPG", .data = tiny_jpeg, .size = sizeof(tiny_jpeg) },
     };
     const char *const classes[] = { "ant", "bee", "cat" };
-    const struct encode_context context = { classes, 3, 298 }, none = { 0 };
+    const struct encode_context context = { .classes = classes, .class_count = 3,
+                                            .label_base = 298 },
+                                none = { 0 };
     const double label = 300, pair[] = { 0.5, -1 };
     const struct sheaf_sample image = { .key = "a/b", .fields = fields, .field_count = 2,
                                         .labels = &label, .label_count = 1 };
@@ -241,6 +243,84 @@ static void names_fall_back(void **state)
     assert_field(&f->sample, "jpg", tiny_jpeg, sizeof(tiny_jpeg));
     assert_int_equal(decode(f, &of_ours, copy, sizeof(copy)), SHEAF_ERR_CORRUPT);
     assert_non_null(strstr(f->err.message, "__key__"));
+}
+
+/* What was kept of the sample, for the encoder. */
+static struct kept_features kept_of(const struct fixture *f)
+{
+    return (struct kept_features){ (struct kept_feature *)(void *)f->scratch.kept.data,
+                                   f->scratch.kept.size / sizeof(struct kept_feature) };
+}
+
+/* Whether the sample's Example has this byte string. */
+static bool is_written(const struct fixture *f, const char *text, size_t size)
+{
+    const struct kept_features kept = kept_of(f);
+    const struct encode_context context = { .kept = &kept };
+    struct buf out = BUF_INIT(1 << 20);
+    bool found;
+
+    assert_int_equal(example_encode(&f->sample, &context, 0, &out, NULL), SHEAF_OK);
+    found = memmem(out.data, out.size, text, size) != NULL;
+    buf_free(&out);
+    return found;
+}
+
+#define IS_WRITTEN(f, text) is_written(f, text, sizeof(text) - 1)
+
+static void keeps_features_as_they_are(void **state)
+{
+    const struct {
+        const uint8_t *data;
+        size_t size;
+    } all[] = {
+        { image_example, sizeof(image_example) }, { keyed_example, sizeof(keyed_example) },
+    };
+    struct fixture *f = *state;
+
+    f->scratch.keeps = true;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct kept_features kept;
+        const struct encode_context context = { .kept = &kept };
+
+        assert_int_equal(decode(f, &of_ours, all[i].data, all[i].size), SHEAF_OK);
+        kept = kept_of(f);
+        assert_encodes(&f->sample, &context, all[i].data, all[i].size);
+    }
+    assert_int_equal(decode(f, &foreign, foreign_example, sizeof(foreign_example)), SHEAF_OK);
+    assert_int_equal(kept_of(f).count, 8);
+    assert_true(IS_WRITTEN(f, "image/object/bbox/xmin\x12\x0c\x12\x0a\x0a\x08"));
+    assert_true(IS_WRITTEN(f, "image/object/class/text\x12\x0c\x0a\x0a\x0a\x03" "cat"));
+    assert_true(IS_WRITTEN(f, "image/encoded"));
+    assert_true(IS_WRITTEN(f, "__key__"));
+    assert_int_equal(decode(f, &foreign, unpacked_example, sizeof(unpacked_example)), SHEAF_OK);
+    assert_true(IS_WRITTEN(f, "f\x12\x11\x12\x0f\x0d\x00\x00\xc0\x3f"));
+    f->scratch.keeps = false;
+    assert_int_equal(decode(f, &foreign, foreign_example, sizeof(foreign_example)), SHEAF_OK);
+    assert_int_equal(kept_of(f).count, 0);
+    assert_true(IS_WRITTEN(f, "image.object.bbox.xmin\x12\x0c\x0a\x0a\x0a\x08" "0.25 0.5"));
+}
+
+/* Data that are others than those that were read. */
+static void writes_what_a_field_has_become(void **state)
+{
+    struct fixture *f = *state;
+    struct sheaf_field *fields;
+
+    f->scratch.keeps = true;
+    assert_int_equal(decode(f, &foreign, foreign_example, sizeof(foreign_example)), SHEAF_OK);
+    fields = (struct sheaf_field *)(void *)f->scratch.fields.data;
+    for (size_t i = 0; i < f->sample.field_count; i++) {
+        if (strcmp(fields[i].name, "image.object.bbox.xmin") == 0 ||
+            strcmp(fields[i].name, "png") == 0) {
+            fields[i].data = "new";
+            fields[i].size = 3;
+        }
+    }
+    assert_true(IS_WRITTEN(f, "image.object.bbox.xmin\x12\x07\x0a\x05\x0a\x03new"));
+    assert_true(IS_WRITTEN(f, "png\x12\x07\x0a\x05\x0a\x03new"));
+    assert_false(IS_WRITTEN(f, "image/encoded"));
+    assert_true(IS_WRITTEN(f, "image/channels\x12\x05\x1a\x03\x0a\x01\x03"));
 }
 
 static void assert_opaque(struct fixture *f, const void *data, size_t size)
@@ -350,6 +430,8 @@ int main(void)
         TEST(reads_lists_that_are_not_packed),
         TEST(keeps_what_the_image_does_not_say),
         TEST(names_fall_back),
+        TEST(keeps_features_as_they_are),
+        TEST(writes_what_a_field_has_become),
         TEST(leaves_anything_else_alone),
         TEST(refuses_two_features_of_one_name),
         TEST(keeps_labels_exact),
