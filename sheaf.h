@@ -795,10 +795,10 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
  * `result` and `stats` (the reader's) may be NULL.  A sample that does not fit is _UNSUPPORTED.
  *
  * Writes the samples, in data set order, as a data set of options->container and codec in `dest`:
- * keys, fields, labels and class names stay, and each shard keeps its samples (one foreign file,
- * standard input or a view is cut by shard_bytes), but for options->reshard and reshuffle.  Half of
- * the memory is for reading; jobs threads read.  Others that sheaf_packer_open ignores, label_base
- * and identity are ignored. */
+ * keys, fields, labels, class names and (TFRecord to TFRecord) types of features stay, and shards
+ * keep their samples (one foreign file, standard input or a view is cut by shard_bytes), but for
+ * options->reshard and reshuffle.  Half of the memory is for reading; jobs threads read.  Others
+ * that sheaf_packer_open ignores, label_base and identity are ignored. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);

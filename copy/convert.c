@@ -19,6 +19,8 @@
 #include "base/hash_text.h"
 #include "base/sized.h"
 #include "packer/field_map.h"
+#include "packer/packer.h"
+#include "reader/reader_features.h"
 
 /* While the packer waits, this call's progress goes on being shown. */
 static void show(void *context, const struct sheaf_progress *packed)
@@ -67,16 +69,25 @@ int convert_packed(const struct convert *c, int code, struct sheaf_error *err)
 int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     struct sheaf_sample mapped = *sample;
-    int code = field_map_apply(c->map, &mapped, err);
+    struct kept_features kept = reader_features(c->in.reader, sample);
+    int code = field_map_apply(c->map, &mapped, &kept, err);
 
     if (code != SHEAF_OK)
         return copying_place(&c->in, sample, err);
-    code = convert_packed(c, sheaf_packer_append(c->packer, &mapped), err);
+    code = convert_packed(c, packer_append_kept(c->packer, &mapped, c->keeps ? &kept : NULL),
+                          err);
     if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_EXISTS)
         return copying_place(&c->in, sample, err);
     if (code == SHEAF_OK)
         copying_done(&c->in, sample);
     return code;
+}
+
+void convert_keep(struct convert *c, enum sheaf_container container)
+{
+    c->keeps = packer_keeps(c->in.info.container, container);
+    if (c->keeps)
+        reader_keep_features(c->in.reader);
 }
 
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
@@ -147,8 +158,9 @@ static int identify(struct convert *c, struct names *names, struct sheaf_error *
         memcpy(map, " map ", 5);
         hash_text(XXH3_128bits(o->field_map, strlen(o->field_map)), map + 5);
     }
-    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s", digits,
-             (int)c->reading.on_corrupt, anew, map);
+    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s%s", digits,
+             (int)c->reading.on_corrupt, anew, map,
+             packer_keeps(c->in.info.container, o->container) ? " features" : "");
     snprintf(names->origin, sizeof(names->origin), "%s%s%s%s", c->in.info.fingerprint,
              c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, map);
     c->packing.identity = names->identity;
@@ -228,6 +240,8 @@ static int open_packer(struct convert *c, struct names *names, const char *dest,
         c->packing.shard_bytes = INT64_MAX;     /* nothing else ends a shard */
     if (code == SHEAF_OK)
         code = copying_open(&c->in, &c->reading, err);
+    if (code == SHEAF_OK)
+        convert_keep(c, c->packing.container);
     return code == SHEAF_OK ? sheaf_packer_open(dest, &c->packing, &c->packer, err) : code;
 }
 

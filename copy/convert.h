@@ -16,6 +16,7 @@ struct convert {
     uint64_t shards;            /* how many: each with its share of the samples, or, */
     uint64_t payload_bytes;     /* if this is not 0, of so many bytes */
     uint64_t copied_bytes;
+    bool keeps;                 /* features stay what they are, from TFRecord to TFRecord */
 };
 
 /* Fills it in: half of the memory is for reading, and the packer shows this call's progress. */
@@ -26,6 +27,8 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
 int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* The packer's `code`, with its error. */
 int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
+/* Where records of this container are written: they keep what they have, if they can. */
+void convert_keep(struct convert *c, enum sheaf_container container);
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
 
 #endif

@@ -104,6 +104,8 @@ int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
         if (code == SHEAF_OK)
             code = copying_open(&c.in, &c.reading, error);
         if (code == SHEAF_OK)
+            convert_keep(&c, info.container);
+        if (code == SHEAF_OK)
             code = copy_part(&c, opened, part, parts, result, error);
         convert_close(&c, NULL);
     }

@@ -214,6 +214,7 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
     const struct block_setup *setup = b->setup;
     const size_t names_start = b->names.size;
     struct block_sample added = { .number = sample->number, .label = label_of(sample) };
+    struct encode_context context = setup->context;
     struct encoded encoded;
     int code = buf_reserve(&b->samples, sizeof(added), err);
 
@@ -222,8 +223,9 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
         code = check_field(b, &sample->fields[i], err);
         added.payload_bytes += sample->fields[i].size;
     }
+    context.kept = b->kept;
     if (code == SHEAF_OK)
-        code = setup->format->encode(sample, &setup->context, &b->raw, &b->names, &encoded, err);
+        code = setup->format->encode(sample, &context, &b->raw, &b->names, &encoded, err);
     if (code == SHEAF_OK)
         code = tally_add(&b->tally, sample, err);
     if (code != SHEAF_OK)

@@ -103,6 +103,7 @@ struct block {
     const struct image_room *room;      /* for decoded images */
     struct buf converted;       /* JPEGs that were made of the sample's images */
     uint64_t extra;             /* bytes that these need beyond what is usual */
+    const struct kept_features *kept;   /* block_add only: of the sample's record; or NULL */
     const struct sheaf_field *refused;  /* by block_add; NULL: what it says is of the sample */
 };
 

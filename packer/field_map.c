@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/format.h"
 #include "formats/label.h"
 #include "formats/name.h"
 #include "packer/source/naming.h"
@@ -162,10 +163,24 @@ static int take_label(struct field_map *map, const struct sheaf_field *field,
     return SHEAF_OK;
 }
 
-int field_map_apply(struct field_map *map, struct sheaf_sample *s, struct sheaf_error *err)
+static void rename_kept(struct kept_features *kept, const char *suffix, const char *to)
+{
+    for (size_t i = 0; i < kept->count; i++) {
+        struct kept_feature *f = &kept->features[i];
+
+        if (f->suffix == suffix) {
+            f->suffix = to;
+            f->is_renamed = true;
+            return;
+        }
+    }
+}
+
+int field_map_apply(struct field_map *map, struct sheaf_sample *s, struct kept_features *kept,
+                    struct sheaf_error *err)
 {
     const bool is_first = map != NULL && !map->has_met;
-    size_t kept = 0;
+    size_t count = 0;
     int code = SHEAF_OK;
 
     if (map == NULL)
@@ -181,13 +196,14 @@ int field_map_apply(struct field_map *map, struct sheaf_sample *s, struct sheaf_
             continue;
         }
         if (pair != NULL) {
+            rename_kept(kept, field.suffix, pair->to);
             field.name = pair->name;
             field.suffix = pair->to;
         }
-        map->fields[kept++] = field;
+        map->fields[count++] = field;
     }
     s->fields = map->fields;
-    s->field_count = kept;
+    s->field_count = count;
     return code;
 }
 

@@ -10,6 +10,7 @@
 #include "sheaf.h"
 
 struct field_map;
+struct kept_features;
 
 /* SHEAF_ERR_ARGUMENT: the text is no list of FROM=TO, or names a field twice. */
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err);
@@ -18,9 +19,11 @@ void field_map_free(struct field_map *map);
 
 /* Notes that some samples have a field of this name. */
 void field_map_meet(struct field_map *map, const char *name);
-/* Gives the sample its new fields and label, valid until the next call.  SHEAF_ERR_UNSUPPORTED: a
- * field that is to be the label is no integer, or there is a label. */
-int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct sheaf_error *err);
+/* Gives the sample its new fields and label, valid until the next call; what was kept of its record
+ * gets the new names, too.  SHEAF_ERR_UNSUPPORTED: a field that is to be the label is no integer,
+ * or there is a label. */
+int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
+                    struct sheaf_error *err);
 /* SHEAF_ERR_ARGUMENT: no sample so far has a field that the map names. */
 int field_map_check(const struct field_map *map, struct sheaf_error *err);
 

@@ -326,6 +326,7 @@ static struct block_need need_with(const struct sheaf_packer *p,
     }
     block_need_sample(&need, guess, payload, sample->field_count, text, longest);
     need.scratch = 0;
+    need.raw += packer_kept_bytes(p->kept);
     return need;
 }
 
@@ -340,8 +341,10 @@ static int make_room(struct sheaf_packer *p, const struct block_need *need)
 static int add_to_block(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     struct block *b = &p->slot->block;
-    int code = block_add(b, sample, &p->error);
+    int code;
 
+    b->kept = p->kept;
+    code = block_add(b, sample, &p->error);
     if (code != SHEAF_OK && b->refused != NULL)
         err_prefix(&p->error, "%s.%s: ", sample->key, field_suffix(b->refused));
     return code;
@@ -426,10 +429,17 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
 
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
+    return packer_append_kept(p, sample, NULL);
+}
+
+int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
+                       const struct kept_features *kept)
+{
     struct sheaf_sample s = *sample;
     uint64_t payload;
     int code = packer_check_open(p);
 
+    p->kept = kept;
     p->appended += code == SHEAF_OK && p->is_there;
     if (code != SHEAF_OK || p->is_there)
         return code;

@@ -40,6 +40,7 @@ struct sheaf_packer {
     bool is_there;              /* the whole data set was finished before: what is appended is
                                    passed over */
 
+    const struct kept_features *kept;    /* of the sample that is being appended; or NULL */
     struct slot *slot;          /* the open block; NULL: none */
     struct block_need need;     /* of what is in it */
     uint64_t block_cost;        /* as plan_block_end() counts */
@@ -54,6 +55,14 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
  * about this many bytes (0: not known). */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
+/* Whether records of the container `to` can have again what was kept of records of `from` (0: they
+ * differ). */
+bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
+/* What these take beyond the text that their fields have; NULL: nothing. */
+uint64_t packer_kept_bytes(const struct kept_features *kept);
+/* sheaf_packer_append, with what was kept of the sample's record, or NULL. */
+int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
+                       const struct kept_features *kept);
 /* Whether calls are allowed; the first error is kept. */
 int packer_check_open(struct sheaf_packer *p);
 /* Gives the open block away. */

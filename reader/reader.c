@@ -16,6 +16,7 @@
 #include "reader/memory.h"
 #include "reader/view/mixing.h"
 #include "reader/position.h"
+#include "reader/reader_features.h"
 #include "reader/reader_options.h"
 #include "reader/stream.h"
 #include "reader/sum.h"
@@ -193,8 +194,23 @@ static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = &r->out[i];
 
+    r->scratch[i].keeps = r->keeps_features;
     return decode_item(r->dataset, format_in_use(r, item->shard), item, &r->scratch[i],
                        &r->samples[i], &r->error);
+}
+
+void reader_keep_features(struct sheaf_reader *r)
+{
+    r->keeps_features = true;
+}
+
+struct kept_features reader_features(const struct sheaf_reader *r,
+                                     const struct sheaf_sample *sample)
+{
+    const struct buf *kept = &r->scratch[sample - r->samples].kept;
+
+    return (struct kept_features){ (struct kept_feature *)(void *)kept->data,
+                          kept->size / sizeof(struct kept_feature) };
 }
 
 static void count_sample(struct sheaf_reader *r, const struct item *item,

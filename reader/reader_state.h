@@ -50,6 +50,7 @@ struct sheaf_reader {
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
     size_t out_count, out_capacity;
+    bool keeps_features;            /* of their records (reader_features.h) */
     int kept_code;                  /* an error found behind samples, for the next call */
     struct sheaf_error kept;
     uint64_t opened_ns;

@@ -28,7 +28,7 @@ ROOMS = {
     "reader/verify": ("reader", "reader/lookup", "formats", "store", "base"),
     "reader/view": ("reader", "formats", "store", "base"),
     "modes": ("packer/source", "reader", "formats", "store", "base"),
-    "copy": ("packer", "base"),
+    "copy": ("packer", "reader", "base"),
     "tools": ("tools/report",),
     "tools/report": ("tools",),
     "python/src": (),

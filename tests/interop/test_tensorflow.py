@@ -49,6 +49,27 @@ class TensorFlowTest(Case):
                                      (int(e["image/height"]), int(e["image/width"])))
                 self.assert_images(found)
 
+    def test_converted_features_are_tensorflow_s(self):
+        """From TFRecord to TFRecord nothing of an Example changes, to TensorFlow's own parser."""
+        def example(number):
+            return tf.train.Example(features=tf.train.Features(feature={
+                "id": tf.train.Feature(int64_list=tf.train.Int64List(value=[number])),
+                "int/many": tf.train.Feature(int64_list=tf.train.Int64List(value=[-1, 1 << 62])),
+                "int/none": tf.train.Feature(int64_list=tf.train.Int64List()),
+                "float/whole": tf.train.Feature(float_list=tf.train.FloatList(value=[1, -0.0])),
+                "bytes/many": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"", b"x"])),
+                "nothing": tf.train.Feature()}))
+        with tf.io.TFRecordWriter(self.path("foreign.tfrecord")) as writer:
+            for number in range(20):
+                writer.write(example(number).SerializeToString())
+        sheaf.convert(self.path("foreign.tfrecord"), self.path("converted"), format="tfrecord",
+                      shard_size=500)
+        found = []
+        for record in tf.data.TFRecordDataset(self.shards(self.path("converted"))):
+            found.append(tf.train.Example.FromString(record.numpy()))
+            del found[-1].features.feature["__key__"]
+        self.assertEqual(found, [example(number) for number in range(20)])
+
     def test_we_read_tensorflow_s(self):
         def feature(**kind):
             return tf.train.Feature(**kind)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The features of a sample's record that are written again (formats/format.h): where that can be,
+ * and how much it takes. */
+#include "packer/packer.h"
+
+bool packer_keeps(enum sheaf_container from, enum sheaf_container to)
+{
+    const struct format_ops *source = format_of(from), *target = format_of(to);
+
+    return target != NULL && target->keeps_features && (source == NULL || source->keeps_features);
+}
+
+uint64_t packer_kept_bytes(const struct kept_features *kept)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; kept != NULL && i < kept->count; i++) {
+        const struct kept_feature *f = &kept->features[i];
+
+        bytes += f->name.size + 32 + (f->size > f->content_size ? f->size - f->content_size : 0);
+    }
+    return bytes;
+}
