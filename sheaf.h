@@ -152,8 +152,8 @@ struct sheaf_progress {
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
 /* Reports one bad file or record that is skipped.  `where` is the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
-/* `notice` is called, with code SHEAF_OK, for what is worth knowing and belongs to no call: a
- * bucket found in another region.  NULL: not.  It is on the library's thread: no calls of it. */
+/* `notice` is called, with code SHEAF_OK, for what is worth knowing and belongs to no call, as a
+ * bucket in another region, a pipe without a writer.  From any thread; it makes no calls. */
 SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set ------------------------------------------------------------------------------

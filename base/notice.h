@@ -7,6 +7,9 @@
 
 #include "sheaf.h"
 
+/* A wait that a person may be in the dark about is told of, once, when it has lasted this long. */
+#define NOTICE_WAIT_NS ((uint64_t)5000000000u)
+
 /* Tells the program that asked for notices (sheaf_on_notice) about `where`. */
 void notice_say(const char *where, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

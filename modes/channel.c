@@ -167,6 +167,17 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
+/* The platform does not tell the job that an augmented manifest feeds the pipe. */
+static const char *hint_of_records(const struct sheaf_channel *c)
+{
+    const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||
+                           json_array_size(c->config.attributes) != 0;
+
+    return has_names || !channel_word_is(c->config.wrapper, "RecordIO") ? ""
+         : ", each record a sample (of an augmented manifest each attribute is a record: name the "
+           "attributes, in their order)";
+}
+
 static int describe(struct sheaf_channel *c, struct sheaf_error *err)
 {
     const char *mode = c->config.mode;
@@ -176,7 +187,8 @@ static int describe(struct sheaf_channel *c, struct sheaf_error *err)
 
     if (c->kind == SHEAF_CHANNEL_PIPE)
         size = asprintf(&c->description, "pipes %s_<epoch>%s%s: read as they come, in the "
-                        "platform's order%s", c->location, has_mode ? ", mode " : "", mode, part);
+                        "platform's order%s%s", c->location, has_mode ? ", mode " : "", mode, part,
+                        hint_of_records(c));
     else if (c->kind == SHEAF_CHANNEL_DIRECT)
         size = asprintf(&c->description, "%s: read directly, many ranges at a time", c->location);
     else

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/flag.h"
+#include "base/notice.h"
 #include "base/workers.h"
 
 #define POLL_MS 50u     /* between two looks for what is not there yet */
@@ -91,7 +92,7 @@ int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err)
 struct search {
     const struct pipe_source *source;
     uint64_t wanted_number, other_number;
-    bool may_be_other;
+    bool may_be_other, has_told;
     struct store_object *wanted, *other;    /* open; NULL: not there yet */
 };
 
@@ -158,6 +159,20 @@ static int give_up(const struct search *s, struct sheaf_error *err)
                    "s", s->source->prefix, s->wanted_number, seconds);
 }
 
+/* Nothing is wrong yet: another program is perhaps still to begin. */
+static void tell(struct search *s)
+{
+    const unsigned long long seconds = s->source->wait_ns / 1000000000u;
+    char *path = pipe_path(s->source->prefix, s->wanted_number);
+
+    s->has_told = true;
+    if (path != NULL)
+        notice_say(path, s->wanted != NULL || s->other != NULL
+                   ? "waiting for this pipe's writer, up to %llu s"
+                   : "waiting for this pipe to appear, up to %llu s", seconds);
+    free(path);
+}
+
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err)
@@ -173,6 +188,8 @@ int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shif
             code = wait_a_moment(&s, interrupt, err);
         if (code == SHEAF_END && clock_ns() - start >= source->wait_ns)
             code = give_up(&s, err);
+        else if (code == SHEAF_END && !s.has_told && clock_ns() - start >= NOTICE_WAIT_NS)
+            tell(&s);
     } while (code == SHEAF_END);
     if (code != SHEAF_OK) {
         store_close(s.wanted);

@@ -26,6 +26,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "base/notice.h"
+#include "base/workers.h"
 #include "store/file_system.h"
 
 /* How long a read of a pipe takes to notice that it is not wanted any more. */
@@ -49,6 +51,7 @@ struct file_object {
     bool is_counted;            /* in open_files */
     bool can_block;             /* standard input: a read waits, whatever poll returned */
     bool is_ready;              /* a pipe: its writer has been seen */
+    bool has_told;              /* that it was not, for long */
     struct stat opened;
 };
 
@@ -377,10 +380,16 @@ int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error
 /* Waits until there is something to read, or the end. */
 static int wait_readable(struct file_object *o, struct sheaf_error *err)
 {
+    const uint64_t start = clock_ns();
     int code;
 
     do {
         code = local_wait(&o->base, INTERRUPT_MS, err);
+        if (code == SHEAF_END && !o->is_ready && !o->has_told &&
+            clock_ns() - start >= NOTICE_WAIT_NS) {
+            o->has_told = true;
+            notice_say(o->base.url, "waiting for a writer: nothing has been written to it yet");
+        }
     } while (code == SHEAF_END);
     return code;
 }

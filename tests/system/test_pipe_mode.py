@@ -89,6 +89,26 @@ class Epochs(PipeCase):
                      "--list", status=1)
         self.assertIn("no writer wrote", done.stderr.decode())
 
+    def test_a_long_wait_is_told_of(self):
+        """Once, and nothing is wrong: the writer may come late."""
+        pipe, data = self.path("pipe.tar"), self.data["webdataset"]
+        os.mkfifo(pipe)
+        runs = [subprocess.Popen([SHEAF, "cat", *words, "--list"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+                for words in ((pipe,), self.words()[1:])]
+        said = [run.stderr.readline().decode() for run in runs]
+        self.assertIn("pipe.tar: waiting for a writer: nothing has been written", said[0])
+        while "waiting" not in said[1]:         # after where the channel was found
+            said[1] = runs[1].stderr.readline().decode()
+        self.assertIn("train_0: waiting for this pipe to appear, up to 60 s", said[1])
+        feeder = self.feed(data)
+        with open(pipe, "wb") as file:
+            file.write(data)
+        for run in runs:
+            out, rest = run.communicate()
+            self.assertEqual((run.returncode, len(out.splitlines()), rest), (0, 40, b""))
+        feeder.wait()
+
     def test_three_epochs_in_one_reader(self):
         data = self.data["webdataset"]
         feeder = self.feed(data, data, data)
@@ -241,6 +261,16 @@ class Content(PipeCase):
         # of two objects with one suffix
         found = self.attributes(writers.recordio([images[0], images[1]]), "a-ref,b-ref")
         self.assertEqual(found, [({"jpg": images[0], "b.jpg": images[1]}, [])])
+
+    def test_records_without_names_are_told_of(self):
+        """The platform does not say that they are attributes: each would be a sample."""
+        hint = b"of an augmented manifest each attribute is a record"
+        for wrapper, more, is_told in (("RecordIO", (), True), ("None", (), False),
+                                       ("RecordIO", ("--attributes", "a-ref,b"), False)):
+            self.configure({"train": {"TrainingInputMode": "Pipe", "RecordWrapperType": wrapper}})
+            done = sheaf("cat", "--channel", "train", "--channel-root", self.root,
+                         "--channel-wait", 0, "--list", *more, status=1)
+            self.assertEqual(hint in done.stderr, is_told)
 
     def test_attributes_that_do_not_come_out_even(self):
         image = jpegs.jpeg(8, 8)
