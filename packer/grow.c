@@ -152,3 +152,25 @@ int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct s
     o->note(o->context, "", &note);
     return SHEAF_OK;
 }
+
+int grow_tell_classes(const struct grow *g, const struct plan *plan,
+                      const struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    const size_t known = g->manifest.class_count;
+    struct sheaf_error note = { .code = SHEAF_OK };
+    char *split = NULL;
+    int code;
+
+    if (o->note == NULL || known == 0 || plan->class_count <= known)
+        return SHEAF_OK;
+    code = manifest_option(&g->manifest, "split_name", &split, err);
+    if (code == SHEAF_OK && split != NULL) {
+        snprintf(note.message, sizeof(note.message), "the data set is the split %.100s, and has "
+                 "new classes now: %.200s has number %zu here, which another split may give to "
+                 "another class", split, plan->classes[known],
+                 known + (size_t)g->manifest.label_base);
+        o->note(o->context, "", &note);
+    }
+    free(split);
+    return code;
+}

@@ -10,6 +10,7 @@
 #define PACKER_GROW_H
 
 #include "formats/manifest.h"
+#include "packer/plan/plan.h"
 #include "packer/plan/plan_grow.h"
 #include "sheaf.h"
 
@@ -35,6 +36,9 @@ int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
 /* Notes what was done with the data set's files and is not with those that are appended. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
+/* The same of new classes, where other splits may number theirs otherwise. */
+int grow_tell_classes(const struct grow *grow, const struct plan *plan,
+                      const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);
 
 #endif

@@ -254,6 +254,8 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
     int code = count == 0 ? err_set(err, SHEAF_ERR_ARGUMENT, "no sources")
                           : make_plan(p, sources, count, err);
 
+    if (code == SHEAF_OK && p->grow != NULL)
+        code = grow_tell_classes(p->grow, &p->plan, &p->options, err);
     if (code == SHEAF_OK)
         code = open_output(p, err);
     if (code != SHEAF_OK)

@@ -228,6 +228,17 @@ class Append(Case):
         self.assertEqual(read(os.path.join(self.dest, "skipped-1.tsv")).count(b"\n"), 2)
         self.assertEqual(len(labels(self.dest)), 25)
 
+    def test_split(self):
+        """It grows as any data set; but its new classes are numbered without the others'."""
+        pack(self.old, self.dest, "webdataset", "none", "--split", "train=0.5,val=0.5")
+        self.assert_error(self.append(status=1), "name one of train, val")
+        train = os.path.join(self.dest, "train")
+        done = sheaf("append", self.new, train)
+        self.assertIn(b"is the split train, and has new classes now: ant has number 2", done.stderr)
+        again = make_tree(self.path("again"), {"ant/z.bin": b"z"})
+        self.assertEqual(sheaf("append", again, train).stderr, b"")
+        sheaf("verify", train)
+
     def test_nothing_new(self):
         """Done with nothing, but only if the data set has all of it; what was left is no less in
         the way."""
