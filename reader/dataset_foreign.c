@@ -54,6 +54,18 @@ static int add_url(void *context, char *url, struct sheaf_error *err)
 
 /* ---- Directories and lists ------------------------------------------------------------------ */
 
+/* "dataset-1.keys", of a data set that has grown. */
+static bool is_later_keys(const char *name)
+{
+    const size_t stem = strcspn(KEYS_NAME, ".");
+    size_t digits;
+
+    if (strncmp(name, KEYS_NAME, stem) != 0 || name[stem] != '-')
+        return false;
+    digits = strspn(name + stem + 1, "0123456789");
+    return digits != 0 && strcmp(name + stem + 1 + digits, KEYS_NAME + stem) == 0;
+}
+
 bool foreign_is_side_file(const char *name)
 {
     static const char *const suffixes[] = {
@@ -72,7 +84,7 @@ bool foreign_is_side_file(const char *name)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return false;
+    return is_later_keys(name);
 }
 
 struct directory {

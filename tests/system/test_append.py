@@ -239,6 +239,15 @@ class Append(Case):
         self.assertEqual(sheaf("append", again, train).stderr, b"")
         sheaf("verify", train)
 
+    def test_shards_without_the_manifest(self):
+        """They are foreign shards then, and what lies beside them is none of them."""
+        self.pack()
+        self.append()
+        os.unlink(os.path.join(self.dest, "dataset.json"))
+        self.assertEqual(len(listing(self.dest)), 24)
+        sheaf("index", self.dest)
+        sheaf("verify", self.dest)
+
     def test_nothing_new(self):
         """Done with nothing, but only if the data set has all of it; what was left is no less in
         the way."""
