@@ -248,6 +248,17 @@ class Append(Case):
         sheaf("index", self.dest)
         sheaf("verify", self.dest)
 
+    def test_conversion_of_what_has_grown(self):
+        plan = self.path("plan")
+        self.pack()
+        self.append()
+        sheaf("convert", self.dest, self.path("all"), "--format", "tfrecord")
+        self.assertEqual(labels(self.path("all")), labels(self.dest))
+        sheaf("plan", self.dest, self.path("parts"), "-o", plan, "--format", "tfrecord")
+        more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
+        sheaf("append", more, self.dest)
+        self.assert_error(sheaf("convert", "--plan", plan, status=1), "has grown since the plan")
+
     def test_nothing_new(self):
         """Done with nothing, but only if the data set has all of it; what was left is no less in
         the way."""
