@@ -125,6 +125,23 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     return SHEAF_OK;
 }
 
+/* New images of another size than the others have. */
+static int tell_resize(const struct grow *g, const struct sheaf_pack_options *o,
+                       struct sheaf_error *err)
+{
+    struct sheaf_error note = { .code = SHEAF_OK };
+    uint64_t had = 0;
+    int code = o->resize == 0 ? SHEAF_OK
+                              : manifest_option_number(&g->manifest, "resize", &had, err);
+
+    if (code != SHEAF_OK || had == 0 || had == o->resize || o->note == NULL)
+        return code;
+    snprintf(note.message, sizeof(note.message), "the data set was packed with resize %llu, but "
+             "what is appended with %u", (unsigned long long)had, (unsigned)o->resize);
+    o->note(o->context, "", &note);
+    return SHEAF_OK;
+}
+
 int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     const struct { const char *name; bool given; } kinds[] = {
@@ -135,7 +152,7 @@ int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct s
     };
     struct sheaf_error note = { .code = SHEAF_OK };
     char names[64] = "";
-    int code = SHEAF_OK;
+    int code = tell_resize(g, o, err);
 
     for (size_t i = 0; i < COUNT_OF(kinds) && code == SHEAF_OK; i++) {
         bool had = false;

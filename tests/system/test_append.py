@@ -287,6 +287,10 @@ class Append(Case):
         self.assertNotIn(b"was packed with", self.append(*again).stderr)
         self.pack()
         self.assertNotIn(b"was packed with", self.append().stderr)
+        self.pack("--resize", "64")
+        self.assertIn(b"packed with resize 64, but what is appended with 32\n",
+                      self.append("--dry-run", "--resize", "32").stderr)
+        self.assertNotIn(b"was packed with", self.append("--resize", "64").stderr)
 
     def test_dry_run(self):
         before = self.pack()
