@@ -224,7 +224,6 @@ def _resized(work, source, dest):
 def cv2_smaller(path):
     """What im2rec.py --resize 256 does with an image: no filter but bilinear, quality 95."""
     import cv2
-    cv2.setNumThreads(1)
     image = cv2.imread(path, 1)
     height, width = image.shape[:2]
     size = (width * 256 // height, 256) if width > height else (256, height * 256 // width)
@@ -234,6 +233,8 @@ def cv2_smaller(path):
 
 
 def im2rec_resize(source, dest):
+    import cv2      # which the processes then have
+    cv2.setNumThreads(1)
     return _resized(cv2_smaller, source, dest)
 
 
@@ -252,6 +253,8 @@ def pillow_smaller(path):
 
 
 def pillow_resize(source, dest):
+    import PIL.Image
+    PIL.Image.preinit()
     return _resized(pillow_smaller, source, dest)
 
 
