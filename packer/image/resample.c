@@ -57,6 +57,7 @@ int resampler_open(struct resampler *r, const struct resample_side *across,
     *r = (struct resampler){
         .kernel = resample_avx2(), .in_rows = down->in, .to = to, .to_stride = to_stride,
         .staged_stride = in_sixteens(across->in + 2 * RESAMPLE_ROWS),
+        .tile_columns = (uint32_t)in_sixteens((size_t)across->in + 1),
         .kept_stride = in_sixteens(across->out), .kept_rows = (uint32_t)kept_rows(down),
     };
     if (r->kernel == NULL)
@@ -67,7 +68,7 @@ int resampler_open(struct resampler *r, const struct resample_side *across,
     if (code != SHEAF_OK)
         return code;
     r->staged = calloc(STAGED_MOST, r->staged_stride);
-    r->tile = malloc(r->staged_stride * 2 * RESAMPLE_ROWS);
+    r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
     r->columns = calloc(RESAMPLE_ROWS, r->kept_stride);
     r->kept = calloc(r->kept_rows + 1, r->kept_stride);
     if (r->staged == NULL || r->tile == NULL || r->columns == NULL || r->kept == NULL)
@@ -119,10 +120,8 @@ static void make_rows(struct resampler *r)
 /* At most sixteen, which are staged from `from` on. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
-    const uint32_t columns = (uint32_t)(r->staged_stride - RESAMPLE_ROWS);
-
     make_room(r);
-    r->kernel->tile(from, r->staged_stride, columns, r->tile);
+    r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
     r->kernel->across(&r->across, r->tile, r->columns);
     r->kernel->untile(r->columns, (uint32_t)r->kept_stride,
                       r->kept + r->kept_count * r->kept_stride, r->kept_stride);

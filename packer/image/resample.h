@@ -19,7 +19,8 @@ struct resampler {
     uint8_t *staged;            /* rows that are to be read next: */
     size_t staged_stride;
     uint32_t staged_rows, staged_count;
-    uint32_t *tile;
+    uint32_t *tile;             /* of them, */
+    uint32_t tile_columns;      /* with one more column at least */
     uint8_t *columns;
     uint8_t *kept;              /* rows that have their width, */
     size_t kept_stride;

@@ -61,9 +61,11 @@ uint32_t resample_axis_most(const struct resample_side *side)
     return (uint32_t)(LOBES * filter_scale(side)) + 3;
 }
 
-/* What pixels `first` to `first + count` weigh in one at `center`; their sum is 1. */
-static void weigh(double *weight, uint32_t first, uint32_t count, double center, double scale)
+/* What pixels `first` to `first + count` weigh in one at `center`; and by what that is to be
+ * multiplied, so that their sum is 1. */
+static double weigh(double *weight, uint32_t first, uint32_t count, double center, double scale)
 {
+    const double per_pixel = 1 / scale;
     double sum = 0;
 
     for (uint32_t k = 0; k < count; k += SIDE_BY_SIDE) {
@@ -71,14 +73,13 @@ static void weigh(double *weight, uint32_t first, uint32_t count, double center,
         doubles t[4], value[4];
 
         for (int i = 0; i < 4; i++)
-            t[i] = (doubles){ at + 2 * i, at + 2 * i + 1 } / scale;
+            t[i] = (doubles){ at + 2 * i, at + 2 * i + 1 } * per_pixel;
         lanczos(t, value);
         memcpy(weight + k, value, sizeof(value));
     }
     for (uint32_t k = 0; k < count; k++)
         sum += weight[k];
-    for (uint32_t k = 0; k < count; k++)
-        weight[k] /= sum;
+    return 1 / sum;
 }
 
 /* As Pillow rounds them. */
@@ -101,12 +102,12 @@ static void fill(struct resample_axis *axis, const struct resample_side *side, d
         const double from = center - support + 0.5, to = center + support + 0.5;
         const uint32_t first = from < 0 ? 0 : MIN((uint32_t)from, side->in - 1);
         const uint32_t end = MAX(to > side->in ? side->in : (uint32_t)to, first + 1);
+        const double times = weigh(weight, first, end - first, center, wide);
 
-        weigh(weight, first, end - first, center, wide);
         axis->first[i] = first & ~1u;
         axis->pairs[i] = (end - axis->first[i] + 1) / 2;
-        for (uint32_t k = first; k < end; k++)
-            put(axis->weights + (size_t)i * axis->most, k - axis->first[i], weight[k - first]);
+        for (uint32_t k = 0; k < end - first; k++)
+            put(axis->weights + (size_t)i * axis->most, first % 2 + k, weight[k] * times);
     }
 }
 
