@@ -200,7 +200,7 @@ campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: C
 .PHONY: campaign-short
 campaign-short: export SEED ?= 1
 campaign-short: all python $(BUILD)/campaign/faults.so ##: the same for half a minute, with SEED (1)
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=40 CAMPAIGN_S3=0 \
+	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=60 CAMPAIGN_S3=0 \
 	    $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_FAULTS=1 $(PYTHON) tests/campaign/faults.py
 

@@ -71,6 +71,7 @@ class Shards:
         self.classes, self.base = more.get("classes", []), more.get("base", 0)
         self.names, self.folder = more.get("names", []), more.get("folder")
         self.fingerprint = more.get("fingerprint")
+        self.first = more.get("first")              # samples before any were appended
         self.dealt = more.get("dealt")              # of one host: how many hosts, all counts
         self.sources = more.get("sources")          # of several data sets together
         self.ids, self.texts = more.get("ids"), more.get("texts")   # as readers.Found has them

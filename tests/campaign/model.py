@@ -10,7 +10,7 @@ import struct
 import xxhash
 
 import decoders
-import jpegs
+import pictures
 from trees import lower
 
 # fields: (suffix, bytes) in byte order of suffix.  labels: floats.  name: of the class, or None.
@@ -72,16 +72,10 @@ def printable(path):
 # ---- Packing ---------------------------------------------------------------------------------
 
 # classes: names in order of number.  skipped: paths, counted, since a list may name one twice.
-# early: those of them found before a file is read.
-Planned = collections.namedtuple("Planned", "samples classes skipped early files")
-
-
-def image_is_bad(suffix, data):
-    """Of the images that the trees hold."""
-    if not ("." + lower(suffix)).endswith((".jpg", ".jpeg")):
-        return False
-    return not (data[:3] == b"\xff\xd8\xff" and data[-2:] == b"\xff\xd9" and
-                jpegs.jpeg_size(data) and b"\xff\xc0\x00\x14" not in data)
+# early: those of them found before a file is read; known: those of samples that the data set to which
+# they are appended has.  converted: {path: why} of the images of samples
+# that became others.  payload: the bytes of the samples' files, as they are in the source.
+Planned = collections.namedtuple("Planned", "samples classes skipped early known converted payload")
 
 
 def fits_float(label):
@@ -104,11 +98,11 @@ def _group_is_bad(group):
             any(label != labels[0] for label in labels))
 
 
-def plan(files, entries, container, base=0, known=None):
+def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
     """entries: [(path, None | name of a class | tuple of numbers)] of the source.
     known: (classes, keys) of the data set to which the samples are appended."""
     old_classes, old_keys = known or ([], ())
-    skipped, groups = collections.Counter(), {}
+    skipped, in_set, groups = collections.Counter(), collections.Counter(), {}
     for path, label in entries:
         if label is BAD_LINE or name_is_bad(path):
             skipped[path] += 1
@@ -119,6 +113,8 @@ def plan(files, entries, container, base=0, known=None):
     for key, group in groups.items():
         if _group_is_bad(group) or key in old_keys:
             skipped.update(path for _, path, _, _ in group)
+            if not _group_is_bad(group):
+                in_set.update(path for _, path, _, _ in group)
             continue
         own = [data for suffix, _, data, _ in group if lower(suffix) == "cls" and data is not LATE]
         label = next((g[3] for g in group if g[3] is not None), None)
@@ -131,20 +127,23 @@ def plan(files, entries, container, base=0, known=None):
     classes = old_classes + sorted(names - set(old_classes), key=os.fsencode)
     if known:
         check_labels(kept, old_classes, classes, base, old_keys)
-    samples = []
+    samples, converted, payload_bytes = [], {}, 0
     for key, group, label in kept:
         name = label if isinstance(label, str) else None
         numbers = (float(classes.index(name) + base),) if name is not None else label or ()
         if name is None:
             name = class_of(numbers, classes, base)
-        if any(data is LATE or image_is_bad(suffix, data) for suffix, _, data, _ in group) or \
-                labels_do_not_fit(numbers, container):
+        made = [(None, "") if data is LATE else images.treat(suffix, data)
+                for suffix, _, data, _ in group]
+        if any(data is None for data, _ in made) or labels_do_not_fit(numbers, container):
             skipped.update(path for _, path, _, _ in group)
             continue
-        fields = tuple(sorted(((suffix, data) for suffix, _, data, _ in group),
+        converted.update({file[1]: why for file, (_, why) in zip(group, made) if why})
+        payload_bytes += sum(len(data) for _, _, data, _ in group)
+        fields = tuple(sorted(((file[0], data) for file, (data, _) in zip(group, made)),
                               key=lambda field: field[0].encode()))
         samples.append(Sample(key, fields, tuple(numbers), name))
-    return Planned(samples, classes, skipped, early, len(entries))
+    return Planned(samples, classes, skipped, early, in_set, converted, payload_bytes)
 
 
 class Unlike(Exception):
@@ -271,7 +270,7 @@ def cannot_hold(sample, container):
     if container == "webdataset" and own and \
             tuple(decoders.parse_labels(own[0]) or ()) != sample.labels:
         return "a field cls that differs from the labels"
-    if any(image_is_bad(suffix, data) for suffix, data in sample.fields):
+    if any(pictures.PLAIN.treat(suffix, data)[0] is None for suffix, data in sample.fields):
         return "an image that is none"
     return None
 

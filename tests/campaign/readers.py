@@ -10,6 +10,7 @@ import tarfile
 
 import decoders
 import model
+import writers
 from model import Sample
 
 SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
@@ -47,6 +48,11 @@ class _Ours(decoders.DataSet):
             return list(range(len(self.sections[number].sizes)))
         return [struct.unpack_from("<Q", payload, 8)[0]
                 for _, _, payload in decoders.recordio_frames(self._raw(number))]
+
+    def _samples(self, number):
+        if self.container != "tfrecord":
+            return super()._samples(number)
+        return [record(payload) for _, payload in decoders.tfrecord_frames(self._raw(number))]
 
     def _check_frames(self, raw, number, first):
         if self.container != "recordio":
@@ -160,11 +166,27 @@ def _tar_sample(key, fields):
 def tfrecord(raw):
     samples = []
     for _, payload in decoders.tfrecord_frames(raw):
-        sample = decoders.tfrecord_sample(payload)
-        name = class_text(decoders.example(payload))
+        sample = record(payload)
         fields = tuple(sorted(sample.fields.items(), key=lambda f: f[0].encode()))
-        samples.append(Sample(sample.key, fields, tuple(sample.labels), name))
+        samples.append(Sample(sample.key, fields, tuple(sample.labels),
+                              class_text(decoders.example(payload))))
     return samples
+
+
+def record(payload):
+    """Of any program: features with slashes in their names, or with numbers, are fields, and text."""
+    features = decoders.example(payload)
+    own = {name for name, (kind, _) in features.items()
+           if ("/" in name or kind != "bytes") and not name.startswith("image/")}
+    if not own:
+        return decoders.tfrecord_sample(payload)
+    sample = decoders.tfrecord_sample(writers.example(
+        {name: values for name, (_, values) in features.items() if name not in own}))
+    for name in own:
+        kind, values = features[name]
+        sample.fields[name.replace("/", ".")] = b"\n".join(values) if kind == "bytes" else \
+            " ".join(map(str, values)).encode()
+    return sample
 
 
 def recordio(raw, stem):

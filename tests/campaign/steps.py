@@ -17,8 +17,10 @@ import steps_modes
 import steps_pack
 import steps_python
 import steps_read
+import steps_report
 import steps_union
 import steps_view
+import steps_ways
 from chain import Shards, Source
 from views import View
 
@@ -96,6 +98,7 @@ def one_file(thing):
 STEPS = (
     Step(3, steps_pack.pack, source),
     Step(2, steps_pack.parts, source),
+    Step(2, steps_ways.packed, source),
     Step(2, archives.archived, local_source),
     Step(1, steps_change.killed_and_changed, local_source),
     Step(1, steps_change.changed_since_plan, local_source),
@@ -105,6 +108,7 @@ STEPS = (
     Step(4, steps_append.append, data_set),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
+    Step(2, steps_ways.converted, data_set),
     Step(3, steps_copy.unpack, shards),
     Step(3, steps_copy.strip, local_set),
     Step(3, steps_copy.index, bare),
@@ -119,6 +123,7 @@ STEPS = (
     Step(3, steps_view.convert, view),
     Step(2, steps_view.unpack, view),
     Step(3, steps_view.changed, view),
+    Step(4, steps_view.staged, view),
     Step(3, steps_lookup.get, with_keys),
     Step(3, steps_lookup.locate, with_keys),
     Step(1, steps_lookup.keys_anew, local_set),
@@ -132,8 +137,10 @@ STEPS = (
     Step(1, steps_read.info, shards),
     Step(1, steps_read.pipe, one_file),
     Step(2, steps_read.damage, local_set),
+    Step(3, steps_report.report, readable),
     Step(3, steps_foreign.archive, local_source),
     Step(1, steps_foreign.limit, local_source),
+    Step(2, steps_foreign.records, local_source),
     Step(2, steps_channel.directory, local_set),
     Step(3, steps_channel.direct, remote_set),
     Step(3, steps_channel.distributed, remote_set),

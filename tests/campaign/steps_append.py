@@ -7,6 +7,7 @@ import os
 
 import model
 import peers
+import pictures
 import readers
 import sources
 import steps_pack
@@ -32,18 +33,21 @@ class Growth:
         self.skip = chance.random() < 0.8
         self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 5])],
                                   ["--shard-size", chance.choice([500, 5000])]])
+        self.images = pictures.choose(chance, 0.8 if steps_pack.has_odd_images(self.source)
+                                      else 0.1)
         self.index = (self.before.manifest["options"] or {}).get("index")
 
     def plan(self):
         shards = self.shards
         keys = {sample.key for sample in shards.samples}
         self.planned = model.plan(self.source.files, self.source.entries, shards.container,
-                                  shards.base, (shards.classes, keys))
+                                  shards.base, (shards.classes, keys), self.images)
         self.samples = model.pack_order(self.planned.samples, self.seed, self.shuffle)
 
     def words(self, *more):
         words = ["append", *self.source.arguments, self.shards.folder, *self.source.options]
         words += ["--seed", self.seed] + ([] if self.shuffle else ["--no-shuffle"]) + self.cut
+        words += self.images.words()
         return words + (["--on-error", "skip"] if self.skip else []) + list(more)
 
     def refused(self):
@@ -56,14 +60,19 @@ class Growth:
         except model.Unlike as why:
             words, self.skip = [str(why)], True
             self.planned = model.plan(self.source.files, self.source.entries,
-                                      self.shards.container)
+                                      self.shards.container, images=self.images)
         if not self.skip:
             words += map(model.printable, self.planned.skipped)
-        elif not words and not self.samples:
+        if not words and not self.samples and not self.has_nothing_new():
             words = ["no file", "no sample", "nothing"]
         if not words and peers.refuses(self.index, self.shards.container, self.samples):
             words = ["index: "]
         return words or None
+
+    def has_nothing_new(self):
+        """Whether the data set has all of it, which is no failure."""
+        known = self.planned.known
+        return not self.samples and known.total() != 0 and known == self.planned.skipped
 
     def killed(self):
         """Whoever looks finds the data set of before, or all of it."""
@@ -93,9 +102,11 @@ class Growth:
         chain.equal(numbers, [len(new), model.payload(new), len(held.shards) - count,
                               sum(shard["bytes"] for shard in held.manifest["shards"][count:]),
                               sum(len(sample.fields) for sample in new),
-                              len(self.source.entries), self.planned.skipped.total()],
+                              len(self.source.entries), self.planned.skipped.total(),
+                              len(self.planned.converted)],
                     "the sums that were printed")
-        self.check_skipped(held)
+        steps_pack.check_lists(chain, shards.folder, self.planned,
+                               "-%d" % len(held.manifest["grown"]))
         steps_pack.check_peers(chain, shards.folder, held, self.index, self.split())
         return held
 
@@ -106,14 +117,6 @@ class Growth:
         text = readers.read(os.path.join(self.chain.local(self.shards.folder), ".nv-meta",
                                          "split.yaml"))
         return next(iter(json.loads(text)["split_parts"]))
-
-    def check_skipped(self, held):
-        report = os.path.join(self.chain.local(self.shards.folder),
-                              "skipped-%d.tsv" % len(held.manifest["grown"]))
-        lines = readers.read(report).decode().splitlines() if os.path.exists(report) else []
-        self.chain.equal(sorted(line.split("\t")[0] for line in lines),
-                         sorted(map(model.printable, self.planned.skipped.elements())),
-                         "skipped-N.tsv")
 
 
 def append(chain, shards):
@@ -127,6 +130,12 @@ def append(chain, shards):
         held = chain.read_set(shards.folder, "after a refusal")
         chain.equal(held.manifest, growth.before.manifest, "the manifest after a refusal")
         raise Foreseen(refused[0])
+    if growth.has_nothing_new():
+        done = chain.sheaf(*growth.words(*chain.chance.choice([[], ["--resume"], ["--overwrite"]])))
+        chain.equal(b"nothing to append" in done.stderr, True, "that there is nothing new")
+        held = chain.read_set(shards.folder, "after nothing was appended")
+        chain.equal(held.manifest, growth.before.manifest, "the manifest of what has not grown")
+        raise Foreseen("nothing new")
     place = chain.new("position")
     chain.sheaf("cat", shards.folder, "--null", "--limit", len(shards.samples) // 2,
                 "--save-position", place)

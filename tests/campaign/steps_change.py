@@ -89,6 +89,8 @@ def changed_since_plan(chain, source):
         if gone is not None:
             job.samples.remove(gone)
             job.planned.skipped.update(job.paths(gone))
+            for own in job.paths(gone):
+                job.planned.converted.pop(own, None)
         says = [model.printable(path)]
         good = True
         for part in chain.chance.sample(range(count), count):

@@ -2,9 +2,11 @@
 """Steps that make shards or files of shards: convert (plain, by parts, of several), unpack, index,
 and the loss of a manifest."""
 
+import copy
 import os
 import re
 
+import decoders
 import model
 import peers
 import readers
@@ -18,13 +20,65 @@ UNPACKED = r"unpacked (\d+) samples?: (\d+) files?, (\d+) bytes?"
 INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes? read"
 
 
+# ---- Other names for fields ------------------------------------------------------------------
+
+class FieldMap:
+    """Pairs of names, and what samples become by them; the label, of one that has none."""
+
+    def __init__(self, chance, shards):
+        names = sorted({model.lower(suffix) for sample in shards.samples
+                        for suffix, _ in sample.fields if not set("=,") & set(suffix)})
+        some = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
+        self.pairs = {name: chance.choice(["New", "x.y", "label", some[0], names[0], name + "2"])
+                      for name in some}
+
+    def words(self):
+        return ["--field-map", ",".join("=".join(pair) for pair in self.pairs.items())]
+
+    def is_bad(self):
+        """Whether two become one."""
+        names = [model.lower(name) for name in self.pairs.values()]
+        return len(set(names)) < len(names)
+
+    def apply(self, sample, shards):
+        """The sample; or a text that says why it cannot be."""
+        fields = []
+        for suffix, data in sample.fields:
+            to = self.pairs.get(model.lower(suffix), suffix)
+            if to != "label" or to == suffix:
+                fields.append((to, data))
+                continue
+            numbers = decoders.parse_labels(data)
+            if sample.labels or not numbers or len(numbers) > 1 or \
+                    numbers[0] != int(numbers[0]):
+                return "no label"
+            labels = (float(numbers[0]),)
+            sample = sample._replace(labels=labels, name=model.class_of(
+                labels, shards.classes, shards.base))
+        fields = tuple(sorted(fields, key=lambda field: field[0].encode()))
+        sample = sample._replace(fields=fields)
+        return sample if len(set(model.field_names(sample))) == len(fields) else "two of one name"
+
+
+def mapped(chain, shards, target):
+    """The samples with other names, which a conversion then copies; None if it cannot be."""
+    target.map = chosen = FieldMap(chain.chance, shards)
+    made = [[chosen.apply(sample, shards) for sample in shard] for shard in shards.shards]
+    bad = any(isinstance(sample, str) for shard in made for sample in shard)
+    if chosen.is_bad() or bad:
+        return None
+    found = copy.copy(shards)
+    found.shards = made
+    return found
+
+
 # ---- convert ---------------------------------------------------------------------------------
 
 class Target:
     """Where a conversion goes, in which form, and whether in new shards or a new order."""
 
     def __init__(self, chain, can_be_anew=False):
-        self.dest = chain.new_dest()
+        self.dest, self.map = chain.new_dest(), None
         self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
         self.codec = chain.chance.choice(["none", "none", "gzip", "lz4", "zstd"])
         self.peers = peers.choose(chain.chance, self.container, self.codec, 0.4)
@@ -37,6 +91,7 @@ class Target:
         words = ["--format", self.container, "--codec", self.codec, *peers.options(self.peers)]
         words += ["--shuffle", "--seed", self.seed] if self.shuffle else []
         words += ["--shard-count", self.count] if self.count else []
+        words += self.map.words() if self.map else []
         return words + (["--shard-size", self.size] if self.size else [])
 
     def numbers(self, shards):
@@ -84,8 +139,15 @@ def convert_refused(shards, target):
 
 
 def convert(chain, shards):
-    target = Target(chain, shards.is_set)
-    words = ["convert", *shards.arguments, target.dest, *target.options()]
+    target, source = Target(chain, shards.is_set), shards
+    if not target.size and any(sample.fields for sample in shards.samples) and \
+            chain.chance.random() < 0.25:
+        shards = mapped(chain, source, target)
+    words = ["convert", *source.arguments, target.dest, *target.options()]
+    if shards is None:
+        chain.sheaf(*words, status=1)
+        chain.sheaf("info", target.dest, status=1)
+        raise Foreseen("fields that cannot have other names")
     refused = convert_refused(shards, target)
     if refused is not None:
         chain.sheaf(*words, status=1, says=refused)
@@ -229,7 +291,7 @@ def as_bare(shards):
 
 def strip(chain, shards):
     """The shards of a data set alone, as others would find them: in a directory, or by name."""
-    if not shards.is_set or not shards.is_local:
+    if not shards.names or not shards.is_local:
         raise Foreseen("no shards of its own")
     folder = chain.new("bare")
     chain.copy([os.path.join(shards.folder, name) for name in shards.names], folder)

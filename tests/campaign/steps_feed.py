@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import decoders
+import meter
 import model
 import steps_channel
 import steps_copy
@@ -41,8 +42,9 @@ def feeding(chain, words, says=None):
 
 def from_pipes(chain, words, epochs, says=None):
     """The bytes of each pipe; fewer of them if the command fails."""
-    folder, found = chain.path(words[2]), []
+    folder, found, metrics = chain.path(words[2]), [], meter.Meter(chain)
     os.makedirs(folder)
+    words = [*words, *metrics.words()]
     with feeding(chain, words, says) as feeder:
         for epoch in epochs:
             pipe = os.path.join(folder, "train_%d" % epoch)
@@ -54,6 +56,9 @@ def from_pipes(chain, words, epochs, says=None):
                 found.append(stream.read())
     if says is None:
         chain.equal(len(found), len(epochs), "the pipes")
+        metrics.check(epochs=len(epochs), bytes=sum(map(len, found)))
+    else:
+        metrics.check(feeder.returncode)
     return found
 
 

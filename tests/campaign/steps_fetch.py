@@ -4,6 +4,7 @@ by one host or by several, killed and done again."""
 
 import os
 
+import meter
 import model
 import readers
 import steps_copy
@@ -11,11 +12,28 @@ import steps_pack
 from chain import Foreseen
 
 
-def run(chain, *words):
-    """Fetches, in some chains after a run that was killed."""
-    if chain.chance.random() < 0.3:
-        chain.kill("fetch", *words)
-    chain.sheaf("fetch", *words)
+def run(chain, *words, lines_in=None):
+    """Fetches, in some chains after a run that was killed.  lines_in: a file that is no object."""
+    metrics, killed = meter.Meter(chain), chain.chance.random() < 0.3
+    words = ["fetch", *words, *metrics.words()]
+    if killed:
+        chain.kill(*words)
+        metrics.check_killed()
+    before = size_of(chain, words[2], lines_in)
+    chain.sheaf(*words)
+    metrics.check()
+    if metrics.name is not None:
+        kept = metrics.total("kept")
+        chain.equal(metrics.total("fetched") + kept, metrics.total("objects"),
+                    "the objects in " + metrics.name)
+        if not killed:
+            chain.equal((kept, metrics.total("fetched_bytes")),
+                        (0, size_of(chain, words[2], lines_in) - before), "the sums in " + metrics.name)
+
+
+def size_of(chain, folder, but):
+    return sum(len(data) for name, data in readers.tree_of(chain.path(folder)).items()
+               if name != but)
 
 
 def data_set(chain, shards):
@@ -94,7 +112,7 @@ def lines(chain, source):
         raise Foreseen("lines that cannot be fetched")
     for words, host, hosts in shared(chain, chain.chance):
         folder = chain.new("fetched")
-        run(chain, source.argument, folder, *words)
+        run(chain, source.argument, folder, *words, lines_in=os.path.basename(source.argument))
         expected = {key: source.objects[key] for own in keys[host::hosts] for key in own}
         expected[os.path.basename(source.argument)] = "".join(
             text + "\n" for text, _ in source.lines[host::hosts]).encode()

@@ -10,6 +10,8 @@ import tarfile
 
 import model
 import readers
+import trees
+import writers
 from chain import Foreseen, Shards
 
 # By name: suffix, codec as the reader has it, and how it is compressed.
@@ -105,6 +107,40 @@ def compressed(raw, how):
         half = len(raw) // 2
         return gzip.compress(raw[:half]) + gzip.compress(raw[half:])
     return subprocess.run([how, "-q", "-c"], input=raw, stdout=subprocess.PIPE, check=True).stdout
+
+
+# ---- Records -----------------------------------------------------------------------------------
+
+def records(chain, source):
+    """TFRecords whose features have names of their own, as other programs write them."""
+    planned = model.plan(source.files, source.entries, "tfrecord")
+    if not planned.samples:
+        raise Foreseen("nothing for a record")
+    chance, folder, found = chain.chance, chain.new("records"), []
+    names, how = [], chance.choice(["none", "none", "gzip"])
+    label = chance.choice(["label", "label/id", "objects/class/label"])
+    samples = chance.sample(planned.samples, len(planned.samples))
+    count = chance.choice([1, 2])
+    for number in range(count):
+        payloads = [payload_of(sample, label, chance) for sample in samples[number::count]]
+        raw = writers.tfrecord(payloads)
+        found.append(readers.tfrecord(raw))
+        names.append("r-%05d.tfrecord%s" % (number, ".gz" if how == "gzip" else ""))
+        trees.write(chain.path(folder), {names[-1]: compressed(raw, how)})
+    chain.lines.append("# %s: records with a feature %s" % (folder, label))
+    chain.things.append(Shards([folder], found, container="tfrecord", codec=how, is_set=False,
+                               names=names, folder=folder))
+
+
+def payload_of(sample, label, chance):
+    """Some fields as features, in whose names are slashes, and a number."""
+    features = {"__key__": [sample.key.encode()]}
+    for suffix, data in sample.fields:
+        features[suffix if model.lower(suffix) == "cls" else "data/" + suffix] = [data]
+    features[label] = [chance.randrange(5)]
+    if chance.random() < 0.3:
+        features["box/numbers"] = [chance.randrange(-9, 900) for _ in range(4)]
+    return writers.example(dict(sorted(features.items(), key=lambda item: item[0].encode())))
 
 
 # ---- Limits ------------------------------------------------------------------------------------

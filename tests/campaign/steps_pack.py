@@ -3,13 +3,18 @@
 
 import os
 
+import counts
 import decoders
+import meter
 import model
 import peers
+import photos
+import pictures
 import readers
 from chain import Foreseen, Shards
 
-FILES = r"; (\d+) of (\d+) files? (?:packed|planned), (\d+) files? skipped"
+FILES = (r"; (\d+) of (\d+) files? (?:packed|planned), (\d+) files? skipped"
+         r"(?:[^\n]*, (\d+) images? converted)?")
 PACKED = (r"packed (\d+) samples? \((\d+) payload bytes?\) into (\d+) shards? \((\d+) bytes?\)"
           r"(?:, \d+ of them kept)?" + FILES)
 PLANNED = r"planned (\d+) samples? \((\d+) payload bytes?\) in (\d+) shards?" + FILES
@@ -22,8 +27,9 @@ COMMITTED = (r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes?\) i
 class Settings:
     """What a run is told, as options and as the model needs it."""
 
-    def __init__(self, chain):
+    def __init__(self, chain, source):
         chance = chain.chance
+        self.images = pictures.choose(chance, 0.8 if has_odd_images(source) else 0.1)
         self.container = chance.choice(["webdataset", "tfrecord", "recordio"])
         self.codec = chance.choice(["none", "none", "gzip", "lz4", "zstd"])
         self.base = chance.choice([0, 0, 1])
@@ -44,7 +50,7 @@ class Settings:
         words += [] if self.shuffle else ["--no-shuffle"]
         words += ["--on-error", "skip"] if self.skip else []
         words += ["--split", self.split] if self.split else []
-        words += peers.options(self.peers)
+        words += peers.options(self.peers) + self.images.words()
         words += ["--prefix", self.prefix] if self.prefix != "shard" else []
         return words
 
@@ -52,19 +58,24 @@ class Settings:
         return [part.partition("=")[0] for part in self.split.split(",")] if self.split else []
 
 
+def has_odd_images(source):
+    return any(data in photos.odd() for data in source.files.values())
+
+
 class Job:
     """One source packed into one place, and what must come of it."""
 
     def __init__(self, chain, source, dest=None, settings=None):
         self.chain, self.source = chain, source
-        self.dest = dest or chain.new_dest()
-        self.settings = settings = settings or Settings(chain)
-        self.planned = model.plan(source.files, source.entries, settings.container, settings.base)
+        self.dest, self.metrics = dest or chain.new_dest(), None
+        self.settings = settings = settings or Settings(chain, source)
+        self.planned = model.plan(source.files, source.entries, settings.container, settings.base,
+                                  images=settings.images)
         self.samples = model.pack_order(self.planned.samples, settings.seed, settings.shuffle)
 
     def words(self, *more):
-        jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3],
-                                         ["--jobs", 2, "--memory", "64MiB"]])
+        jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3], ["--jobs", 2, *(
+            ["--memory", "64MiB"] if self.is_narrow() else [])]])
         if self.dest.startswith("s3://"):       # nothing of this is in the bytes
             jobs = jobs + self.chain.chance.choice([[], ["--s3", "checksum=crc64nvme"], [
                 "--s3", "acl=private", "--s3", "checksum=crc32c", "--s3", "content-md5=true"]])
@@ -72,6 +83,11 @@ class Job:
 
     def options(self):
         return [*self.source.options, *self.settings.options()]
+
+    def is_narrow(self):
+        """Whether little memory does: there is to be room for a JPEG of each file of a sample."""
+        return self.settings.images is pictures.PLAIN or \
+            all(len(sample.fields) < 100 for sample in self.samples)
 
     def may_refuse(self):
         """Reasons for which this may fail, though its files are good."""
@@ -91,14 +107,17 @@ class Job:
 
     def run(self, *more):
         """Packs; returns whether it did."""
-        words = self.refused()
+        words, self.metrics = self.refused(), meter.Meter(self.chain)
+        more += (*self.metrics.words(), *self.chain.chance.choice([[], [], ["--verbose"]]))
         if words is not None:
             words = [*words, "index: ", "none would be in"] if self.may_refuse() else words
-            self.chain.sheaf(*self.words(*more), status=1, says=words)
+            done = self.chain.sheaf(*self.words(*more), status=1, says=words)
+            self.metrics.check(done.returncode)
             self.nothing_there()
             raise Foreseen(words[0])
         done = self.chain.sheaf(*self.words(*more), status=None if self.may_refuse() else 0)
         if done.returncode != 0:
+            self.metrics.check(done.returncode)
             self.nothing_there()
             raise Foreseen("an index or a split")
         return done
@@ -134,21 +153,38 @@ class Job:
         if stored:
             expected.append(sum(held.manifest["bytes"] for held in found))
         expected += [sum(len(sample.fields) for sample in every), len(self.source.entries),
-                     self.planned.skipped.total()]
+                     self.planned.skipped.total(), len(self.planned.converted)]
         chain.equal(numbers, expected, "the sums that were printed")
+        if self.metrics:
+            self.metrics.check(samples=len(every), payload_bytes=model.payload(every),
+                               stored_bytes=sum(held.manifest["bytes"] for held in found),
+                               files_packed=expected[-4], skipped=expected[-2])
         for place, held, split in zip(self.places(), found, settings.splits() or ["train"]):
             check_peers(chain, place, held, settings.peers, split)
             give(chain, place, held)
 
     def check_skipped(self):
-        chain, paths = self.chain, []
-        report = os.path.join(chain.local(self.dest), "skipped.tsv")
-        if os.path.exists(report):
-            lines = readers.read(report).decode().split("\n")
-            chain.equal(lines.pop(), "", "the end of skipped.tsv")
-            paths = [line.split("\t")[0] for line in lines]
-        chain.equal(sorted(paths), sorted(map(model.printable, self.planned.skipped.elements())),
-                    "skipped.tsv")
+        check_lists(self.chain, self.dest, self.planned)
+
+
+def check_lists(chain, place, planned, number=""):
+    """What was left out, and what became another image; and nothing of it twice, or not at all."""
+    folder = chain.local(place)
+    skipped = lines_of(chain, os.path.join(folder, "skipped%s.tsv" % number))
+    chain.equal(sorted(path for path, _ in skipped),
+                sorted(map(model.printable, planned.skipped.elements())), "skipped.tsv")
+    converted = lines_of(chain, os.path.join(folder, "converted%s.tsv" % number))
+    chain.equal(sorted(converted), sorted((model.printable(path), why) for path, why
+                                          in planned.converted.items()), "converted.tsv")
+
+
+def lines_of(chain, place):
+    """The lines of a list, (path, why); none if there is no list."""
+    if not os.path.exists(place):
+        return []
+    lines = readers.read(place).decode().split("\n")
+    chain.equal(lines.pop(), "", "the end of " + os.path.basename(place))
+    return [tuple(line.split("\t")) for line in lines]
 
 
 def check_peers(chain, place, held, wanted, split="train"):
@@ -164,10 +200,12 @@ def check_peers(chain, place, held, wanted, split="train"):
 
 def give(chain, place, held):
     """The data set at a place becomes a thing of the chain."""
+    counts.check(chain, place, held)
     chain.things.append(Shards([place], held.shards, container=held.container, codec=held.codec,
                                classes=held.classes, base=held.base, names=held.names,
                                ids=held.ids, texts=held.texts, folder=place,
                                foreign=held.manifest["foreign"],
+                               first=counts.before_growth(held),
                                fingerprint=held.manifest["fingerprint"]))
 
 
@@ -191,15 +229,17 @@ def dry_run(chain, job):
         chain.equal(fields[0], "total", "the last line of a dry run")
         if not job.planned.skipped:
             chain.equal([int(fields[-2]), int(fields[-1])],
-                        [len(job.samples), model.payload(job.samples)], "the sums of a dry run")
+                        [len(job.samples), job.planned.payload], "the sums of a dry run")
 
 
 def killed(chain, job):
     """Killed once or more; whatever is there must be whole or refused, and be made whole."""
     if job.refused() is not None or job.may_refuse():
         raise Foreseen("nothing to kill")
+    metrics = meter.Meter(chain)
     for number in range(chain.chance.choice([1, 1, 2, 3])):
-        chain.kill(*job.words(*(["--resume"] if number else [])))
+        chain.kill(*job.words(*(["--resume"] if number else [])), *metrics.words())
+        metrics.check_killed()
         whole_or_refused(chain, job)
     way = chain.chance.choice(["--resume", "--overwrite"])
     done = chain.sheaf(*job.words(way))
@@ -233,7 +273,7 @@ def parts(chain, source):
     late = job.planned.skipped - early
     if not late:
         chain.equal(chain.numbers(done, PLANNED)[:2],
-                    [len(job.samples), model.payload(job.samples)], "the sums of a plan")
+                    [len(job.samples), job.planned.payload], "the sums of a plan")
     count = chance.choice([1, 2, 3, 5])
     order = chance.sample(range(count), count)
     if chance.random() < 0.3:

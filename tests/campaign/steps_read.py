@@ -2,11 +2,15 @@
 """Steps that read: epochs in every order and by every rank, as lines and as streams; positions;
 verify and info; damage."""
 
+import json
 import os
 import re
 
+import counts
+import meter
 import model
 import readers
+import steps_report
 from chain import Foreseen, Shards
 from order_reference import DROP, KEEP, PAD
 
@@ -68,16 +72,20 @@ def listing(chain, shards):
         limit = chain.chance.randrange(len(samples) + 2)
         words += ["--limit", limit]
         samples = samples[:limit]
+    metrics = meter.Meter(chain)
+    words += metrics.words() + chain.chance.choice([[], [], ["--quiet"], ["--verbose"]])
     same_lines(chain, chain.sheaf(*words), samples, "the listing")
+    metrics.check(samples=len(samples), payload_bytes=model.payload(samples), corrupt=0)
 
 
 def null(chain, shards):
-    order = Order(chain, shards)
-    done = chain.sheaf("cat", *shards.arguments, "--null", *order.options())
+    order, metrics = Order(chain, shards), meter.Meter(chain)
+    done = chain.sheaf("cat", *shards.arguments, "--null", *order.options(), *metrics.words())
     values = dict(line.split() for line in done.stdout.decode().splitlines())
     samples = order.samples()
     chain.equal((int(values["samples"]), int(values["payload_bytes"]), int(values["corrupt"])),
                 (len(samples), model.payload(samples), 0), "the sums of cat --null")
+    metrics.check(samples=len(samples), payload_bytes=model.payload(samples), corrupt=0)
 
 
 def stream(chain, shards):
@@ -224,6 +232,12 @@ def verify(chain, shards):
 
 
 def info(chain, shards):
+    if shards.is_set and chain.chance.random() < 0.5:
+        found = json.loads(chain.sheaf("info", *shards.arguments, "--json").stdout)
+        chain.equal((found["samples"], found["payload_bytes"]),
+                    (len(shards.samples), model.payload(shards.samples)), "the sums of info")
+        counts.check_told(chain, found, shards)
+        return
     done = chain.sheaf("info", *shards.arguments)
     if not shards.is_stream:
         chain.equal(chain.numbers(done, r"(?m)^samples +(\d+)$"), [len(shards.samples)],
@@ -246,6 +260,8 @@ def damage(chain, shards):
     it must be right, and all of it but what is counted; by every command that may skip."""
     copy, flips = damaged_copy(chain, shards)
     chain.sheaf("verify", copy, status=1, says=[name for name, _, _ in flips])
+    if chain.chance.random() < 0.5:
+        steps_report.damaged(chain, copy)
     done = chain.sheaf("cat", copy, "--to", "tfrecord", "--no-shuffle", "--on-corrupt", "skip",
                        status=None)
     if done.returncode == 0:

@@ -61,6 +61,9 @@ def mixing(chance, sources, by_hand):
     if chance.random() < 0.2:
         rest["classes"] = chance.choice(["by-name", "by-number", "by-number"])
     elif chance.random() < 0.2:
+        rest["classes"] = {str(number): chance.choice([0, 1, 7, 1000]) for number in
+                           chance.sample(range(6), chance.choice([1, 2, 3]))}
+    elif chance.random() < 0.2:
         names = sorted({name for source in sources for name in source.classes})
         some = chance.sample(names, chance.randrange(1, len(names) + 1)) if names else []
         rest.update({"classes": {name: chance.choice(["a", "b", names[0]]) for name in some}}
@@ -292,6 +295,33 @@ def unpack(chain, made):
         raise Foreseen(clash[0])
     chain.sheaf(*words)
     steps_copy.check_tree(chain, folder, dict(files))
+
+
+# ---- Stages ------------------------------------------------------------------------------------
+
+def staged(chain, made):
+    """A stage is appended to a view while a run is under way, which goes on as if it had been there."""
+    if made.weights is None or not made.is_local:
+        raise Foreseen("no weights, or in S3")
+    chance, place = chain.chance, chain.new("position")
+    order = steps_read.Order(chain, made)
+    samples = order.samples()
+    at = chance.randrange(len(samples) + 1)
+    done = chain.sheaf("cat", *made.arguments, "--list", *order.options(), "--limit", at,
+                       "--save-position", place)
+    steps_read.same_lines(chain, done, samples[:at], "before a stage is appended")
+    stages = list(made.rest.get("stages", ()))
+    first = order.epoch * len(samples) + at + chance.choice([1, 5, 50]) * order.lanes
+    weights = [chance.randrange(4) for _ in made.parts]
+    weights[chance.randrange(len(weights))] = 5
+    stages.append({"samples": max([first] + [stage["samples"] + 1 for stage in stages]),
+                   "weights": weights})
+    order.shards = later = View(made.arguments[0], made.parts, {**made.rest, "stages": stages})
+    write_by_hand(chain, later.arguments[0], later.parts, later.rest, 0, None)
+    done = chain.sheaf("cat", *later.arguments, "--list", "--resume-from", place)
+    steps_read.same_lines(chain, done, order.samples()[at:], "after a stage was appended")
+    chain.things.remove(made)
+    chain.things.append(later)
 
 
 # ---- A source that changes ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ import struct
 
 import decoders
 import jpegs
+import photos
 
 FOLDERS = ["", "c1", "C1", "c 2", "caf\u00e9", "cafe\u0301", "c1/sub", "c1/sub/sub", "c1.d",
            "z.y", "\u65e5\u672c", "-dash", "{0..3}", "%41", "q\"'\\", "n" * 90,
@@ -55,6 +56,7 @@ class Tree:
         self.folders = chance.sample(FOLDERS, chance.choice([1, 2, 4, 8]))
         self.cls_share = chance.choice([0, 0, 0, 0.1, 1])
         self.image_share = chance.choice([0, 0.3, 1])
+        self.odd_images = self.image_share > 0 and chance.random() < 0.25
         empty = chance.random() < 0.03
         for _ in range(0 if empty else chance.choice([1, 2, 5, 12, 12, 12, 30, 30, 30, 100])):
             self._add_sample()
@@ -111,10 +113,19 @@ class Tree:
             self._put(os.path.join(folder, stem + "." + suffix), self._content())
         if chance.random() < self.image_share:
             self._put(os.path.join(folder, stem + "." + chance.choice(IMAGES)),
-                      image(chance.randrange(200)))
+                      self._image())
         if chance.random() < self.cls_share:
             self._put(os.path.join(folder, stem + "." + chance.choice(["cls", "CLS"])),
                       chance.choice(OWN_LABELS))
+
+    def _image(self):
+        """Mostly a plain one.  What is odd is a bad file where it is not made another one."""
+        chance = self.chance
+        if not self.odd_images or chance.random() < 0.3:
+            return image(chance.randrange(200))
+        if self.bad and chance.random() < 0.2:
+            return chance.choice(photos.damaged())
+        return chance.choice(photos.sound())
 
     def _add_wide_sample(self, fields):
         for number in range(fields):

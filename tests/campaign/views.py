@@ -158,6 +158,9 @@ def united(parts, how):
                                           % (source.base, sources[0].base))
         longest = max(sources, key=lambda source: len(source.classes))
         classes, base, numbers = longest.classes, sources[0].base, [None] * len(sources)
+    elif isinstance(how, dict) and next(iter(how)).isdecimal():
+        return [], 0, [renumbered(kept(sample, part.members.get("fields")), how)
+                       for part in parts for sample in part.shards.samples]
     elif isinstance(how, dict):
         if not all(source.classes for source in sources):
             raise steps_union.Refused("have no names")
@@ -181,6 +184,17 @@ def united(parts, how):
                 sample = sample._replace(name=model.class_of(sample.labels, classes, base))
             samples.append(sample)
     return classes, base, samples
+
+
+def renumbered(sample, numbers):
+    """Of a map of labels to labels, in a view that has no names."""
+    labels = sample.labels
+    if labels and (len(labels) != 1 or labels[0] != int(labels[0])):
+        return "labels that are no class"
+    own = labels and float(numbers.get("%d" % labels[0], labels[0]))
+    if labels and own != labels[0] and "cls" in model.field_names(sample):
+        return "a cls of its own"
+    return sample._replace(labels=(own,) if labels else (), name=None)
 
 
 def kept(sample, fields):
