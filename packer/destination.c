@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/manifest_growth.h"
 #include "packer/plan/keyset.h"
 #include "store/over.h"
 #include "store/store.h"
@@ -472,15 +473,24 @@ static int count_lines(const struct output *o, const char *name, uint64_t *count
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
+int destination_count_reports(const struct output *o, size_t part,
+                              struct sheaf_pack_result *result, struct sheaf_error *err)
+{
+    char name[GROWN_NAME_BYTES];
+    int code;
+
+    manifest_part_name(SKIPPED_NAME, part, name);
+    code = count_lines(o, name, &result->skipped, err);
+    manifest_part_name(CONVERTED_NAME, part, name);
+    return code == SHEAF_OK ? count_lines(o, name, &result->converted, err) : code;
+}
+
 int destination_result(const struct output *o, struct sheaf_pack_result *result,
                        struct sheaf_error *err)
 {
-    int code;
-
     for (uint32_t s = 0; s < o->split_count; s++) {
         struct manifest m;
-
-        code = destination_read_manifest(o->directories[s], &m, err);
+        const int code = destination_read_manifest(o->directories[s], &m, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -493,8 +503,7 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
         manifest_clear(&m);
     }
     result->shards_kept = result->shards;
-    code = count_lines(o, SKIPPED_NAME, &result->skipped, err);
-    return code == SHEAF_OK ? count_lines(o, CONVERTED_NAME, &result->converted, err) : code;
+    return destination_count_reports(o, 0, result, err);
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */

@@ -96,7 +96,11 @@ void destination_clear(struct destination *found);
 
 /* Whether the data set of this very plan is there. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Adds what its manifests say. */
+/* Counts the lines of skipped.tsv and converted.tsv, or of those of the part that was appended as
+ * number `part`. */
+int destination_count_reports(const struct output *output, size_t part,
+                              struct sheaf_pack_result *result, struct sheaf_error *err);
+/* Adds what its manifests say, and counts its reports. */
 int destination_result(const struct output *output, struct sheaf_pack_result *result,
                        struct sheaf_error *err);
 

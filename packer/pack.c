@@ -359,9 +359,10 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
         code = open_output(p, err);
     if (code == SHEAF_OK)
         code = output_grown(&p->output, err);
+    if (code == SHEAF_OK)
+        code = destination_count_reports(&p->output, p->grow->part, &there, err);
     free(hash);
     there.files = p->result.files;
-    there.skipped = p->result.skipped;
     there.files_packed = there.files - there.skipped;
     p->result = there;
     return code;

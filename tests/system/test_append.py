@@ -12,6 +12,7 @@ import time
 import decoders
 import servers
 import support
+from jpegs import jpeg
 from support import (CONTAINERS, SHEAF, Case, flip, listing, make_tree, pack, read, seed, sheaf,
                      tree_of, write)
 
@@ -416,6 +417,17 @@ class Append(Case):
         pack(self.new, self.dest, "webdataset", "none", "--overwrite", "--shard-count", "1")
         self.assertEqual(sorted(os.listdir(self.dest)),
                          ["dataset.index", "dataset.json", "dataset.keys", "shard-000000.tar"])
+
+    def test_resume_counts_what_was_left_out(self):
+        """Of what is there already, as much was skipped and converted as when it was appended."""
+        self.pack()
+        source = make_tree(self.path("source"), {"cat/x.txt": b"x", "cat/y.jpg": b"", "cat/y.txt":
+                                                 b"y", "cat/z.jpg": jpeg(components=4)})
+        words = ("--on-error", "skip", "--fix-images")
+        for more, kept in (((), b""), (("--resume",), b" of them kept")):
+            done = self.append(*words, *more, source=source)
+            self.assertIn(kept + b"; 2 of 4 files packed, 2 files skipped, 1 image converted\n",
+                          done.stdout)
 
     def test_resume_of_what_is_there(self):
         self.pack()
