@@ -385,7 +385,8 @@ static int find_appended(const struct pack *given, const char *manifest,
         p.options.note = NULL;
         code = pack_with(&p, compare_plan, sources, count, err);
         *found = code == SHEAF_OK;
-        *result = p.result;
+        if (*found)
+            *result = p.result;
     }
     grow_close(&grow);
     return code == SHEAF_END ? SHEAF_OK : code;

@@ -279,6 +279,15 @@ class Append(Case):
         self.assert_error(done, "no file can be packed")
         self.assertEqual(tree_of(self.dest), before)
 
+    def test_nothing_new_after_something_new(self):
+        """What was appended before is not said to be appended."""
+        self.pack()
+        self.append()
+        for more in ((), ("--resume",)):
+            done = self.append("--on-error", "skip", *more, source=self.old)
+            self.assertEqual(done.stdout, b"")
+            self.assertIn(b"nothing to append", done.stderr)
+
     def test_options_that_are_not_given_again(self):
         """They are not taken from the data set, and that is said."""
         said = b"the data set was packed with field_aliases, key_end, but what is appended is not"
