@@ -13,6 +13,8 @@
 
 #include "formats/format.h"
 
+#define OWN_FEATURES 8      /* at most, that are made beside the fields of a sample */
+
 /* Appends the Example of a sample, features in byte order of names; `spare` more bytes are
  * reserved behind it.  Features that were kept are written as they were, as far as the sample is
  * read from them again.  On failure `out` is as it was. */

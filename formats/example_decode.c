@@ -108,7 +108,7 @@ static bool parse_entry(struct wire entry, struct slice *s)
     return parse_feature(feature, s);
 }
 
-static bool parse_features(struct wire features, struct decode_scratch *scratch)
+static bool parse_features(struct wire features, size_t most, struct decode_scratch *scratch)
 {
     struct wire entry;
     uint8_t tag;
@@ -117,15 +117,17 @@ static bool parse_features(struct wire features, struct decode_scratch *scratch)
         struct slice slice = { .size = 0 };
 
         if (tag != TAG_DELIMITED_1 || !wire_delimited(&features, &entry) ||
-            !parse_entry(entry, &slice) || sample_add(scratch, &slice, NULL) != SHEAF_OK)
+            sample_slice_count(scratch) == most || !parse_entry(entry, &slice))
             return false;
+        buf_put(&scratch->slices, &slice, sizeof(slice));
     }
     return true;
 }
 
-/* True if the payload is an Example and nothing else, with no more features than a sample may
- * have fields.  The room for the slices has been reserved. */
-static bool parse_example(const uint8_t *data, size_t size, struct decode_scratch *scratch)
+/* True if the payload is an Example and nothing else, with `most` features at most, for which the
+ * room has been reserved. */
+static bool parse_example(const uint8_t *data, size_t size, size_t most,
+                          struct decode_scratch *scratch)
 {
     struct wire example = { data, data + size }, features;
     uint8_t tag;
@@ -134,7 +136,7 @@ static bool parse_example(const uint8_t *data, size_t size, struct decode_scratc
         return false;
     while (wire_tag(&example, &tag)) {
         if (tag != TAG_DELIMITED_1 || !wire_delimited(&example, &features) ||
-            !parse_features(features, scratch))
+            !parse_features(features, most, scratch))
             return false;
     }
     return true;
@@ -463,6 +465,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
+    /* As many as a sample may have fields; ours have others beside them. */
+    const size_t most = FIELD_LIMIT + (context->ours ? OWN_FEATURES : 0);
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;
     struct text key, class_name;
@@ -472,10 +476,10 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     if (!context->ours && (size == 0 || data[0] != TAG_DELIMITED_1))
         return sample_make_opaque(data, size, record, context, scratch, sample, err);
     sample_begin(scratch);
-    code = buf_reserve(&scratch->slices, FIELD_LIMIT * sizeof(struct slice), err);
+    code = buf_reserve(&scratch->slices, most * sizeof(struct slice), err);
     if (code != SHEAF_OK)
         return code;
-    if (!parse_example(data, size, scratch)) {
+    if (!parse_example(data, size, most, scratch)) {
         if (context->ours)
             return err_set(err, SHEAF_ERR_CORRUPT, "the record of %zu byte%s is not a "
                            "tf.train.Example", size, plural(size));
@@ -499,6 +503,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     code = take_labels(known.of[LABEL], scratch, err);
     class_name = take_class_name(known.of[CLASS_TEXT]);
     drop_taken(scratch);
+    if (code == SHEAF_OK && sample_slice_count(scratch) > FIELD_LIMIT)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "the record has more than %d fields", FIELD_LIMIT);
     if (code == SHEAF_OK)
         code = print_lists(scratch, err);
     if (code != SHEAF_OK)

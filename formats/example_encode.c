@@ -19,7 +19,6 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-#define OWN_FEATURES  8                         /* that are made beside the fields */
 #define USUAL_SIDE    256                       /* of an image: as most, a varint of two bytes */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))

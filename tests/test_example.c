@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -361,6 +362,34 @@ static void refuses_two_features_of_one_name(void **state)
     assert_non_null(strstr(f->err.message, "two fields"));
 }
 
+/* With as many fields as a sample may have, there are features beside them. */
+static void reads_as_many_fields_as_it_writes(void **state)
+{
+    static struct sheaf_field fields[FIELD_LIMIT];
+    static char names[FIELD_LIMIT][8];
+    const struct encode_context none = { 0 };
+    const double label = 3;
+    const struct sheaf_sample sample = { .key = "k", .fields = fields, .field_count = FIELD_LIMIT,
+                                         .labels = &label, .label_count = 1, .class_name = "cat" };
+    struct buf out = BUF_INIT(1 << 20);
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < FIELD_LIMIT; i++) {
+        snprintf(names[i], sizeof(names[i]), "f%04zu", i);
+        fields[i] = (struct sheaf_field){ .name = names[i], .data = "x", .size = 1 };
+    }
+    for (size_t i = 0; i < 2; i++) {
+        out.size = 0;
+        assert_int_equal(example_encode(&sample, &none, 0, &out, NULL), SHEAF_OK);
+        assert_int_equal(decode(f, &of_ours, out.data, out.size), SHEAF_OK);
+        assert_int_equal(f->sample.field_count, FIELD_LIMIT);
+        assert_int_equal(f->sample.label_count, 1);
+        fields[0] = (struct sheaf_field){ .name = "jpg", .data = tiny_jpeg,
+                                          .size = sizeof(tiny_jpeg) };
+    }
+    buf_free(&out);
+}
+
 /* A label that no double holds is left as text. */
 static void keeps_labels_exact(void **state)
 {
@@ -434,6 +463,7 @@ int main(void)
         TEST(writes_what_a_field_has_become),
         TEST(leaves_anything_else_alone),
         TEST(refuses_two_features_of_one_name),
+        TEST(reads_as_many_fields_as_it_writes),
         TEST(keeps_labels_exact),
         TEST(refuses_labels_that_fit_no_list),
         TEST(copes_with_any_byte),
