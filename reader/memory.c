@@ -27,8 +27,8 @@
 #define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
 /* Remote reads in flight at once, at most; and the bytes and reads that an epoch starts with. */
 #define REMOTE_READS       32u
-#define REMOTE_FIRST_BYTES ((uint64_t)64 << 20)
-#define REMOTE_FIRST_READS 8u
+#define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
+#define REMOTE_FIRST_READS 4u
 #define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
 /* Where that is too much for the lanes that there are. */
 #define CHUNK_TINY_BYTES   ((uint64_t)4 << 10)
@@ -227,7 +227,7 @@ static void fit_window(struct feed *feed)
     const unsigned most = (unsigned)feed->outstanding_limit - feed->lane_count;
     const uint64_t first = MAX(REMOTE_FIRST_BYTES / feed->chunk_bytes, REMOTE_FIRST_READS);
 
-    window_fit(&feed->window, (unsigned)MIN(first, most), most);
+    window_fit(&feed->window, (unsigned)MIN(first, most), most, feed->chunk_bytes);
     feed->outstanding_limit = feed->lane_count + feed->window.now;
 }
 

@@ -9,12 +9,14 @@
 #define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
 #define REST_ROUNDS 16u
 #define FIRST_REST 8u           /* before the first trial over a link that is not slow */
-#define SLOW 0.75               /* bytes a nanosecond; what memory costs does not count then */
+#define QUICK 0.75              /* bytes a nanosecond: such a link needs no more */
+#define SLOW 0.2                /* what memory costs does not count then */
 /* What is under way together comes together, so a rate is that of several windows. */
 #define MEASURED_WINDOWS 3u
 
-void window_fit(struct window *w, unsigned least, unsigned most)
+void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
 {
+    w->read_bytes = read_bytes;
     w->reads = 0;
     w->bytes = 0;
     w->is_settled = false;
@@ -66,14 +68,16 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* The consumer has waited longer for the first reads than all that were begun with them take over a
- * link that is not slow: begins so many more that the link is not. */
+/* The consumer has waited longer for the first reads than a whole window of usual ones takes over a
+ * quick link: begins so many more that the link is one.  (The first reads are small, so that the
+ * first sample comes soon: what they take is the way there, or the server's thinking, and says
+ * little of the link before it adds up to that.) */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
-    const double quick_ns = (double)w->bytes / w->reads * w->now / SLOW;
-    const double more = (double)w->now * (1 + (double)stall_ns / quick_ns);
+    const double quick_ns = (double)w->read_bytes * w->now / QUICK;
+    const double more = QUICK * (double)stall_ns / (double)MAX(w->bytes, 1) * w->now;
 
-    if (w->began_ns != 0 || w->bytes == 0 || w->now >= w->most || (double)stall_ns < quick_ns)
+    if (w->began_ns != 0 || w->now >= w->most || (double)stall_ns < quick_ns || more <= w->now)
         return false;
     set(w, more < (double)w->most ? (unsigned)more : w->most);
     return true;

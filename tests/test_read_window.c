@@ -43,7 +43,7 @@ static struct link link_of(unsigned least, unsigned most)
 {
     struct link l = { .now_ns = 5000000000, .read_bytes = READ_BYTES };
 
-    window_fit(&l.window, least, most);
+    window_fit(&l.window, least, most, READ_BYTES);
     assert_int_equal(l.window.now, least < most ? least : most);
     return l;
 }
@@ -112,6 +112,51 @@ static void test_first_reads_of_a_near_link(void **state)
     assert_int_equal(l.window.now, 8);
 }
 
+/* The first reads are small, and their time is that of the way there: 4 ms are nothing beside what
+ * whole reads take. */
+static void test_small_first_reads_of_a_near_link(void **state)
+{
+    struct link l = link_of(4, 32);
+
+    (void)state;
+    for (uint64_t bytes = 32 << 10, stall_ns = 4000000; bytes < READ_BYTES; bytes *= 8) {
+        l.now_ns += 4000000;
+        assert_false(window_took(&l.window, bytes, stall_ns, l.now_ns));
+        stall_ns += 4000000;
+    }
+    assert_int_equal(l.window.now, 4);
+}
+
+/* 15 ms away, and 20 MB/s for each read. */
+static void test_small_first_reads_of_a_slow_link(void **state)
+{
+    const uint64_t begin_ns = 5000000000;
+    struct link l = link_of(4, 32);
+
+    (void)state;
+    assert_false(window_took(&l.window, 32 << 10, 17000000, begin_ns + 17000000));
+    assert_false(window_took(&l.window, 256 << 10, 28000000, begin_ns + 28000000));
+    assert_true(window_took(&l.window, 1 << 20, 67000000, begin_ns + 67000000));
+    assert_int_equal(l.window.now, 32);
+}
+
+/* 400 MB/s whatever is under way: not quick, but memory that is touched for the first time would
+ * cost a good part of the time. */
+static void test_busy_server_keeps_few(void **state)
+{
+    struct link l = link_of(4, 32);
+    unsigned wide = 0;
+
+    (void)state;
+    l.read_bytes = READ_BYTES / 80;
+    for (unsigned i = 0; i < 10000; i++) {
+        consume(&l, 1, 4, 100);
+        wide += l.window.now != 4;
+    }
+    assert_int_equal(l.largest, 8);
+    assert_in_range(wide, 1, 2000);
+}
+
 static void test_between(void **state)
 {
     struct link l = link_of(8, 32);
@@ -152,15 +197,15 @@ static void test_other_limits(void **state)
 
     (void)state;
     consume(&l, 1000, 1000, 100);
-    window_fit(&l.window, 8, 20);
+    window_fit(&l.window, 8, 20, READ_BYTES);
     assert_int_equal(l.window.now, 20);
     consume(&l, 1000, 1000, 100);
     assert_int_equal(l.window.now, 20);
-    window_fit(&l.window, 2, 3);
+    window_fit(&l.window, 2, 3, READ_BYTES);
     assert_int_equal(l.window.now, 3);
     consume(&l, 1000, 1000, 100);
     assert_int_equal(l.window.now, 3);
-    window_fit(&l.window, 24, 32);
+    window_fit(&l.window, 24, 32, READ_BYTES);
     assert_int_equal(l.window.now, 24);
     consume(&l, 1000, 1000, 100);
     assert_int_equal(l.window.now, 32);
@@ -174,6 +219,9 @@ int main(void)
         cmocka_unit_test(test_slow_link_gets_all_soon),
         cmocka_unit_test(test_slow_link_shows_at_once),
         cmocka_unit_test(test_first_reads_of_a_near_link),
+        cmocka_unit_test(test_small_first_reads_of_a_near_link),
+        cmocka_unit_test(test_small_first_reads_of_a_slow_link),
+        cmocka_unit_test(test_busy_server_keeps_few),
         cmocka_unit_test(test_between),
         cmocka_unit_test(test_link_that_becomes_far),
         cmocka_unit_test(test_slow_consumer_needs_no_more),

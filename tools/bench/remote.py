@@ -26,7 +26,7 @@ import servers                                          # pylint: disable=wrong-
 
 PART = 8 << 20          # bytes of a range and of a part: what the library asks for
 CONNECTIONS = 32        # that it has at most, to read
-NEAR_CONNECTIONS = 8    # that it begins with, and keeps if more bring no more
+NEAR_CONNECTIONS = 8    # enough for a near server; the library has 4 there, and more if they bring more
 UPLOADS = 8             # parts at once that are enough for this server
 BUCKET = "bench"
 OBJECTS = 1000          # of row 17
