@@ -15,7 +15,11 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-#define RECEIVE_BYTES (128L << 10)  /* libcurl's buffer of one exchange, each way */
+/* libcurl's buffer of one exchange, each way: bytes for a system call.  What is small fits anyway,
+ * and there may be many of those. */
+#define BUFFER_BYTES (128L << 10)
+#define LARGE_BUFFER_BYTES (512L << 10)
+#define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
 #define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
 #define REDIRECTS_MOST 5L
@@ -176,8 +180,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
-    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
-    SET(CURLOPT_UPLOAD_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_BUFFERSIZE, x->into_size < LARGE_BYTES ? BUFFER_BYTES : LARGE_BUFFER_BYTES);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, x->body_size < LARGE_BYTES ? BUFFER_BYTES : LARGE_BUFFER_BYTES);
     SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);
     SET(CURLOPT_FOLLOWLOCATION, x->follow ? 1L : 0L);
     if (x->ca_file != NULL)
