@@ -258,7 +258,7 @@ static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned number,
     md5_text(data, size, part->md5);
     if (s3->kms)
         part->md5[0] ^= 1;
-    if (s3->kms)
+    if (s3->kms && !s3->hides_kms)
         fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
     fake_answer_header(a, "ETag: \"%s\"", part->md5);
 }
@@ -387,7 +387,7 @@ static void put_object(struct fake_s3 *s3, const char *path, const struct fake_r
     if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
         data[r->body_size / 2] ^= 1;
     o = object_add(s3, path, data, r->body_size);
-    if (s3->kms)
+    if (s3->kms && !s3->hides_kms)
         fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
     fake_answer_header(a, "ETag: %s", o->etag);
 }

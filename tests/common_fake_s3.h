@@ -74,7 +74,8 @@ struct fake_s3 {
     bool no_checksums;          /* x-amz-checksum-...: neither compared nor repeated */
     enum fake_etags etags;
     bool uploads_by_key;        /* uploads are listed for a prefix that is their key, as by MinIO */
-    bool kms;                   /* ETags look like MD5s and are none */
+    bool kms;                   /* ETags look like MD5s and are none, */
+    bool hides_kms;             /* and answers do not say why */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
     unsigned page;              /* keys in a page of a listing; 1000 */
     enum fake_listing listing;

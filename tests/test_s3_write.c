@@ -320,6 +320,20 @@ static void test_checksums(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
+/* What the service says of the checksum counts, from the first answer on, whatever ETags it has. */
+static void test_checksums_before_etags(void **state)
+{
+    (void)state;
+    setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported", 1);
+    fake_s3_set(&s3, s3.kms = s3.hides_kms = true);
+    must(write_object("s3://bucket/odd", MIB));
+    check_stored("/bucket/odd", MIB);
+    must(write_object("s3://bucket/odd", SIZE));
+    check_stored("/bucket/odd", SIZE);
+    fake_s3_set(&s3, s3.kms = s3.hides_kms = false);
+    fake_s3_use(&s3, STALL_MS);
+}
+
 /* A service that ignores checksums stores what it gets: its ETags tell, as where none is sent. */
 static void test_ignored_checksums(void **state)
 {
@@ -562,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_etag_is_no_md5),
         cmocka_unit_test(test_silent_complete),
         cmocka_unit_test(test_checksums),
+        cmocka_unit_test(test_checksums_before_etags),
         cmocka_unit_test(test_ignored_checksums),
         cmocka_unit_test(test_put_new),
         cmocka_unit_test(test_put_new_lost),

@@ -202,6 +202,7 @@ static int bucket_open(struct s3_context *s3, bool is_google, const char *name,
     b->checksums = s3->config.checksums;
     b->config = &s3->config;
     b->scopes = s3->scopes;
+    b->repeats = &b->repeats_now;
     b->target = (struct target){
         .engine = s3->engine, .patience = &s3->patience, .ca_file = s3->config.ca_file,
         .credentials = s3->credentials, .mover = b, .token_header = "x-amz-security-token",

@@ -19,6 +19,10 @@
 #include "store/s3/s3_checksum.h"
 #include "store/s3/s3_scope.h"
 
+/* Whether the last answer to a checksum that was sent repeated it: a store that does not ignores
+ * it. */
+enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
+
 struct s3_bucket {
     struct target target;
     struct target writing;      /* of a directory bucket: with a session that may write */
@@ -29,6 +33,8 @@ struct s3_bucket {
     char *name;
     bool is_express;
     bool checksums;             /* uploads carry a checksum, unless settings say otherwise */
+    enum s3_repeats repeats_now;
+    enum s3_repeats *repeats;   /* atomic: it, for those who change nothing else */
     const struct s3_config *config;
     struct s3_scopes *scopes;   /* all buckets' */
     struct s3_bucket *next;

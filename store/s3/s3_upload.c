@@ -50,7 +50,7 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
 
     return (struct s3_proving){
         .checksum = checksum, .of_whole = checksum == &s3_crc64nvme,
-        .content_md5 = md5 != NULL && strcmp(md5, "true") == 0,
+        .content_md5 = md5 != NULL && strcmp(md5, "true") == 0, .repeats = bucket->repeats,
     };
 }
 
@@ -104,12 +104,18 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* The store has not compared the checksum, or it would have said which one it keeps. */
-static void prove_by_etag(struct s3_put *put)
+/* Notes whether the store has compared the checksum: it says which one it keeps.  Whether the ETag
+ * is to be compared, where it is an MD5. */
+static bool is_by_etag(struct s3_put *put, const char *crc)
 {
-    __atomic_store_n(&put->proving->by_etag, true, __ATOMIC_RELAXED);
-    if (put->proof.md5_text[0] == '\0')
+    enum s3_repeats *repeats = put->proving->repeats;
+
+    if (put->proving->checksum == NULL)
+        return true;
+    __atomic_store_n(repeats, crc != NULL ? S3_REPEATS_IT : S3_REPEATS_NOTHING, __ATOMIC_RELAXED);
+    if (crc == NULL && put->proof.md5_text[0] == '\0')
         prove_md5(&put, 1);
+    return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
 /* What is there now is this attempt's own, and damaged: of a conditional write, the next attempt
@@ -142,9 +148,8 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
     snprintf(p->etag, sizeof(p->etag), "%s", etag);
-    if (kind != NULL && crc == NULL)
-        prove_by_etag(put);
-    p->is_md5 = p->md5_text[0] != '\0' && is_md5_etag(etag, "") && s3_etag_may_be_md5(r);
+    p->is_md5 = is_by_etag(put, crc) && p->md5_text[0] != '\0' && is_md5_etag(etag, "") &&
+                s3_etag_may_be_md5(r);
     if (crc != NULL && strcmp(crc, p->crc_text) != 0)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has %s %.40s, but %s was sent",
                        r->what, kind->title, crc, p->crc_text);
@@ -192,7 +197,7 @@ int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error 
         const struct s3_proving *proving = puts[i]->proving;
         const bool sends_md5 = __atomic_load_n(&proving->content_md5, __ATOMIC_RELAXED);
         const bool by_etag = proving->checksum == NULL ||
-                             __atomic_load_n(&proving->by_etag, __ATOMIC_RELAXED);
+                             __atomic_load_n(proving->repeats, __ATOMIC_RELAXED) != S3_REPEATS_IT;
 
         if (proving->checksum != NULL)
             code = prove_crc(puts[i], err);

@@ -21,8 +21,8 @@ struct s3_proving {
     bool of_whole;                  /* the store keeps that of the whole object; else one of the
                                        parts' checksums */
     bool content_md5;               /* sent; set by any thread once the store demands it */
-    bool by_etag;                   /* as without a checksum; set by any thread once an answer does
-                                       not repeat what was sent: the store ignores it */
+    enum s3_repeats *repeats;       /* the bucket's: where the store is not known to look at the
+                                       checksum, ETags are compared as without one */
 };
 /* As the settings of the key have it. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
