@@ -12,9 +12,10 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
-    /* Where new shards begin; 0: where the packer says, or those of the data set. */
-    uint64_t shards;            /* how many: each with its share of the samples, or, */
-    uint64_t payload_bytes;     /* if this is not 0, of so many bytes */
+    uint64_t shards;            /* the number of new shards; 0: the packer cuts them, or they begin
+                                   where the data set's own do */
+    uint64_t payload_bytes;     /* of the data set: new shards get equal shares of these bytes; 0:
+                                   equal numbers of samples */
     uint64_t copied_bytes;
     bool keeps;                 /* features stay what they are, from TFRecord to TFRecord */
 };

@@ -13,8 +13,9 @@
 
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
-/* All samples of a data set of up to so many are shuffled with one another; of a larger one, its
- * shards in another order, and the samples of each with so many.  Each takes 64 bytes of memory. */
+/* The shuffle buffer, in samples; each takes 64 bytes of memory.  It holds all samples of a smaller
+ * data set, which are then shuffled completely.  Of a larger one the shards are permuted, and each
+ * sample is shuffled with those that are in the buffer. */
 #define SHUFFLE_MOST ((uint64_t)4 << 20)
 
 static void *wake(void *argument)

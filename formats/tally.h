@@ -37,7 +37,7 @@ struct tally {
     uint64_t samples;
     char *first;                /* the key of the first sample; NULL: not known */
     bool is_unknown;            /* some samples were not counted: nothing else holds */
-    bool has_too_many;          /* more than TALLY_NAMES_MOST names: there are no fields */
+    bool has_too_many;          /* there were more than TALLY_NAMES_MOST names: `fields` is empty */
 };
 
 /* Counts the sample behind those that were counted. */

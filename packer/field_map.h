@@ -12,7 +12,7 @@
 struct field_map;
 struct kept_features;
 
-/* SHEAF_ERR_ARGUMENT: the text is no list of FROM=TO, or names a field twice. */
+/* Parses "FROM=TO,...".  SHEAF_ERR_ARGUMENT: the text is malformed, or names a field twice. */
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err);
 /* NULL is fine here, and below. */
 void field_map_free(struct field_map *map);
@@ -20,8 +20,8 @@ void field_map_free(struct field_map *map);
 /* Notes that some samples have a field of this name. */
 void field_map_meet(struct field_map *map, const char *name);
 /* Gives the sample its new fields and label, valid until the next call; what was kept of its record
- * gets the new names, too.  SHEAF_ERR_UNSUPPORTED: a field that is to be the label is no integer,
- * or there is a label. */
+ * gets the new names, too.  SHEAF_ERR_UNSUPPORTED: the field that becomes the label is not an
+ * integer, or the sample already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
 /* SHEAF_ERR_ARGUMENT: no sample so far has a field that the map names. */

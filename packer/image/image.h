@@ -42,8 +42,8 @@ struct image_settings {
     int quality;                /* of the JPEG: 1 to 100 */
 };
 
-/* The size, upright, that the settings give an image of such a header.  False: it stays as it is,
- * because it is no larger. */
+/* The size, upright, to which the settings shrink an image with this header.  False: they do not
+ * shrink it, because it is already small enough. */
 bool image_shrinks(const struct image_look *look, const struct image_settings *settings,
                    uint32_t *width, uint32_t *height);
 
