@@ -223,6 +223,7 @@ struct sheaf_dataset_info {
     int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
     uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
     int counts_fields, counts_classes; size_t field_count;  /* fields: 0 of over 256 names, too */
+    uint64_t images_converted, images_resized;  /* by packing (sheaf_pack_result); 0 of a view */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -624,20 +625,18 @@ struct sheaf_pack_result {
     uint64_t files;             /* in the source, or part; of sheaf_packer, fields; files ==
                                    files_packed + skipped, or the call fails */
     uint64_t files_packed;      /* fields in the shards */
-    uint64_t samples;           /* packed (with dry_run: planned) */
-    uint64_t payload_bytes;     /* of their fields */
+    uint64_t samples, payload_bytes;    /* packed (with dry_run: planned); of their fields */
     uint64_t stored_bytes;      /* of the shards */
     uint64_t shards, shards_kept;   /* kept by resume; of a part: 0 and its own, if published */
     uint64_t skipped;           /* files, each in the report file; of sheaf_packer, samples */
     uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
-    uint64_t memory_peak_bytes; /* buffers and unacknowledged parts; <= memory_bytes */
-    uint64_t plan_bytes;        /* memory of the plan */
+    uint64_t memory_peak_bytes, plan_bytes; /* buffers, parts to S3, <= memory_bytes; the plan */
     uint64_t passed_over;       /* S3: marks of directories; old versions, objects elsewhere */
     uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
     uint64_t unlabelled;        /* samples without a label, where others have one */
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
     uint64_t filtered;          /* left out by filters: files, and directories with all in them */
-    uint64_t converted;         /* by fix_images, each in converted.tsv */
+    uint64_t converted, resized;    /* images in converted.tsv; others that became smaller */
 };
 /* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
  * is created if needed (each split in a directory of its own below it).  A failed call leaves no

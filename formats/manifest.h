@@ -53,4 +53,12 @@ int manifest_has_option(const struct manifest *manifest, const char *name, bool 
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
+/* What packing, and later appending, did to images. */
+struct manifest_images {
+    uint64_t converted;         /* into plain JPEGs: the lines of converted.tsv */
+    uint64_t resized;           /* only made smaller; 0: none, or it was not counted yet */
+};
+int manifest_images(const struct manifest *manifest, struct manifest_images *images,
+                    struct sheaf_error *err);
+
 #endif

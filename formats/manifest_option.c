@@ -60,13 +60,39 @@ int manifest_has_option(const struct manifest *m, const char *name, bool *has,
     return code;
 }
 
-int manifest_option_number(const struct manifest *m, const char *name, uint64_t *value,
-                           struct sheaf_error *err)
+static int number_option(const char *all, const char *name, uint64_t *value,
+                         struct sheaf_error *err)
 {
     json_t *option;
-    const int code = find_option(m->options_json, name, &option, err);
+    const int code = find_option(all, name, &option, err);
 
     *value = json_integer_value(option) < 0 ? 0 : (uint64_t)json_integer_value(option);
     json_decref(option);
+    return code;
+}
+
+int manifest_option_number(const struct manifest *m, const char *name, uint64_t *value,
+                           struct sheaf_error *err)
+{
+    return number_option(m->options_json, name, value, err);
+}
+
+/* Sums of what people may have written into a manifest wrap, and harm nobody. */
+int manifest_images(const struct manifest *m, struct manifest_images *images,
+                    struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *images = (struct manifest_images){ .converted = 0 };
+    for (size_t i = 0; i <= m->growth_count && code == SHEAF_OK; i++) {
+        const char *all = i == 0 ? m->options_json : m->growths[i - 1].options_json;
+        uint64_t converted = 0, resized = 0;
+
+        code = number_option(all, "images_converted", &converted, err);
+        if (code == SHEAF_OK)
+            code = number_option(all, "images_resized", &resized, err);
+        images->converted += converted;
+        images->resized += resized;
+    }
     return code;
 }

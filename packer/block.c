@@ -43,7 +43,7 @@ void block_clear(struct block *b)
     b->raw.size = b->names.size = b->stored.size = b->samples.size = 0;
     b->problems.size = b->conversions.size = b->texts.size = b->converted.size = 0;
     b->raw.is_full = b->names.is_full = b->samples.is_full = false;
-    b->payload_bytes = b->files = b->multipart = 0;
+    b->payload_bytes = b->files = b->multipart = b->resized = 0;
     b->has_cls = false;
     tally_clear(&b->tally);
     b->fetched.size = b->sample_start = 0;

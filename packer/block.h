@@ -88,6 +88,7 @@ struct block {
     struct codec_block codec_block;
     uint64_t payload_bytes, files;      /* of the samples that are in it */
     uint64_t multipart;         /* samples */
+    uint64_t resized;           /* images that were made smaller, and are not in `conversions` */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
     struct tally tally;         /* of their fields */
 
@@ -102,6 +103,8 @@ struct block {
     struct jpeg_reader *jpeg;
     const struct image_room *room;      /* for decoded images */
     struct buf converted;       /* JPEGs that were made of the sample's images */
+    size_t conversions_before;  /* conversions.size and resized without the sample, which hold */
+    uint64_t resized_before;    /*   again if it is refused */
     uint64_t extra;             /* bytes that these need beyond what is usual */
     const struct kept_features *kept;   /* block_add only: of the sample's record; or NULL */
     const struct sheaf_field *refused;  /* by block_add; NULL: what it says is of the sample */

@@ -124,7 +124,10 @@ static int convert(struct block *b, struct sheaf_field *field, const struct cata
         return code;
     field->data = b->converted.data + start;
     field->size = b->converted.size - start;
-    return why[0] == '\0' ? SHEAF_OK : note(b, file, why, err);
+    if (why[0] != '\0')
+        return note(b, file, why, err);
+    b->resized++;
+    return SHEAF_OK;
 }
 
 int block_convert_images(struct block *b, struct sheaf_field *fields, size_t count,

@@ -41,7 +41,8 @@ static int note(struct block *b, const char *path, int code, const char *reason,
     return failed;
 }
 
-/* Notes a bad file, and that the others of its sample are left out with it. */
+/* Notes a bad file, and that the others of its sample are left out with it; nothing was made of
+ * their images, then. */
 static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)
@@ -50,6 +51,8 @@ static int refuse(struct block *b, const struct plan_sample *s,
     char reason[sizeof(why->message)];
     int code = note(b, catalog_shown(bad), why->code, why->message, err);
 
+    b->conversions.size = b->conversions_before;
+    b->resized = b->resized_before;
     snprintf(reason, sizeof(reason), LEFT_OUT ": %.900s",
              catalog_shown(bad));
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
@@ -394,21 +397,20 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
 {
     const struct catalog_file *bad = NULL;
     const struct catalog_file *files = &b->plan->files[s->file];
-    const size_t conversions = b->conversions.size;
     struct sheaf_sample sample;
     struct sheaf_error found;
     int code = make_sample(b, s, &sample, err);
 
+    b->conversions_before = b->conversions.size;
+    b->resized_before = b->resized;
     if (code == SHEAF_OK)
         code = b->setup->source->is_remote
              ? take_fetched(b, s, number, &sample, &bad, &found, err)
              : read_files(b, ahead, s, &sample, &bad, &found, err);
     if (code != SHEAF_OK)
         return code;
-    if (bad != NULL) {
-        b->conversions.size = conversions;      /* nothing of it is there */
+    if (bad != NULL)
         return refuse(b, s, bad, &found, err);
-    }
     b->refused = NULL;
     code = (b->setup->take != NULL ? b->setup->take : block_add)(b, &sample, &found);
     if (code == SHEAF_OK)
@@ -421,7 +423,6 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
         found.code = SHEAF_ERR_UNSUPPORTED;
     bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
-    b->conversions.size = conversions;
     return refuse(b, s, bad, &found, err);
 }
 

@@ -45,6 +45,7 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     c->result.payload_bytes += facts->payload_bytes;
     c->result.stored_bytes += facts->bytes;
     c->result.multipart_records += facts->multipart;
+    c->result.resized += facts->resized;
     c->result.shards++;
     c->progress.done_bytes += facts->bytes;
     c->progress.done_count += facts->samples;

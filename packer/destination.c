@@ -489,8 +489,9 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
                        struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < o->split_count; s++) {
+        struct manifest_images images;
         struct manifest m;
-        const int code = destination_read_manifest(o->directories[s], &m, err);
+        int code = destination_read_manifest(o->directories[s], &m, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -500,7 +501,11 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
             result->stored_bytes += m.shards[i].bytes;
         }
         result->shards += m.shard_count;
+        code = manifest_images(&m, &images, err);
+        result->resized += images.resized;
         manifest_clear(&m);
+        if (code != SHEAF_OK)
+            return code;
     }
     result->shards_kept = result->shards;
     return destination_count_reports(o, 0, result, err);

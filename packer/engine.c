@@ -118,6 +118,7 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
     e->result.payload_bytes += facts->payload_bytes;
     e->result.stored_bytes += facts->bytes;
     e->result.multipart_records += facts->multipart;
+    e->result.resized += facts->resized;
 }
 
 /* ---- Finished shards ------------------------------------------------------------------------- */

@@ -5,9 +5,9 @@
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
  *     keys | fields | converted | XXH3-64 of all before
  *
- * Older entries have no lines of converted files, before that no fields, and those before no keys;
- * those of release 0.1 not the library that compressed the shard either; nor have they the words
- * for these. */
+ * Older entries have no number of images that were made smaller, before that no lines of converted
+ * files, before that no fields, and those before no keys; those of release 0.1 not the library that
+ * compressed the shard either; nor have they the words for these. */
 #include "packer/journal.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
-static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '8' };
+static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '9' };
 static const char first_version = '4';
 
 enum word {
@@ -35,6 +35,7 @@ enum word {
     WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
     WORD_LIBRARY_SIZE, WORD_KEYS_SIZE, WORD_FIELDS_SIZE, WORD_CONVERTED_SIZE,
+    WORD_RESIZED,
     WORD_COUNT, FIRST_WORD_COUNT = WORD_LIBRARY_SIZE    /* each version has one word more */
 };
 
@@ -51,6 +52,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
         library_size, entry->keys.size, entry->fields.size, entry->converted.size,
+        f->resized,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
@@ -161,6 +163,7 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
         .files = words[WORD_FILES], .largest = words[WORD_LARGEST],
         .names_bytes = words[WORD_NAMES_BYTES],
         .multipart = words[WORD_MULTIPART], .has_cls = words[WORD_HAS_CLS] != 0,
+        .resized = words[WORD_RESIZED],
     };
     entry->source = words[WORD_SOURCE];
     entry->stamp = words[WORD_STAMP];

@@ -4,6 +4,7 @@
  * manifest, without which there is no data set. */
 #include "packer/publish.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,20 +111,53 @@ static void add_library(struct libraries *l, const char *name)
     l->count++;
 }
 
-/* Puts them into options, an object with other keys, which come after this one. */
-static int list_libraries(const struct libraries *l, char **options_json, struct sheaf_error *err)
+static int write_libraries(const struct libraries *l, struct buf *text, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++)
+        code = buf_printf(text, err, "%s\"%s\"", i == 0 ? "\"codec_libraries\":[" : ",",
+                          l->names[i]);
+    return code == SHEAF_OK && l->count != 0 ? buf_printf(text, err, "],") : code;
+}
+
+/* ---- What became of images ------------------------------------------------------------------- */
+
+struct images {
+    uint64_t converted, resized;
+};
+
+static void count_images(struct images *images, const struct journal_entry *entry)
+{
+    for (size_t i = 0; i < entry->converted.size; i++)
+        images->converted += entry->converted.data[i] == '\n';
+    images->resized += entry->facts.resized;
+}
+
+static int write_images(const struct images *images, struct buf *text, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (images->converted != 0)
+        code = buf_printf(text, err, "\"images_converted\":%" PRIu64 ",", images->converted);
+    return code == SHEAF_OK && images->resized != 0
+         ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
+}
+
+/* Puts what is known only in the end into options, an object with other keys, which come after. */
+static int complete_options(const struct libraries *libraries, const struct images *images,
+                            char **options_json, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     char *json = NULL;
-    int code = SHEAF_OK;
+    int code = buf_printf(&text, err, "{");
 
-    if (l->count == 0)
-        return SHEAF_OK;
-    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++)
-        code = buf_printf(&text, err, "%s\"%s\"", i == 0 ? "{\"codec_libraries\":[" : ",",
-                          l->names[i]);
     if (code == SHEAF_OK)
-        code = buf_printf(&text, err, "],%s", *options_json + 1);
+        code = write_libraries(libraries, &text, err);
+    if (code == SHEAF_OK)
+        code = write_images(images, &text, err);
+    if (code == SHEAF_OK)
+        code = buf_printf(&text, err, "%s", *options_json + 1);
     if (code == SHEAF_OK) {
         json = strndup((const char *)text.data, text.size);
         code = json == NULL ? err_memory(err, text.size) : SHEAF_OK;
@@ -182,14 +216,15 @@ static int count_fields(struct manifest *m, const struct journal_entry *entry,
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
 static int join_section(const struct publish_index *j, const struct journal_entry *entry,
-                        struct libraries *libraries, struct store_writer *writer,
-                        struct sheaf_error *err)
+                        struct libraries *libraries, struct images *images,
+                        struct store_writer *writer, struct sheaf_error *err)
 {
     int code = describe_shard(j->manifest, entry, err);
 
     if (code != SHEAF_OK)
         return code;
     add_library(libraries, entry->facts.library);
+    count_images(images, entry);
     code = count_classes(j->manifest, entry, err);
     if (code == SHEAF_OK)
         code = count_fields(j->manifest, entry, err);
@@ -205,6 +240,7 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
     const struct output *o = j->output;
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, j->split);
     struct libraries libraries = { .count = 0 };
+    struct images images = { .converted = 0 };
     struct entries *entries = NULL;
     int code = entries_open(o, j->shard_count, shard_of_split, j, &entries, err);
 
@@ -217,10 +253,10 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
                            "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK)
-            code = join_section(j, entry, &libraries, writer, err);
+            code = join_section(j, entry, &libraries, &images, writer, err);
     }
     entries_close(entries);
-    return code == SHEAF_OK ? list_libraries(&libraries, j->options_json, err) : code;
+    return code == SHEAF_OK ? complete_options(&libraries, &images, j->options_json, err) : code;
 }
 
 int publish_interop(const struct output *o, uint32_t split, const char *name,

@@ -44,7 +44,8 @@ struct publish_index {
     uint64_t shard_count;
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
-    char **options_json;        /* which get the names of the libraries that compressed them */
+    char **options_json;        /* which get the names of the libraries that compressed them, and
+                                   what became of images */
 };
 
 /* Writes the sections, as the journal has them; `index` is the context of output_write_over. */

@@ -208,6 +208,7 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
     w->facts.samples += block_sample_count(b);
     w->facts.files += b->files;
     w->facts.multipart += b->multipart;
+    w->facts.resized += b->resized;
     w->facts.has_cls |= b->has_cls;
     return code;
 }

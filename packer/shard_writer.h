@@ -25,6 +25,7 @@ struct shard_facts {
     char name[SHARD_NAME_BYTES];
     uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
     uint64_t multipart;         /* records */
+    uint64_t resized;           /* images that were only made smaller */
     bool has_cls;               /* samples that a program made: some have a field `cls` */
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "": unknown */

@@ -118,6 +118,8 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     file->text = NULL;
     if (code == SHEAF_ERR_NOT_FOUND)
         return manifest_refuse_unfinished(directory, err);
+    if (code == SHEAF_OK)
+        code = manifest_images(&d->manifest, &d->images, err);
     if (code != SHEAF_OK)
         return err_prefix(err, "%s: ", file->url);
     d->has_manifest = true;
@@ -505,6 +507,7 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
 void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
                             size_t sizeof_info)
 {
+    const struct manifest_images images = dataset_images(d);
     const struct sheaf_dataset_info all = {
         .url = d->url,
         .has_manifest = d->has_manifest,
@@ -528,6 +531,8 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .counts_fields = d->has_manifest && !d->manifest.fields.is_unknown,
         .field_count = d->manifest.fields.count,
         .counts_classes = d->manifest.class_samples != NULL,
+        .images_converted = images.converted,
+        .images_resized = images.resized,
     };
 
     sized_give(info, sizeof_info, &all, sizeof(all));

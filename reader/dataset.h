@@ -47,6 +47,7 @@ struct sheaf_dataset {
     struct manifest manifest;           /* of foreign shards: what is known (names, sizes); of a
                                            union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
+    struct manifest_images images;      /* of the manifest */
     struct dataset_part *parts;         /* with an index and a table of keys each; */
     size_t part_count;                  /* 0 without a manifest, or a union */
     bool has_keys;                      /* tables of keys may be there; older ones lack them */
@@ -245,6 +246,8 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
 
 /* Adds up what the sources of a union have counted; unknown if manifest.fields is already. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
+/* What packing did to images.  Of a view, which chose some of them, it is not known: 0. */
+struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* What is told of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
 /* Makes counts unknown: they are of a whole data set, of which this is a part. */

@@ -54,6 +54,19 @@ void dataset_forget_counts(struct sheaf_dataset *d)
     d->manifest.class_samples = NULL;
 }
 
+/* ---- Images ---------------------------------------------------------------------------------- */
+
+struct manifest_images dataset_images(const struct sheaf_dataset *d)
+{
+    struct manifest_images all = d->images;
+
+    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++) {
+        all.converted += d->sources[i]->images.converted;
+        all.resized += d->sources[i]->images.resized;
+    }
+    return all;
+}
+
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
 void dataset_describe_field(const struct tally_field *f, struct sheaf_field_info *info)

@@ -293,6 +293,9 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
     classes_print(dataset);
     fields_print(dataset);
+    if (info->images_converted != 0 || info->images_resized != 0)
+        printf("images        %" PRIu64 " converted, %" PRIu64 " only made smaller\n",
+               info->images_converted, info->images_resized);
     if (info->source_count > 1 || info->is_view)
         print_sources(dataset, info, costs);
     print_stages(dataset, info);
@@ -365,6 +368,10 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
     fields_json(dataset);
     classes_json(dataset);
+    if (info->has_manifest && !info->is_view) {
+        json_count("images_converted", true, info->images_converted);
+        json_count("images_resized", true, info->images_resized);
+    }
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {
         printf("%s\n    ", i ? "," : "");

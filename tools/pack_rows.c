@@ -81,6 +81,8 @@ void print_files(const struct sheaf_pack_result *r, const char *done)
         printf(", %" PRIu64 " ignored", r->left_out);
     if (r->converted != 0)
         printf(", %" PRIu64 " image%s converted", r->converted, plural(r->converted));
+    if (r->resized != 0)
+        printf(", %" PRIu64 " image%s only made smaller", r->resized, plural(r->resized));
     if (r->filtered != 0)
         printf(", %" PRIu64 " left out by patterns", r->filtered);
 }

@@ -120,6 +120,7 @@ class PackResult(NamedTuple):
     first_unlabelled: str
     filtered: int
     converted: int
+    resized: int
 
 
 class FetchResult(NamedTuple):

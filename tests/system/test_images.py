@@ -2,6 +2,7 @@
 """--fix-images, --resize, --quality and --check-images: what loaders stumble over becomes the plain JPEG that
 Pillow would make of it, large images become small ones, the rest stays, and damage is named."""
 
+import json
 import os
 import struct
 import zlib
@@ -132,6 +133,32 @@ class Smaller(Case):
         whole = images.smaller_whole(data, size, mode)
         self.assertLessEqual(images.mean_error(images.opened(made), whole),
                              1.02 * images.mean_error(images.opened(expected), whole))
+
+    def test_counts(self):
+        """What only became smaller is counted: by every way to pack, and by who looks at the result."""
+        write(os.path.join(self.tree, "c/x.jpg"), images.saved(images.photo(400, 300), "PNG"))
+        smaller = sum(images.smaller(data, 256) is not None and images.opened(data).getexif() == {}
+                      for data in self.files.values())
+        turned = sum(images.opened(data).getexif() != {} for data in self.files.values())
+        said = b"%d images converted, %d images only made smaller" % (turned + 1, smaller)
+        options = ["--format", "webdataset", "--fix-images", "--resize", "256", "--shard-count", "2"]
+        for more in ([], ["--resume"]):
+            self.assertIn(said, sheaf("pack", self.tree, self.path("out"), *options, *more).stdout)
+        sheaf("plan", self.tree, self.path("parts"), "-o", self.path("plan"), *options)
+        sheaf("pack", "--plan", self.path("plan"))
+        for _ in range(2):
+            self.assertIn(said, sheaf("commit", self.path("plan")).stdout)
+        self.assertEqual(read(self.path("parts", "dataset.json")), read(self.path("out", "dataset.json")))
+        sheaf("pack", self.tree, self.path("splits"), *options, "--split", "a=0.5,b=0.5")
+        more = make_tree(self.path("more"), {"c/more.jpg": images.saved(images.photo(100, 90))})
+        sheaf("append", more, self.path("out"), "--resize", "64")
+        for sources, counts in ((["out"], (turned + 1, smaller + 1)), (["parts"], (turned + 1, smaller)),
+                                (["splits/a", "splits/b"], (turned + 1, smaller))):
+            done = sheaf("info", *(self.path(name) for name in sources), "--json")
+            info = json.loads(done.stdout)
+            self.assertEqual((info["images_converted"], info["images_resized"]), counts)
+        self.assertIn(b"images        %d converted, %d only made smaller" % (turned + 1, smaller + 1),
+                      sheaf("info", self.path("out")).stdout)
 
     def test_as_pillow(self):
         """Grey images have the same bytes, the others the same brightness."""

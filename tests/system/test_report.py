@@ -213,6 +213,19 @@ class Report(Case):
              "--on-error", "skip")
         self.assertIn("c00/bad.jpg", self.report(self.path("out")).text("checked"))
 
+    def test_what_packing_splits_did(self):
+        files = self.images(2, 5)
+        files["c00/bad.jpg"], files["c01/cmyk.jpg"] = b"no <image>", jpegs.jpeg(8, 8, 4, 1)
+        pack(make_tree(self.path("src"), files), self.path("out"), "webdataset", "none", "--on-error",
+             "skip", "--fix-images", "--split", "a=0.5,b=0.5")
+        said = [self.report(self.path("out", name)).text("checked") for name in "ab"]
+        for text in said:
+            self.assertIn("Left out when all splits were packed c00/bad.jpg", text)
+            self.assertIn("Converted when all splits were packed c01/cmyk.jpg", text)
+        self.assertEqual(sum("1 image became a plain JPEG" in text for text in said), 1)
+        os.rename(self.path("out/a"), self.path("moved"))
+        self.assertNotIn("all splits", self.report(self.path("moved")).text("checked"))
+
     def test_what_appending_left_out(self):
         pack(make_tree(self.path("src"), self.images(2, 5)), self.path("out"), "webdataset", "none")
         for word, more in (("a", ()), ("b", ("--on-error", "skip", "--fix-images"))):

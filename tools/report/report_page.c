@@ -263,7 +263,8 @@ static void check_made(const struct report *r)
         fprintf(r->f, "%s</pre>\n", v->problems > c->problem_count ? "..." : "");
 }
 
-/* A list that packing leaves beside a local data set: its first lines.  */
+/* A list that packing leaves beside a local data set, or in the directory above that of a split:
+ * its first lines.  */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
@@ -305,14 +306,44 @@ static unsigned times_grown(const struct report *r)
     return count == 0 ? 0 : count - 1;      /* one is its own */
 }
 
-/* NAME.tsv, and NAME-1.tsv, ... of what was appended; a run without such files has none. */
+/* What packing did to images, if it did anything. */
+static void images_made(const struct report *r)
+{
+    const struct sheaf_dataset_info *i = &r->info;
+
+    if (i->images_converted == 0 && i->images_resized == 0)
+        return;
+    fprintf(r->f, "<p>When it was packed, ");
+    html_count(r->f, i->images_converted);
+    fprintf(r->f, " image%s became %splain JPEG%s, and ", plural(i->images_converted),
+            i->images_converted == 1 ? "a " : "", plural(i->images_converted));
+    html_count(r->f, i->images_resized);
+    fprintf(r->f, " image%s became only smaller.</p>\n", plural(i->images_resized));
+}
+
+/* Whether it is a split, in the directory where it was packed. */
+static bool is_split(const struct report *r)
+{
+    char *text;
+    bool is_named;
+
+    if (r->info.manifest_json == NULL || asprintf(&text, "\"split_name\": \"%s\"", r->name) < 0)
+        return false;
+    is_named = strstr(r->info.manifest_json, text) != NULL;
+    free(text);
+    return is_named;
+}
+
+/* NAME.tsv, and NAME-1.tsv, ... of what was appended; a run without such files has none.  All
+ * splits have one NAME.tsv, in the directory above theirs. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
     char list[40], title[80];
 
-    snprintf(list, sizeof(list), "%s.tsv", name);
-    snprintf(title, sizeof(title), "%s when it was packed", what);
+    snprintf(list, sizeof(list), "%s%s.tsv", is_split(r) ? "../" : "", name);
+    snprintf(title, sizeof(title), "%s when %s packed", what,
+             is_split(r) ? "all splits were" : "it was");
     list_beside(r, list, title);
     for (unsigned i = 1; i <= grown; i++) {
         snprintf(list, sizeof(list), "%s-%u.tsv", name, i);
@@ -344,6 +375,7 @@ void report_checked(const struct report *r)
         html_text(r->f, s->problem, 400);
         fprintf(r->f, "</p>\n");
     }
+    images_made(r);
     lists_beside(r, "skipped", "Left out");
     lists_beside(r, "converted", "Converted");
     fprintf(r->f, "</section>\n");
