@@ -3,7 +3,9 @@
 
     mxnet_peer.py read REC IDX      prints id, label, and the image's hash, a line a record
     mxnet_peer.py write REC IDX     from lines "label path" of standard input
-    mxnet_peer.py iterate REC IDX   ImageRecordIter: prints each image's label"""
+    mxnet_peer.py iterate REC IDX   ImageRecordIter: prints each image's label
+    mxnet_peer.py decode REC IDX    decodes each image: prints id, label, width, height, channels, and
+                                    the file's hash"""
 
 import hashlib
 import sys
@@ -16,6 +18,14 @@ def read(rec, idx):
     for key in records.keys:
         header, image = mxnet.recordio.unpack(records.read_idx(key))
         print(header.id, header.label, hashlib.sha256(image).hexdigest())
+
+
+def decode(rec, idx):
+    records = mxnet.recordio.MXIndexedRecordIO(idx, rec, "r")
+    for key in records.keys:
+        header, image = mxnet.recordio.unpack(records.read_idx(key))
+        height, width, channels = mxnet.image.imdecode(image).shape
+        print(header.id, header.label, width, height, channels, hashlib.sha256(image).hexdigest())
 
 
 def write(rec, idx):
@@ -36,4 +46,5 @@ def iterate(rec, idx):
 
 
 if __name__ == "__main__":
-    {"read": read, "write": write, "iterate": iterate}[sys.argv[1]](*sys.argv[2:])
+    {"read": read, "write": write, "iterate": iterate,
+     "decode": decode}[sys.argv[1]](*sys.argv[2:])
