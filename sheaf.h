@@ -90,7 +90,8 @@ enum sheaf_reason {
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,    /* packing */
-    SHEAF_REASON_BUCKET_POLICY      /* ACCESS: S3 refuses to write, perhaps for want of a header */
+    SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, perhaps for want of a header */
+    SHEAF_REASON_ODD_IMAGE          /* packing: as BAD_FILES, and fix_images makes it a JPEG */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */

@@ -181,6 +181,15 @@ int block_allow(struct block *b, const struct block_need *need, struct sheaf_err
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
+/* Whether it is an image of which --fix-images would make a plain JPEG. */
+static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
+{
+    struct image_look look;
+
+    return !b->setup->fix_images && image_look(field->data, field->size, &look) &&
+           (look.kind != IMAGE_JPEG || look.components == 4);
+}
+
 /* Rejects a field that is named as a JPEG but is not a sound one. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
@@ -193,7 +202,9 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
             problem = jpeg_reader_check(b->jpeg, field->data, field->size);
         if (problem != NULL) {
             b->refused = field;
-            return err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
+            return err_because(err, err_set(err, SHEAF_ERR_CORRUPT, "%s", problem),
+                               is_odd_image(b, field) ? SHEAF_REASON_ODD_IMAGE
+                                                      : SHEAF_REASON_NONE);
         }
     }
     return b->setup->decodes ? block_check_image(b, field, err) : SHEAF_OK;

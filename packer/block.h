@@ -63,6 +63,7 @@ struct block_sample {
 struct block_problem {
     size_t path, reason;        /* offsets */
     int code;
+    int because;                /* of enum sheaf_reason */
 };
 
 struct block {

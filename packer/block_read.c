@@ -28,10 +28,10 @@ int block_add_text(struct block *b, const char *text, size_t *offset, struct she
     return buf_append(&b->texts, text, strlen(text) + 1, err);
 }
 
-static int note(struct block *b, const char *path, int code, const char *reason,
-                struct sheaf_error *err)
+static int note(struct block *b, const char *path, const struct sheaf_error *why,
+                const char *reason, struct sheaf_error *err)
 {
-    struct block_problem problem = { .code = code };
+    struct block_problem problem = { .code = why->code, .because = why->reason };
     int failed = block_add_text(b, path, &problem.path, err);
 
     if (failed == SHEAF_OK)
@@ -49,7 +49,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
 {
     const struct plan *plan = b->plan;
     char reason[sizeof(why->message)];
-    int code = note(b, catalog_shown(bad), why->code, why->message, err);
+    int code = note(b, catalog_shown(bad), why, why->message, err);
 
     b->conversions.size = b->conversions_before;
     b->resized = b->resized_before;
@@ -57,7 +57,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
              catalog_shown(bad));
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
         if (&plan->files[s->file + i] != bad)
-            code = note(b, plan->files[s->file + i].path, why->code, reason, err);
+            code = note(b, plan->files[s->file + i].path, why, reason, err);
     return code;
 }
 

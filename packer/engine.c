@@ -376,9 +376,12 @@ static int add_all(struct problems *to, const struct block *b, const struct buf 
     const char *texts = (const char *)b->texts.data;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < from->size / sizeof(*found) && code == SHEAF_OK; i++)
+    for (size_t i = 0; i < from->size / sizeof(*found) && code == SHEAF_OK; i++) {
         code = problems_add(to, err, texts + found[i].path, found[i].code, "%s",
                             texts + found[i].reason);
+        if (code == SHEAF_OK)
+            to->items[to->count - 1].because = found[i].because;
+    }
     return code;
 }
 

@@ -230,7 +230,7 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
     if (memory != SHEAF_OK && p->problems.report != NULL && p->problems.count != 0)
         p->problems.report(p->problems.context, "", err);
     if (p->problems.on_error == SHEAF_FAIL && p->problems.count != 0)
-        memory = err_because(err, problems_verdict(&p->problems, err), SHEAF_REASON_BAD_FILES);
+        memory = problems_verdict(&p->problems, err);
     if (memory != SHEAF_OK && p->foreseen.code != SHEAF_OK && p->problems.report != NULL)
         p->problems.report(p->problems.context, p->dest, &p->foreseen);
     return memory;

@@ -111,7 +111,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 static int pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
-    struct sheaf_error error;
+    struct sheaf_error error = { .code = SHEAF_OK };
     uint32_t part, parts;
     int code, status = part_take(text, &part, &parts);
 
@@ -122,6 +122,8 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     signals_catch();
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);
     progress_clear();
+    if (error.reason == SHEAF_REASON_BAD_FILES || error.reason == SHEAF_REASON_ODD_IMAGE)
+        error.reason = SHEAF_REASON_NONE;       /* the options that help are those of sheaf plan */
     if (code != SHEAF_OK)
         return refuse(&error);
     count_result(&result);

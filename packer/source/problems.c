@@ -69,6 +69,7 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
     item->path = printable(&p->arena, path);
     item->reason = printable(&p->arena, found.message);
     item->code = code;
+    item->because = SHEAF_REASON_NONE;
     if (item->path == NULL || item->reason == NULL)
         return err_memory(err, strlen(path) + strlen(found.message));
     p->count++;
@@ -151,14 +152,19 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
 int problems_verdict(struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;
+    enum sheaf_reason reason;
 
     if (p->on_error != SHEAF_FAIL || p->count == 0)
         return SHEAF_OK;
     first = first_problem(p);
+    reason = first->because == SHEAF_REASON_ODD_IMAGE ? SHEAF_REASON_ODD_IMAGE
+                                                      : SHEAF_REASON_BAD_FILES;
     if (p->count == 1)
-        return err_set(err, first->code, "%s: %s", first->path, first->reason);
-    return err_set(err, first->code, "%s: %s (and %zu more bad file%s)", first->path,
-                   first->reason, p->count - 1, plural(p->count - 1));
+        return err_because(err, err_set(err, first->code, "%s: %s", first->path, first->reason),
+                           reason);
+    return err_because(err, err_set(err, first->code, "%s: %s (and %zu more bad file%s)",
+                                    first->path, first->reason, p->count - 1,
+                                    plural(p->count - 1)), reason);
 }
 
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
@@ -209,6 +215,7 @@ int problems_read(struct problems *p, const char *text, size_t size, struct shea
         item->path = arena_text(&p->arena, text, (size_t)(tab - text));
         item->reason = arena_text(&p->arena, tab + 1, (size_t)(end - tab - 1));
         item->code = SHEAF_ERR_CORRUPT;
+        item->because = SHEAF_REASON_NONE;
         if (item->path == NULL || item->reason == NULL)
             return err_memory(err, (size_t)(end - text));
         p->count++;

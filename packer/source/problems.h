@@ -23,6 +23,7 @@ struct problem {
     const char *path;           /* as in skipped.tsv: printable */
     const char *reason;
     int code;
+    int because;                /* SHEAF_REASON_ODD_IMAGE, or anything else */
 };
 
 struct problems {
@@ -59,7 +60,7 @@ void problems_note(const struct problems *p, enum sheaf_reason reason, const cha
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
 /* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
- * are no file left out with another. */
+ * are no file left out with another; its reason is SHEAF_REASON_BAD_FILES or _ODD_IMAGE. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 /* The same after what ended with `code`, perhaps only since bad files are left out. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);

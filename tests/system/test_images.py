@@ -214,6 +214,12 @@ class Smaller(Case):
         write(os.path.join(self.tree, "c/x.jpg"), images.saved(images.photo(400, 300), "PNG"))
         done = pack(self.tree, self.path("out"), "webdataset", "none", "--resize", "64", status=1)
         self.assertIn(b"c/x.jpg: not a JPEG", done.stderr)
+        self.assertIn(b"; --fix-images makes plain JPEGs of such images, --on-error skip packs the rest",
+                      done.stderr)
+        sheaf("plan", self.tree, self.path("parts"), "-o", self.path("plan"), "--format", "webdataset")
+        done = sheaf("pack", "--plan", self.path("plan"), status=1)
+        self.assertIn(b"c/x.jpg: not a JPEG", done.stderr)
+        self.assertNotIn(b"--fix-images", done.stderr)
         pack(self.tree, self.path("out"), "webdataset", "none", "--resize", "64", "--fix-images")
         sheaf("unpack", self.path("out"), self.path("files"))
         self.assertEqual(images.opened(read(self.path("files", "c/x.jpg"))).size, (85, 64))
@@ -286,6 +292,22 @@ class Refused(Case):
                         "--on-error", "skip", "--overwrite", *more)
             self.assertIn(b"packed 1 sample", done.stdout)
             self.assertEqual(sorted(lines(self.path("out"), "skipped.tsv")), ["b.bin", "c.bin"])
+
+
+class Advice(Case):
+    def test_an_error_names_the_option_that_helps(self):
+        fix = b"--fix-images makes plain JPEGs of such images, --on-error skip packs the rest"
+        skip = b"--on-error skip packs the rest, --exclude leaves files out"
+        whole = images.saved(images.photo(60, 40))
+        for name, (data, options, advice) in {
+                "cmyk": (images.odd()["cmyk"][0], (), fix), "gif": (images.odd()["gif"][0], (), fix),
+                "cut": (whole[:-100], (), skip), "text": (b"no image", (), skip),
+                "half": (images.odd()["png-rgb"][0][:200], ("--fix-images",), skip)}.items():
+            with self.subTest(name):
+                tree = make_tree(self.path(name), {"c/x.jpg": data, "c/y.jpg": whole})
+                done = pack(tree, self.path("out"), "webdataset", "none", *options, status=1)
+                self.assertIn(b"c/x.jpg: ", done.stderr)
+                self.assertTrue(done.stderr.endswith(b"; " + advice + b"\n"), done.stderr)
 
 
 class Bombs(Case):

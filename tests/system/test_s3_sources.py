@@ -6,6 +6,7 @@ import os
 import unittest
 
 import decoders
+import images
 import jpegs
 import servers
 import support
@@ -31,6 +32,32 @@ class Prefix(servers.S3Case):
 
     def test_flat_pages(self):
         self.both({"%06d.txt" % i: b"text %d" % i for i in range(1200)})
+
+    def test_images_become_others(self):
+        """Byte for byte as from a directory; one of them is damaged, and one sample is left out whole."""
+        files = {"c/%s.jpg" % name: data for name, (data, _) in images.odd().items()}
+        files.update({"d/%d.jpg" % i: images.saved(images.photo(200 + 90 * i, 180, i)) for i in range(5)})
+        cut, cmyk = files["d/3.jpg"][:-100], files["c/cmyk.jpg"]
+        files.update({"c/cut.jpg": cut, "d/two.jpg": cmyk, "d/two.b.jpg": cut})
+        tree = make_tree(self.path("tree"), files)
+        self.client.put_tree(self.bucket, "in/images/", files)
+        options = ["--format", "webdataset", "--fix-images", "--resize", "100", "--on-error", "skip",
+                   "--shard-count", "3"]
+        for more in ((), ("--memory", "24MiB")):
+            here = support.sheaf("pack", tree, self.path("local"), *options, "--overwrite")
+            there = self.sheaf("pack", self.url("in/images/"), self.path("remote"), *options, *more,
+                               "--overwrite")
+            for done in (here, there):
+                self.assertIn(b"3 files skipped, %d images converted, 5 images only made smaller"
+                              % len(images.odd()), done.stdout)
+            self.assertIn(b"d/two.jpg\tleft out", read(self.path("remote/skipped.tsv")))
+            self.assertNotIn(b"d/two", read(self.path("remote/converted.tsv")))
+            self.assert_same_tree(self.path("local"), self.path("remote"))
+        self.sheaf("plan", self.url("in/images/"), self.url("parts"), "-o", self.path("plan"), *options)
+        for part in ("1/2", "0/2"):
+            self.sheaf("pack", "--plan", self.path("plan"), "--part", part)
+        self.sheaf("commit", self.path("plan"))
+        self.assert_same_objects("parts", self.path("remote"))
 
     def test_odd_keys(self):
         names = ["a b", "a+b", "a%20b", "a=b;c", "~t", "\u00fcml\u00e4ut", "(1)", "a&b",
