@@ -73,11 +73,13 @@ def operation(method, key, query):
 class Rules:
     """new: the headers of requests that make an object; every: of all.  lock: as with Object Lock,
     bytes need a checksum or a Content-MD5; md5: and nothing but that will do.  whole: the bucket
-    keeps checksums of whole objects; else of parts' checksums."""
+    keeps checksums of whole objects; else of parts' checksums.  opaque: ETags are no MD5s, as where
+    KMS encrypts."""
 
-    def __init__(self, new=None, every=None, lock=False, md5=False, whole=True):
+    def __init__(self, new=None, every=None, lock=False, md5=False, whole=True,
+                 opaque=False):
         self.new, self.every, self.lock, self.md5 = new or {}, every or {}, lock, md5
-        self.whole = whole
+        self.whole, self.opaque = whole, opaque
         self.lies = False       # whether faults make answers lie about checksums
         self.seen = []          # (operation, key, headers) of all requests
         self.refused = []       # those that were
