@@ -271,6 +271,11 @@ static int get_entry(const char *url, const char *hash, struct journal_entry *en
     size_t size = 0;
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : get_bytes(url, &data, &size, err);
 
+    if (code == SHEAF_OK && !is_whole((const uint8_t *)data, size)) {   /* the answer may be so */
+        free(data);
+        data = NULL;
+        code = get_bytes(url, &data, &size, err);
+    }
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT)
         code = SHEAF_END;
     if (code == SHEAF_OK)

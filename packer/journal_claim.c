@@ -154,25 +154,36 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
+/* Not only a claim can be damaged, but also the answer that has it: then it is read once more. */
+static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
+{
+    int code = SHEAF_ERR_CORRUPT;
+
+    for (int i = 0; i < 2 && code == SHEAF_ERR_CORRUPT; i++) {
+        char *text = NULL;
+        size_t size = 0;
+
+        code = store_get(url, PLAN_BYTES, &text, &size, err);
+        if (code == SHEAF_OK && !parse_plan(text, size, plan))
+            code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the journal of an earlier run is damaged",
+                           url);
+        free(text);
+    }
+    return code;
+}
+
 int journal_load(const struct journal *j, struct journal_plan *plan, struct store_seen *seen,
                  struct sheaf_error *err)
 {
-    char *url = store_join(j->directory, PLAN_FILE), *text = NULL;
-    size_t size = 0;
+    char *url = store_join(j->directory, PLAN_FILE);
     int code = url == NULL ? err_memory(err, strlen(j->directory)) : SHEAF_OK;
 
     if (code == SHEAF_OK && seen != NULL)
         code = store_see(url, seen, err);
     if (code == SHEAF_OK)
-        code = store_get(url, PLAN_BYTES, &text, &size, err);
-    if (code == SHEAF_ERR_NOT_FOUND)
-        code = SHEAF_END;
-    else if (code == SHEAF_OK && !parse_plan(text, size, plan))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the journal of an earlier run is damaged",
-                       url);
-    free(text);
+        code = get_plan(url, plan, err);
     free(url);
-    return code;
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_END : code;
 }
 
 int journal_check(const struct journal *j, struct sheaf_error *err)

@@ -105,9 +105,10 @@ int output_stamp(const struct output *output, uint32_t split, const struct journ
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Whether a shard is there, whole, from an earlier run, in which case `entry` says what it is.
  * Shard and sides are read only where their stamps are not those of the entry: where they were not
- * noted, or somebody has moved or changed the files. */
+ * noted, or somebody has moved or changed the files.  *stamp: of what was found, 0 as above. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
-                      struct journal_entry *entry, bool *found, struct sheaf_error *err);
+                      struct journal_entry *entry, bool *found, uint64_t *stamp,
+                      struct sheaf_error *err);
 /* Removes what killed runs have left: temporary files, and uploads that were not completed. */
 int output_clean(const struct output *output, struct sheaf_error *err);
 

@@ -137,17 +137,29 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
+/* Whether shard and sides are what they were before they were read: another run may have replaced
+ * them since, for a moment also by what has changed on its way. */
+static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
+                     uint64_t stamp)
+{
+    uint64_t now;
+
+    return output_stamp(o, split, entry, &now, NULL) == SHEAF_OK && now == stamp;
+}
+
 int output_find_shard(const struct output *o, uint32_t split, const char *name,
-                      struct journal_entry *entry, bool *found, struct sheaf_error *err)
+                      struct journal_entry *entry, bool *found, uint64_t *stamp,
+                      struct sheaf_error *err)
 {
     enum output_shard_state state = SHARD_MISSING;
-    uint64_t stamp;
     int code = journal_get(&o->journal, o->journal.plan.splits[split], name, entry, err);
 
+    *stamp = 0;
     if (code == SHEAF_OK)
-        code = compare_shard(find_stored, o, split, entry, &state, &stamp, err);
+        code = compare_shard(find_stored, o, split, entry, &state, stamp, err);
     *found = code == SHEAF_OK && state == SHARD_THERE &&
-             (is_known(entry, stamp) || output_is_intact(o, split, entry));
+             (is_known(entry, *stamp) ||
+              (output_is_intact(o, split, entry) && is_still(o, split, entry, *stamp)));
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 

@@ -69,18 +69,17 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Notes in the entry of a shard that is whole by its hashes how it is known without reading it. */
-static int certify(const struct publication *p, struct journal_entry *entry,
+/* Notes in the entry of a shard that is whole by its hashes how it is known without reading it: as
+ * that which was read, and not as what is there now. */
+static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
     struct store_seen now;
     int code;
 
-    if (entry->stamp != 0)
+    if (entry->stamp != 0 || stamp == 0)
         return SHEAF_OK;
-    code = output_stamp(p->output, p->split, entry, &entry->stamp, err);
-    if (code != SHEAF_OK || entry->stamp == 0)
-        return code;
+    entry->stamp = stamp;
     code = journal_put(&p->output->journal, split_of(p), entry, &p->seen.entry, &now, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just has */
 }
@@ -89,11 +88,13 @@ static int certify(const struct publication *p, struct journal_entry *entry,
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    int code = output_find_shard(p->output, p->split, p->entry->facts.name, &found, won, err);
+    uint64_t stamp;
+    int code = output_find_shard(p->output, p->split, p->entry->facts.name, &found, won, &stamp,
+                                 err);
 
     *won = code == SHEAF_OK && *won && found.source == p->entry->source;
     if (*won)
-        code = certify(p, &found, err);
+        code = certify(p, &found, stamp, err);
     if (*won) {
         struct journal_entry own = *p->entry;
 
@@ -149,6 +150,10 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
     if (code == SHEAF_OK && !alone && is_anything(p))
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen.entry.is_there)
+        code = find_winner(p, &won, err);
+    /* Another packer's shard is looked at again before it is replaced: an answer can be damaged,
+     * and that packer has said that it is done. */
+    if (code == SHEAF_OK && !won && p->seen.entry.is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
         code = journal_check(&p->output->journal, err);

@@ -44,12 +44,13 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
     while (code == SHEAF_OK && found && r->count < SHARD_LIMIT) {
         const struct plan_shard shard = { .number = (uint32_t)r->count };
         char name[SHARD_NAME_BYTES];
+        uint64_t stamp;
 
         code = output_shard_name(output, &shard, name, err);
         if (code == SHEAF_OK)
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)
-            code = output_find_shard(output, 0, name, &entry, &found, err);
+            code = output_find_shard(output, 0, name, &entry, &found, &stamp, err);
         found = found && code == SHEAF_OK && is_whole(&entry);
         if (found)
             code = keep(r, &entry, err);

@@ -178,12 +178,13 @@ static int find_kept(struct running *r, struct sheaf_error *err)
         const struct plan_shard *shard = &run->rows.plan->shards[i];
         bool *kept = &r->kept[i - run->first];
         char name[SHARD_NAME_BYTES];
+        uint64_t stamp;
 
         code = output_shard_name(run->output, shard, name, err);
         if (code == SHEAF_OK)
             code = watch_check(run->watch, err);
         if (code == SHEAF_OK)
-            code = output_find_shard(run->output, shard->split, name, &entry, kept, err);
+            code = output_find_shard(run->output, shard->split, name, &entry, kept, &stamp, err);
         *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, &entry);
         if (!*kept)
             continue;

@@ -398,7 +398,8 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     size_t there_size = 0;
     const bool same = store_see(w->base.url, now, NULL) == SHEAF_OK && now->is_there &&
                       store_get(w->base.url, size, &there, &there_size, NULL) == SHEAF_OK &&
-                      there_size == size && (size == 0 || memcmp(there, whole(w), size) == 0);
+                      there_size == size && (size == 0 || memcmp(there, whole(w), size) == 0) &&
+                      store_check_seen(w->base.url, now, NULL) == SHEAF_OK;
 
     free(there);
     return same;

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What a packer makes of another one's shard in S3."""
+
+import subprocess
+import unittest
+
+import fake_s3
+import servers
+import support
+from support import make_tree
+
+
+LOOK = "bytes=0-0"      # of requests that ask what is there
+
+
+class Base(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.server = fake_s3.Server(1)
+        self.addCleanup(self.server.stop)
+        self.objects = self.server.buckets["bucket"].objects
+        self.env = dict(servers.clean_environment(), AWS_ACCESS_KEY_ID="key", LC_ALL="C.UTF-8",
+                        AWS_SECRET_ACCESS_KEY="secret", AWS_ENDPOINT_URL=self.server.url,
+                        AWS_REGION="us-east-1")
+        self.tree = make_tree(self.path("tree"), {"a/%d.bin" % i: b"%d " % i * 900
+                                                  for i in range(9)})
+        self.done = []          # (method, key)
+
+    def run_sheaf(self, *words, status=0):
+        done = subprocess.run([support.SHEAF, *words], env=self.env, cwd=self.folder,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=support.TIMEOUT)
+        self.assertEqual(done.returncode, status, done.stderr.decode())
+        return done.stderr.decode()
+
+
+class Publication(Base):
+    """Shards that arrive while a packer is at work: the service does that at a chosen request."""
+
+    def pack_part(self, status=0):
+        return self.run_sheaf("pack", "--plan", "plan", status=status)
+
+    def half_published(self):
+        """A plan; and what a packer leaves of its shard that cannot say that it is done."""
+        self.run_sheaf("plan", self.tree, "s3://bucket/set", "-o", "plan", "--format", "tfrecord",
+                       "--shard-count", "1", "--s3", "checksum=none")
+
+        def choose(method, key, _query):
+            put = [k for m, k in self.done if m == "PUT"]
+            self.done.append((method, key))
+            return "denied" if method == "PUT" and any(k.endswith(".tfrecord") for k in put) \
+                else None
+        self.server._fault = choose
+        self.pack_part(status=1)
+        del self.server._fault
+        left = {key: self.objects.pop(key) for key in sorted(self.objects)
+                if key.endswith((".done", ".tfrecord"))}
+        self.assertEqual(len(left), 2, left)
+        self.done = []
+        return left, next(key for key in left if key.endswith(".tfrecord"))
+
+    def is_look(self):
+        return self.server.current[0].get("range") == LOOK
+
+    def is_read(self, method, key, shard):
+        return method == "GET" and key == shard and not self.is_look()
+
+    def arrive(self, left):
+        """They are there when the next packer looks, once it has made its own."""
+        def choose(method, key, _query):
+            self.done.append((method, key))
+            if key.endswith(".done") and self.is_look() and left:
+                self.objects.update(left)
+                left.clear()
+        self.server._fault = choose
+
+    def test_replaced_while_it_is_read(self):
+        """The one that was read counts, and not the one that is there afterwards."""
+        left, shard = self.half_published()
+        good = left[shard]
+        self.arrive(left)
+
+        def served(method, key, _query):
+            if self.is_read(method, key, shard) and self.objects[key] is good:
+                self.objects[key] = fake_s3.Object(support.flip(good.data, 100))
+        self.server.served = served
+        text = self.pack_part(status=1)
+        self.assertIn("another run is writing this shard", text)
+        self.server.served = None
+        self.run_sheaf("commit", "plan", status=1)
+        self.assertNotIn("set/dataset.json", self.objects)
+        self.pack_part()
+        self.run_sheaf("commit", "plan")
+        self.assertTrue(self.objects[shard].data == good.data)
+        self.run_sheaf("verify", "s3://bucket/set")
+
+    def test_answer_that_is_damaged(self):
+        """A shard that is right is not replaced because it was read wrong once."""
+        left, shard = self.half_published()
+        self.arrive(left)
+        arrives, wrong = self.server._fault, ["bytes"]
+
+        def choose(method, key, query):
+            arrives(method, key, query)
+            return wrong.pop() if self.is_read(method, key, shard) and wrong else None
+        self.server._fault = choose
+        self.pack_part()
+        self.assertEqual(wrong, [])
+        self.assertNotIn(("PUT", shard), self.done)
+        self.run_sheaf("commit", "plan")
+
+    def test_entry_and_claim_that_come_damaged(self):
+        """They are read once more."""
+        for name in (".done", "/plan"):
+            with self.subTest(name):
+                self.objects.clear()
+                self.run_sheaf("plan", self.tree, "s3://bucket/set", "-o", "plan" + name[1:],
+                               "--format", "tfrecord", "--shard-count", "2")
+                self.run_sheaf("pack", "--plan", "plan" + name[1:])
+                wrong = ["bytes"]
+                self.server._fault = lambda method, key, _query, name=name, wrong=wrong: (
+                    wrong.pop() if method == "GET" and key.endswith(name) and wrong else None)
+                self.run_sheaf("commit", "plan" + name[1:])
+                del self.server._fault
+                self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
