@@ -264,7 +264,7 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     memcpy(output->journal.plan.run, d.holder.run, sizeof(d.holder.run));
     code = output_clean(output, err);
     if (code == SHEAF_OK)
-        code = output_end(output, err);
+        code = journal_clear(&output->journal, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 

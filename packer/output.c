@@ -200,5 +200,7 @@ int output_sweep(const struct output *o, struct sheaf_error *err)
 
 int output_end(const struct output *o, struct sheaf_error *err)
 {
-    return journal_clear(&o->journal, err);
+    const int code = output_clean_lost(o, err);
+
+    return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
 }

@@ -111,6 +111,9 @@ int output_find_shard(const struct output *output, uint32_t split, const char *n
                       struct sheaf_error *err);
 /* Removes what killed runs have left: temporary files, and uploads that were not completed. */
 int output_clean(const struct output *output, struct sheaf_error *err);
+/* The same for a run that was not killed: the answer to the beginning of an upload can be lost, and
+ * what was begun is then known to nobody. */
+int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
 /* What is in the directories of a output; for shards without number. */
 struct output_listing;
@@ -133,7 +136,7 @@ int output_listing_has_entry(const struct output_listing *listing, const struct 
 /* Of a finished data set: removes what a run that was killed at its very end has left of its
  * manifest's writer, and the directory of the journal where that is empty. */
 int output_sweep(const struct output *output, struct sheaf_error *err);
-/* Ends the journal. */
+/* Removes uploads that were lost, and ends the journal. */
 int output_end(const struct output *output, struct sheaf_error *err);
 /* After a failure: removes all that the run has made, or only what is of no use to another one
  * (`keep_shards`). */

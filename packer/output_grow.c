@@ -111,7 +111,7 @@ int output_grown(struct output *o, struct sheaf_error *err)
         memcpy(o->journal.plan.run, d.holder.run, sizeof(d.holder.run));
         code = publish_grown_interop(o, err);
         if (code == SHEAF_OK)
-            code = journal_clear(&o->journal, err);
+            code = output_end(o, err);
     }
     destination_clear(&d);
     return code;

@@ -370,6 +370,23 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
+/* The data set is whole without it; but a store that does not answer may do so when the run is
+ * resumed, so that is an error. */
+int output_clean_lost(const struct output *o, struct sheaf_error *err)
+{
+    struct sheaf_error failed;
+
+    for (uint32_t s = 0; s < o->split_count; s++) {
+        const int code = store_clean(o->directories[s], is_our_name, o, NULL, &failed);
+
+        if (code == SHEAF_ERR_NETWORK || code == SHEAF_ERR_INTERRUPTED) {
+            *err = failed;
+            return code;
+        }
+    }
+    return SHEAF_OK;
+}
+
 /* Who may not list uploads cannot remove any; the data set is none the worse for it. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {

@@ -159,7 +159,7 @@ static int finish_claimed(struct output *o, struct sheaf_error *err)
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = store_sync(o->directories[i], err);
-    return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+    return code == SHEAF_OK ? output_end(o, err) : code;
 }
 
 /* The claim is of this plan. */

@@ -470,7 +470,8 @@ int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context,
 {
     const struct store_ops *ops = store_of(url, err);
 
-    *by_name = false;
+    if (by_name != NULL)
+        *by_name = false;
     if (ops == NULL)
         return SHEAF_ERR_UNSUPPORTED;
     return ops->clean == NULL ? SHEAF_OK : ops->clean(url, is_ours, context, by_name, err);

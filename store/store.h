@@ -300,7 +300,7 @@ int store_sync(const char *url, struct sheaf_error *err);
 /* Removes what uploads of our names that were never completed have left right below the directory
  * `url`.  An upload has nothing but its name to know it by; those of other names are left alone.
  * *by_name: the store tells of uploads only to those who ask for an object by its name, or not at
- * all, so each has to be asked for with store_clean_object. */
+ * all, so each has to be asked for with store_clean_object; NULL: that is not found out. */
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err);
 int store_clean_object(const char *url, struct sheaf_error *err);

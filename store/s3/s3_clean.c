@@ -127,6 +127,17 @@ static int abort_all(struct cleaning *c, struct sheaf_error *err)
     return code;
 }
 
+/* Of the probe's key all that is listed goes: an answer to its beginning may have been lost. */
+static int abort_probes(const struct cleaning *c, const char *key, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < c->count && code == SHEAF_OK; i++)
+        if (strcmp(c->uploads[i].key, key) == 0)
+            code = s3_upload_abort(c->bucket, key, c->uploads[i].id, err);
+    return code;
+}
+
 /* Whether an upload that is there is listed for its directory. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
@@ -144,6 +155,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
         *listed = seen.seen != 0;
         ended = s3_upload_abort(c->bucket, key, id, code == SHEAF_OK ? err : NULL);
         code = code == SHEAF_OK ? ended : code;
+        if (code == SHEAF_OK)
+            code = abort_probes(&seen, key, err);
     }
     forget(&seen);
     free(seen.uploads);
@@ -166,9 +179,10 @@ int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bo
         c.directory_size = strlen(prefix);
         code = abort_all(&c, err);
     }
-    if (code == SHEAF_OK && c.seen == 0)
+    if (code == SHEAF_OK && c.seen == 0 && by_name != NULL)
         code = probe(&c, &listed, err);
-    *by_name = !listed;
+    if (by_name != NULL)
+        *by_name = !listed;
     forget(&c);
     free(c.uploads);
     free(prefix);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a packer makes of another one's shard in S3."""
+"""What a packer makes of another one's shard in S3, and of uploads whose beginning nobody knows."""
 
+import os
 import subprocess
 import unittest
 
@@ -123,6 +124,27 @@ class Publication(Base):
                 self.run_sheaf("commit", "plan" + name[1:])
                 del self.server._fault
                 self.assertEqual(wrong, [])
+
+
+class Uploads(Base):
+    """Of those that were begun twice, nobody knows one; it goes when the data set is there."""
+
+    def test_begun_twice(self):
+        make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
+        begun = []
+
+        def choose(method, _key, query):
+            if method == "POST" and "uploads" in query:
+                begun.append(("twice", "lose")[len(begun) % 2])
+                return begun[-1]
+            return None
+        self.server._fault = choose
+        words = ["pack", self.tree, "s3://bucket/set", "--format", "webdataset"]
+        for more in ((), ("--overwrite",)):
+            self.run_sheaf(*words, *more)
+            self.assertEqual(self.server.buckets["bucket"].uploads, {})
+        self.assertGreaterEqual(len(begun), 3)
+        self.run_sheaf("verify", "s3://bucket/set")
 
 
 if __name__ == "__main__":
