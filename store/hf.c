@@ -157,6 +157,15 @@ static const struct remote_service service = { context_open, context_close };
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
+/* The hub refuses what does not exist, too, as long as nobody says who asks. */
+void hf_explain(bool has_token, struct sheaf_error *err)
+{
+    err_append(err, has_token ? ": the token (HF_TOKEN, or that of a login) does not allow it: a "
+                                "private or gated data set needs one whose owner was let in"
+                              : ": a private or gated data set needs a token: set HF_TOKEN (the "
+                                "hub says so, too, of one that does not exist)");
+}
+
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),
@@ -188,7 +197,7 @@ int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, c
     if (code == SHEAF_OK)
         code = request_run(r, err);
     if (code == SHEAF_ERR_ACCESS)
-        err_append(err, hub->bearer == NULL ? ": set HF_TOKEN" : ": HF_TOKEN does not allow it");
+        hf_explain(hub->bearer != NULL, err);
     url_free(&url);
     free(copy);
     return code;

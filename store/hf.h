@@ -33,6 +33,9 @@ struct hf_name {
 int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
 void hf_name_free(struct hf_name *name);
 
+/* Adds to the error of a request that was refused what may be done about it. */
+void hf_explain(bool has_token, struct sheaf_error *err);
+
 /* GET of the hub's own interface: "ENDPOINT/api/datasets/REPOSITORY" and `rest`.  `what` is for
  * messages; `classify` as in struct request.  request_free and target_free must be called in any
  * case. */

@@ -60,7 +60,7 @@ static int hf_open(const char *url, struct store_object **object, struct sheaf_e
     if (code == SHEAF_OK) {
         code = http_object_probe(o, err);
         if (code == SHEAF_ERR_ACCESS)
-            err_append(err, o->bearer == NULL ? ": set HF_TOKEN" : ": HF_TOKEN does not allow it");
+            hf_explain(o->bearer != NULL, err);
     }
     return http_object_give(o, code, object);
 }

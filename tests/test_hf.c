@@ -255,9 +255,9 @@ static void test_refused(void **state)
 
     (void)state;
     use(NULL);
-    must_not_open(URL "/train/b 1.tar", SHEAF_ERR_ACCESS, "401): set HF_TOKEN");
+    must_not_open(URL "/train/b 1.tar", SHEAF_ERR_ACCESS, "needs a token: set HF_TOKEN");
     use("wrong");
-    must_not_open(URL "/train/b 1.tar", SHEAF_ERR_ACCESS, "HF_TOKEN does not allow it");
+    must_not_open(URL "/train/b 1.tar", SHEAF_ERR_ACCESS, "that of a login) does not allow it");
     use("hf_secret");
     must_not_open(URL "@nobody/x", SHEAF_ERR_NOT_FOUND, "finding revision nobody");
     must_not_open(URL, SHEAF_ERR_ARGUMENT, "is a data set, not a file");

@@ -216,13 +216,16 @@ static const char *nearest_option(const char *name, const struct option *options
 static int unknown(const struct command *command, const struct option *options, const char *word)
 {
     const char *hint = NULL;
-    char name[64];
+    char name[64] = "";
 
     if (strncmp(word, "--", 2) == 0) {
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
         hint = nearest_option(name, options);
         hint = hint ? hint : nearest_option(name, verbosity_options);
     }
+    if (strcmp(name, "s3") == 0)
+        return misuse("%s: unknown option %s: settings of what is read from S3 are variables, such "
+                      "as SHEAF_S3_REQUESTER_PAYS=true", command->name, word);
     if (hint)
         return misuse("%s: unknown option %s; did you mean --%s?", command->name, word, hint);
     return misuse("%s: unknown option %s; see sheaf %s --help", command->name, word,

@@ -152,7 +152,7 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     }
     *again = http_status_may_pass(r->http.status);
     (void)http_error(&r->http, r->what, err);
-    err_append(err, ": %s: %s", e->code, e->message);
+    err_append(err, ": %s%s%s", e->code, e->message[0] != '\0' ? ": " : "", e->message);
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 

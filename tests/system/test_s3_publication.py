@@ -147,5 +147,15 @@ class Uploads(Base):
         self.run_sheaf("verify", "s3://bucket/set")
 
 
+class Words(Base):
+    def test_message_is_empty(self):
+        """No colon stands before nothing."""
+        self.server.rules.check = lambda *_: (400, "InvalidRequest", "")
+        text = self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "tfrecord",
+                              status=1)
+        self.assertIn("InvalidRequest", text)
+        self.assertNotRegex(text, r"InvalidRequest: *(;|\n|$)")
+
+
 if __name__ == "__main__":
     unittest.main()
