@@ -193,6 +193,7 @@ CAMPAIGN_JOBS  ?= $(shell nproc)
 campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
+	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/storm.py
 	$(Q)seq 0 $$(($(CAMPAIGN_JOBS) - 1)) | xargs -P 0 -I '{}' \
 	    $(BUILD)/tests/test_fence $(CAMPAIGN_FENCE) '{}' $(CAMPAIGN_JOBS)
 
@@ -203,6 +204,7 @@ campaign-short: all python $(BUILD)/campaign/faults.so ##: the same for half a m
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=60 CAMPAIGN_S3=0 \
 	    $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_FAULTS=1 $(PYTHON) tests/campaign/faults.py
+	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_STORM=100 $(PYTHON) tests/campaign/storm.py
 
 $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 	$(SAY) LINK $@
