@@ -157,5 +157,25 @@ class Words(Base):
         self.assertNotRegex(text, r"InvalidRequest: *(;|\n|$)")
 
 
+class Elsewhere(Base):
+    def test_region_is_told_in_the_middle(self):
+        """The bucket's requests go on in the region that an answer names, also those of a pack that
+        has begun; an answer may be wrong about what was done."""
+        make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
+        send, count = self.server._send, [0]
+
+        async def refuse(writer, method, status, headers, data, *more):
+            count[0] += 1
+            if count[0] > 12 and "/us-east-1/" in self.server.current[0]["authorization"]:
+                status, headers = 400, {"x-amz-bucket-region": "eu-west-1"}
+                data = self.server._error("AuthorizationHeaderMalformed")
+            return await send(writer, method, status, headers, data, *more)
+        self.server._send = refuse
+        text = self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "webdataset")
+        self.assertEqual(text.count("continuing there"), 1, text)
+        self.run_sheaf("verify", "s3://bucket/set")
+        self.assertEqual(self.server.buckets["bucket"].uploads, {})
+
+
 if __name__ == "__main__":
     unittest.main()
