@@ -259,8 +259,8 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * chose, read as `reading` says (or NULL), to PATH.chosen.  _EXISTS, unless `overwrite`. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
-/* What the chosen samples of a source take in its shards, and what is read for them: small gaps are
- * read along, and whole blocks of a codec.  Unless all were chosen, reads the source's index. */
+/* What a source's chosen samples take in its shards, and what is read for them: small gaps along,
+ * and whole blocks.  Unless all were chosen, reads the index of shards where some were. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
 /* After how many samples of the run stage `stage` (from 0) of a view begins, and the sources'

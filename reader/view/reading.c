@@ -65,6 +65,15 @@ static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint
     return rank;
 }
 
+/* Whether a shard has a chosen sample, where `rank` are in those before it. */
+static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t rank)
+{
+    uint64_t run;
+
+    return rank < of->chosen.count && of->first_number + selection_number(&of->chosen, rank, &run) <
+                                          of->first_numbers[shard + 1];
+}
+
 /* The section of a shard; *own: to be freed.  Foreign shards have theirs in memory. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
@@ -100,6 +109,8 @@ static int read_some(const struct sheaf_dataset *d, size_t source, uint64_t *cho
         struct reading r = { .gap = gap };
         struct index_section *own;
 
+        if (!has_chosen(of, i, rank))
+            continue;
         code = get_section(&sections, i, &r.section, &own, err);
         if (code != SHEAF_OK)
             break;

@@ -48,6 +48,24 @@ class Http(support.Case):
                               env=self.env)
                 self.assert_same_tree(self.path(name), os.path.join(self.shared, "tree"))
 
+    def test_info_reads_the_index_of_chosen_shards(self):
+        """Of the others nothing is needed to say what is read for a view."""
+        view = self.path("some.view")
+        support.sheaf("view", self.url("set/"), "-o", view, "--where", "range=0..3", env=self.env)
+        before = len(self.server.requests())
+        said = support.sheaf("info", view, env=self.env).stdout
+        asked = [line.split('"') for line in self.server.requests()[before:]]
+        bytes_ = sum(int(answer.split()[1]) for _, request, answer, *_ in asked
+                     if "dataset.index" in request)
+        whole = os.path.getsize(os.path.join(self.root, "set", "dataset.index"))
+        self.assertLess(bytes_, whole / 2)
+        local = self.path("local.view")
+        support.sheaf("view", os.path.join(self.root, "set"), "-o", local, "--where", "range=0..3")
+        self.assertIn(b"chosen", said)
+        self.assertEqual([line for line in said.splitlines() if line.startswith(b"  chosen")],
+                         [line for line in support.sheaf("info", local).stdout.splitlines()
+                          if line.startswith(b"  chosen")])
+
     def test_foreign_shards(self):
         last = len(self.names) - 1
         local = [os.path.join(self.root, "foreign")]
