@@ -204,10 +204,11 @@ class Refusals(Case):
             write(self.path("full/fill"), b"x" * ((1 << 20) - 8192))
             with self.assertRaises(OSError):
                 write(self.path("full/more"), b"x" * 65536)
-            for where in (self.path("full/plan"), self.path("source.txt/plan"), dest):
+            for where, status in ((self.path("full/plan"), 1), (self.path("source.txt/plan"), 1),
+                                  (dest, 2)):
                 write(self.path("source.txt"), b"no directory")
                 done = sheaf("plan", self.other, dest, "-o", where, *self.options, "--overwrite",
-                             status=1)
+                             status=status)
                 self.assert_error(done)
                 self.assertEqual(tree_of(dest), before)
         sheaf("plan", self.other, dest, "-o", plan, *self.options, "--overwrite")
