@@ -36,7 +36,7 @@
 #include "tests/common_tree.h"
 
 #define CASES       1500u
-#define QUICK_CASES 300u        /* with QUICK: a sanitizer makes each fifteen times as slow */
+#define QUICK_CASES 100u        /* with QUICK: a sanitizer makes each fifteen times as slow */
 #define CALLS_MOST 160u         /* no run makes more, so that each of its calls is stopped at */
 #define TURNS_MOST 6            /* three of each run */
 #define RECOVERED  8u           /* of so many cases one is recovered from, which takes as long */

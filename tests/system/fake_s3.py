@@ -31,7 +31,7 @@ FAULTS = (
     ("twice", 6),               # it is done twice, as where a proxy repeats it; the second answers
     ("409", 4),                 # a condition cannot be decided now
     ("412", 0.2),               # a condition is said not to hold, though it does
-    ("torn", 6),                # a listing that ends early, in an answer that is whole
+    ("torn", 0.2),              # a listing that ends early, in an answer that is whole
     ("page", 10),               # a page of a listing that has fewer entries, and says so
     ("pause", 2),               # half of the body comes a second later
     ("storm", 0.5),             # this request and the next ones are to come more slowly
