@@ -21,7 +21,8 @@ class AfarTest(Case):
         self.url = self.server.url + "set/"
 
     def test_the_next_stretch_of_a_view_is_read_ahead(self):
-        """Before a source begins again, all that its first samples need then is asked for."""
+        """Before a source begins again, what its first samples need then is asked for: how much of
+        it, beside what is still read of the stretch before, the window of reads decides."""
         own = pack(self.path("own"), samples_of(200, size=20000), format="tfrecord")
         server = FileServer(self, self.folder)
         whole = sum(os.path.getsize(os.path.join(own, name)) for name in os.listdir(own)
@@ -34,9 +35,9 @@ class AfarTest(Case):
                                   **order)
             keys = [next(reader).key for _ in range(120)]   # less than a batch from the end
             limit = time.monotonic() + 60
-            while server.sent_bytes - before < 1.5 * whole and time.monotonic() < limit:
+            while server.sent_bytes - before < 1.1 * whole and time.monotonic() < limit:
                 time.sleep(0.01)
-            self.assertGreater(server.sent_bytes - before, 1.5 * whole)
+            self.assertGreaterEqual(server.sent_bytes - before, 1.1 * whole)
             self.assertEqual(keys + [s.key for s in reader],
                              [s.key for s in sheaf.Reader(local, **order)])
 
