@@ -63,7 +63,7 @@ static bool is_later_keys(const char *name)
     if (strncmp(name, KEYS_NAME, stem) != 0 || name[stem] != '-')
         return false;
     digits = strspn(name + stem + 1, "0123456789");
-    return digits != 0 && strcmp(name + stem + 1 + digits, KEYS_NAME + stem) == 0;
+    return digits != 0 && strcmp(&name[stem + 1 + digits], &KEYS_NAME[stem]) == 0;
 }
 
 bool foreign_is_side_file(const char *name)
