@@ -51,6 +51,15 @@ def to_reach(server):
         "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull})
 
 
+def share_server(case, server):
+    """`server` is the S3 service of all tests of the class `case`, and stops after them."""
+    case.addClassCleanup(server.stop)
+    environment = to_reach(server)
+    environment.start()
+    case.addClassCleanup(environment.stop)
+    return server
+
+
 def flip(path, at):
     """One bit of a file."""
     with open(path, "r+b") as file:

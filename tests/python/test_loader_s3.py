@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 import sheaf
-from support import Case, pack, samples_of, to_reach
+from support import Case, pack, samples_of, share_server
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
@@ -46,11 +46,7 @@ class FromS3(Case):
     @classmethod
     def share(cls):
         cls.set = pack(os.path.join(cls.shared, "set"), samples_of(300, size=3000))
-        cls.server = fake_s3.Server(1)
-        cls.addClassCleanup(cls.server.stop)
-        environment = to_reach(cls.server)
-        environment.start()
-        cls.addClassCleanup(environment.stop)
+        cls.server = share_server(cls, fake_s3.Server(1))
 
     def setUp(self):
         super().setUp()

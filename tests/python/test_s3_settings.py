@@ -7,7 +7,7 @@ import sys
 from unittest import main
 
 import sheaf
-from support import Case, samples_of, to_reach
+from support import Case, samples_of, share_server
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
@@ -20,11 +20,8 @@ HEADERS = {"x-amz-storage-class": "STANDARD_IA", "x-amz-request-payer": "request
 class Settings(Case):
     @classmethod
     def share(cls):
-        cls.server = fake_s3.Server(1)          # a process keeps to the first that it is told of
-        cls.addClassCleanup(cls.server.stop)
-        environment = to_reach(cls.server)
-        environment.start()
-        cls.addClassCleanup(environment.stop)
+        # A process keeps to the first that it is told of.
+        cls.server = share_server(cls, fake_s3.Server(1))
 
     def setUp(self):
         super().setUp()
