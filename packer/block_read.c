@@ -376,8 +376,8 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* A sample did not fit into the frames' buffers; or it is none that the container takes, however
- * large they are. */
+/* Encoding failed: the frames' buffers are too small, or the container cannot hold such a sample
+ * at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;

@@ -80,8 +80,9 @@ struct destination {
     struct store_seen claim_seen;
     char *dataset;              /* a directory with a data set, of whatever plan; NULL: none */
     bool is_finished;           /* the data set of this very plan is there, in all splits */
-    uint64_t grown_from, samples;   /* this plan's was there, with so many samples, and has grown
-                                   to so many; 0: no */
+    uint64_t grown_from;        /* the samples that this plan's data set had before it grew; 0: it
+                                   has not grown, or was not published */
+    uint64_t samples;           /* the samples that it has since */
     struct sheaf_error fault;   /* or of what is there something cannot be read, or is missing; code
                                    SHEAF_OK: nothing */
     bool has_leftovers;         /* of a run, in the journal's directory */

@@ -21,7 +21,7 @@
 #define TAIL_BYTES ((uint64_t)64 << 10)
 #define LINE_LIMIT ((uint64_t)4 << 20)
 
-/* The number that a line begins with.  False: there is none. */
+/* The number at the start of a line.  False: the line does not start with one. */
 static bool number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;

@@ -17,8 +17,8 @@ struct filter_rule {
     struct path_glob glob;
     bool packs;
     bool matched;               /* it has decided something */
-    uint64_t left_out;          /* files and directories, */
-    uint64_t directories;       /* of which so many are these */
+    uint64_t left_out;          /* files and directories */
+    uint64_t directories;       /* of `left_out`, the directories */
 };
 
 enum filter_state {

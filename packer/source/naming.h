@@ -21,7 +21,7 @@ struct naming {
     struct buf path;
 };
 
-/* Why this is no name of a field, or NULL if it is one. */
+/* What makes `field` an invalid field name; NULL: it is valid. */
 const char *naming_problem(const char *field);
 
 /* SHEAF_ERR_ARGUMENT: an alias is not FROM=TO, or TO is no name of a field. */
