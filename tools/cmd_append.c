@@ -105,17 +105,17 @@ const struct command append_command = {
     .least = 2,
     .most = SIZE_MAX,
     .summary = "add samples to a data set",
-    .text = "Packs the files of SRC, as sheaf pack does, into new shards of the data set in the "
-            "directory DATASET, with its container, codec, shard names and other readers' index "
-            "files. Classes that it has keep their numbers, and new ones get the numbers that "
-            "follow. A file whose key the data set has already is a bad file. What is done with "
-            "files is not taken from the data set: give --fix-images, --resize, --field-alias and "
-            "--key-end again.\n\nThe existing "
-            "shards, their index and their table of keys are not touched, and the manifest is "
-            "replaced last: programs that have the data set open continue with the earlier "
-            "samples, and those that open it see it as it was or with all new samples. Positions "
-            "that were taken before are refused, as an epoch has more samples now.\n\nAn "
-            "interrupted run leaves the data set as it was; --resume continues it.",
+    .text = "Packs the files of SRC, as sheaf pack does, into new shards of the data set in "
+            "DATASET, a directory or s3://BUCKET/PREFIX/, with its container, codec, shard names "
+            "and other readers' index files. Classes that it has keep their numbers, and new ones "
+            "get the numbers that follow. A file whose key the data set has already is a bad "
+            "file. What is done with files is not taken from the data set: give --fix-images, "
+            "--resize, --field-alias and --key-end again.\n\nThe existing shards, their index and "
+            "their table of keys are not touched, and the manifest is replaced last: programs "
+            "that have the data set open continue with the earlier samples, and those that open "
+            "it see it as it was or with all new samples. Positions that were taken before are "
+            "refused, as an epoch has more samples now.\n\nAn interrupted run leaves the data set "
+            "as it was; --resume continues it.",
     .example = "  sheaf append new-photos/ shards/\n",
     .run = cmd_append,
 };

@@ -529,10 +529,11 @@ const struct command cat_command = {
     .text = "Writes the samples of one shuffled epoch of DATASET to standard output, as a "
             "WebDataset tar unless --to specifies another container. The same data set, seed, "
             "epoch, lanes and buffer give the same order on every machine; ranks and workers "
-            "share its lanes.\n\nDATASET is a directory that sheaf pack made, or foreign shards: "
-            "a directory of them, a brace pattern such as train-{000000..000007}.tar, files, "
-            "@FILE for a list of them, or - for standard input. In place of it, --channel names "
-            "what the platform provides: a directory, named pipes, or a place in S3.",
+            "share its lanes.\n\nDATASET is a directory or s3:// prefix that sheaf pack made, or "
+            "foreign shards: a directory of them, a brace pattern such as "
+            "train-{000000..000007}.tar, files, @FILE for a list of them, or - for standard "
+            "input. In place of it, --channel names what the platform provides: a directory, "
+            "named pipes, or a place in S3.",
     .example = "  sheaf cat s3://bucket/train/ --seed 7 --epoch 3 | python train.py\n"
                "  sheaf cat shards/ --list | head\n"
                "  sheaf cat shards/ --list --seed 7 --step 1200 --batch 32 --world-size 8\n",

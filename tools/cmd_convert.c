@@ -181,16 +181,16 @@ const struct command convert_command = {
     .least = 0,
     .most = SIZE_MAX,
     .summary = "convert a data set to another container",
-    .text = "Writes the samples of DATASET, in data set order, as a data set of another "
-            "container or codec in the directory DEST. Keys, fields, labels and class names are "
-            "kept, and each shard keeps its samples, in their order, unless --shard-size, "
-            "--shard-count or --shuffle says otherwise. Otherwise the shards equal those of "
-            "packing the files into that container; the fingerprint differs. A single foreign "
-            "file, standard input (-), or a view is cut into shards of 150MB. With --resume, an "
-            "interrupted conversion resumes: DATASET is read from its start, and shards that are "
-            "finished are kept.\n\nWith --plan, packs the shards of one part of a stored plan of "
-            "a data set. When all parts are done, sheaf commit publishes the data set, the same "
-            "byte for byte as that of one conversion.",
+    .text = "Writes the samples of DATASET, in data set order, as a data set of another container "
+            "or codec in DEST, a directory or s3://BUCKET/PREFIX/. Keys, fields, labels and class "
+            "names are kept, and each shard keeps its samples, in their order, unless "
+            "--shard-size, --shard-count or --shuffle is given. Without these, the shards equal "
+            "those of packing the files into that container; the fingerprint differs. A single "
+            "foreign file, standard input (-), or a view is cut into shards of 150MB. With "
+            "--resume, an interrupted conversion resumes: DATASET is read from its start, and "
+            "shards that are finished are kept.\n\nWith --plan, packs the shards of one part of a "
+            "stored plan of a data set. When all parts are done, sheaf commit publishes the data "
+            "set, the same byte for byte as that of one conversion.",
     .example = "  sheaf convert shards/ tfrecords/ --format tfrecord --codec gzip\n",
     .run = cmd_convert,
 };

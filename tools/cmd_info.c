@@ -506,13 +506,13 @@ const struct command info_command = {
     .least = 0,
     .most = SIZE_MAX,
     .summary = "describe a data set or a stored plan",
-    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, "
-            "and the plan of an epoch: which records of which shards each worker of each rank "
-            "reads. DATASET is a directory that sheaf pack made, or foreign shards (a directory "
-            "of them, a brace pattern, files, @FILE for a list, - for standard input), or, with "
-            "--channel, what the platform provides. Several form one data set, and each is "
-            "listed.\n\nOf a PLAN that sheaf plan has stored, prints its contents, its progress, "
-            "and which shards and parts are missing.",
+    .text = "Prints the container, codec, counts, classes, fingerprint and shards of DATASET, and "
+            "the plan of an epoch: which records of which shards each worker of each rank reads. "
+            "DATASET is a directory or s3:// prefix that sheaf pack made, or foreign shards (a "
+            "directory of them, a brace pattern, files, @FILE for a list, - for standard input), "
+            "or, with --channel, what the platform provides. Several form one data set, and each "
+            "is listed.\n\nOf a PLAN that sheaf plan has stored, prints its contents, its "
+            "progress, and which shards and parts are missing.",
     .example = "  sheaf info s3://bucket/train/ --shuffle-quality\n",
     .run = cmd_info,
 };

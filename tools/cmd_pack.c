@@ -218,16 +218,17 @@ const struct command pack_command = {
     .least = 0,
     .most = SIZE_MAX,
     .summary = "pack files into shards",
-    .text = "Packs the files of SRC into shards of about the same size in the directory DEST, "
-            "with an index and a manifest (dataset.json) that is written last. Files whose paths "
-            "agree up to the first dot of the file name become fields of one sample.\n\nSRC is a "
-            "directory tree, where a file's directory is its class, or a list, recognised by its "
-            "name: *.lst (MXNet), *.csv, *.jsonl, or any other file with one path a "
-            "line; or an archive, *.tar, *.zip or *.tar.gz, as the directory that it would unpack "
-            "to. Several directories and lists can be packed together; a class of the same name is "
-            "one class.\n\nWith --plan, packs the shards of one part of a stored plan, on any "
-            "machine, in any order, any number of times. When all parts are done, sheaf commit "
-            "publishes the data set.",
-    .example = "  sheaf pack photos/ shards/ --format webdataset --split train=0.9,val=0.1\n",
+    .text = "Packs the files of SRC into shards of about the same size in DEST, a directory or "
+            "s3://BUCKET/PREFIX/, with an index and a manifest (dataset.json) that is written "
+            "last. Files whose paths agree up to the first dot of the file name become fields of "
+            "one sample.\n\nSRC is a directory tree or s3://BUCKET/PREFIX/, where a file's "
+            "directory is its class, or a list, recognised by its name: *.lst (MXNet), *.csv, "
+            "*.jsonl, or any other file with one path a line; or an archive, *.tar, *.zip or "
+            "*.tar.gz, as the directory that it would unpack to. Several directories and lists "
+            "can be packed together; a class of the same name is one class.\n\nWith --plan, packs "
+            "the shards of one part of a stored plan, on any machine, in any order, any number of "
+            "times. When all parts are done, sheaf commit publishes the data set.",
+    .example = "  sheaf pack photos/ shards/ --format webdataset --split train=0.9,val=0.1\n"
+               "  sheaf pack s3://bucket/photos/ s3://bucket/shards/ --format tfrecord\n",
     .run = cmd_pack,
 };

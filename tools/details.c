@@ -21,8 +21,8 @@ const struct option verbosity_options[] = {
       .meaning = "print only results and errors: no notes, no progress, no summary of what was "
                  "written" },
     { "verbose", OPTION_FLAG, .flag = &verbosity.verbose,
-      .meaning = "also print the settings in the environment by name, and at the end time, "
-                 "memory and requests" },
+      .meaning = "also print the names of the variables that configure remote access, and at the "
+                 "end time, memory and requests" },
     { .name = NULL },
 };
 
