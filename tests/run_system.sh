@@ -20,8 +20,9 @@ done
 # The slow ones first, so that all end together.
 # shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' engines s3 s3_access pack_roundtrip parts \
-                               corruption scale resume memory publication s3_faults readme ranks \
-                               convert_resume damage_named unfinished compressions fetch
+                               s3_parts corruption scale resume memory publication s3_faults \
+                               readme ranks convert_resume damage_named unfinished compressions \
+                               fetch
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
 exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"
