@@ -31,7 +31,7 @@ def raw(payload):
 
 def typed(feature):
     """("bytes", "float" or "int64", values) of a Feature; None of one that says nothing."""
-    return decoders._feature(feature) if feature else None
+    return decoders.feature(feature) if feature else None
 
 
 def entry(name, feature):

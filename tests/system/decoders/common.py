@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""What the decoders share: how they fail, CRC-32C, names, labels and varints."""
+
+import collections
+import re
+import struct
+
+Sample = collections.namedtuple("Sample", "key fields labels")     # fields: {suffix: bytes}
+
+
+class Bad(Exception):
+    """The bytes are not what the specification says."""
+
+
+def need(truth, *found):
+    if not truth:
+        raise Bad(*found)
+
+
+# ---- CRC-32C, two bytes a step ---------------------------------------------------------------
+
+def _crc_table():
+    table = []
+    for value in range(65536):
+        for _ in range(16):
+            value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_TABLE = []
+
+
+def crc32c(data, crc=0):
+    if not _TABLE:
+        _TABLE.extend(_crc_table())
+    table, crc, even = _TABLE, crc ^ 0xffffffff, len(data) & ~1
+    for word in memoryview(data)[:even].cast("H"):
+        crc = table[(crc ^ word) & 0xffff] ^ crc >> 16
+    for byte in data[even:]:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def masked(crc):
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+# ---- Names and labels ------------------------------------------------------------------------
+
+_KEY = re.compile(r"^((?:.*/|)[^.]+)[.]([^/]*)$")      # webdataset's own
+
+
+def split_name(path):
+    match = _KEY.match(path)
+    need(match, "no key in", path)
+    return match.group(1), match.group(2)
+
+
+def parse_labels(data):
+    """Numbers between blanks, tabs or commas; None if it is anything else."""
+    words = re.split(r"[ \t,]+", data.decode("latin-1").strip(" \t\r\n"))
+    labels = []
+    for word in words:
+        if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
+            return None
+        value = float(word)
+        if abs(value) > 3.5e38:
+            return None
+        if value != int(value) or abs(value) > 1 << 53:
+            value = struct.unpack("<f", struct.pack("<f", value))[0]
+        labels.append(value)
+    return labels
+
+
+def image_field(suffixes):
+    """Which field is the image, or else the first."""
+    for fits in (lambda n: n in ("jpg", "jpeg"), lambda n: n.endswith((".jpg", ".jpeg"))):
+        for suffix in suffixes:
+            if fits(suffix.lower()):
+                return suffix
+    return suffixes[0] if suffixes else None
+
+
+# ---- Numbers ---------------------------------------------------------------------------------
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        need(at < len(data) and shift < 70, "varint")
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value, at
