@@ -126,7 +126,7 @@ const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size)
     return NULL;
 }
 
-const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
+const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info)
 {
     bool framed = false, scanned = false;
     struct walk w;
@@ -154,5 +154,14 @@ const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
                             : "damaged JPEG: no EOI marker where the segments end";
     if (!framed || !scanned)
         return "invalid JPEG: it has no image data";
-    return info->components == 4 ? "a JPEG of four components (CMYK or YCCK)" : NULL;
+    return NULL;
+}
+
+const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info)
+{
+    const char *problem = jpeg_check_whole(data, size, info);
+
+    if (problem == NULL && info->components == 4)
+        problem = "a JPEG of four components (CMYK or YCCK)";
+    return problem;
 }

@@ -19,9 +19,11 @@ bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 /* What follows "Exif\0\0" in the first such segment before the image data; NULL without one. */
 const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size);
 
-/* Walks all markers to the end of the image.  NULL if the file is whole and not CMYK; else what
- * is wrong, as static text that fits after "path: ".
+/* Walks all markers to the end of the image.  NULL if the file is whole; else what is wrong, as
+ * static text that fits after "path: ".
  * `info` is written if there is a frame header, else zeroed. */
+const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info);
+/* The same, and CMYK is wrong, too. */
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);
 
 #endif

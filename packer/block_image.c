@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/jpeg.h"
 #include "packer/block.h"
 
 static bool ends_in(const char *name, const char *end)
@@ -102,6 +103,18 @@ static int outgrow(struct block *b, uint64_t bytes, int code)
     return code;
 }
 
+/* Of a JPEG that is not whole, what is said of those that are only checked. */
+static int refuse(struct block *b, const struct sheaf_field *field, enum image_kind kind, int code,
+                  struct sheaf_error *err)
+{
+    struct jpeg_info info;
+    const char *problem = kind == IMAGE_JPEG ? jpeg_check_whole(field->data, field->size, &info)
+                                             : NULL;
+
+    b->refused = field;
+    return problem == NULL ? code : err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
+}
+
 static int convert(struct block *b, struct sheaf_field *field, const struct catalog_file *file,
                    struct sheaf_error *err)
 {
@@ -117,7 +130,7 @@ static int convert(struct block *b, struct sheaf_field *field, const struct cata
         return SHEAF_OK;
     code = image_to_jpeg(field->data, field->size, &b->setup->images, b->room, &b->converted, err);
     if (is_of_image(code))
-        b->refused = field;
+        return refuse(b, field, look.kind, code, err);
     if (code == SHEAF_ERR_LIMIT && err->reason != SHEAF_REASON_MEMORY)
         return outgrow(b, field->size + b->converted.capacity, code);
     if (code != SHEAF_OK)

@@ -310,6 +310,23 @@ class Advice(Case):
                 self.assertTrue(done.stderr.endswith(b"; " + advice + b"\n"), done.stderr)
 
 
+class Truncated(Case):
+    def test_one_wording(self):
+        """Of a JPEG that ends too early, whatever was to be done with it."""
+        photo, reasons = images.photo(300, 200), {}
+        for name, image in (("rgb", images.saved(photo)), ("turned", images.turned(photo, 6)),
+                            ("cmyk", images.saved(photo.convert("CMYK")))):
+            tree = make_tree(self.path(name), {"c/x.jpg": image[:-100],
+                                               "c/y.jpg": images.saved(photo)})
+            for options in ((), ("--resize", "64"), ("--fix-images",), ("--check-images", "decode"),
+                            ("--resize", "64", "--fix-images")):
+                pack(tree, self.path("out"), "webdataset", "none", "--on-error", "skip",
+                     "--overwrite", *options)
+                reasons[name, options] = lines(self.path("out"), "skipped.tsv")["c/x.jpg"]
+        self.assertEqual(set(reasons.values()),
+                         {"truncated JPEG: it ends before its EOI marker"}, reasons)
+
+
 class Bombs(Case):
     def test_limits(self):
         """More pixels than anybody decodes are a bad file; more memory than there is, an error."""
