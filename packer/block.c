@@ -72,7 +72,7 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* An image that is converted may become so much larger. */
+/* An image that is converted may become so much larger; other files are not converted. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
 /* Upper bounds over the three containers: two tar headers with their padding and a synthesized
@@ -96,6 +96,20 @@ static size_t longest_class(const struct encode_context *context)
     for (size_t i = 0; i < context->class_count; i++)
         longest = MAX(longest, strlen(context->classes[i]));
     return longest;
+}
+
+/* What the images of a sample may become, beside the images that they were. */
+static uint64_t converted_bytes(const struct plan *plan, const struct plan_sample *s)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t k = 0; k < s->file_count; k++) {
+        const struct catalog_file *f = &plan->files[s->file + k];
+
+        if (block_is_jpeg(f->path + f->key_size + 1))
+            bytes += f->bytes + IMAGE_BYTES;
+    }
+    return bytes;
 }
 
 struct block_need block_need_planned(const struct block *b, enum block_guess guess)
@@ -124,7 +138,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))
-            need.converted = MAX(need.converted, s->payload_bytes + s->file_count * IMAGE_BYTES);
+            need.converted = MAX(need.converted, converted_bytes(plan, s));
     }
     need.raw += b->extra;
     need.converted += b->extra;
@@ -196,7 +210,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
     struct jpeg_info info;
     const char *problem;
 
-    if (block_is_jpeg(field)) {
+    if (block_is_jpeg(field->name)) {
         problem = jpeg_check(field->data, field->size, &info);
         if (problem == NULL)
             problem = jpeg_reader_check(b->jpeg, field->data, field->size);

@@ -151,8 +151,8 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 
 /* Appends a text to block.texts. */
 int block_add_text(struct block *block, const char *text, size_t *offset, struct sheaf_error *err);
-/* Whether the field is named as a JPEG, or as any image. */
-bool block_is_jpeg(const struct sheaf_field *field);
+/* Whether a field of this name, in either case, is to be a JPEG. */
+bool block_is_jpeg(const char *name);
 /* Replaces images of a sample by plain JPEGs, as the setup says.  `paths`: of its fields' files, as
  * they are reported.  On failure block->refused says of which field, if it is a field's fault, or
  * block->outgrown that it needs block->extra.  (block_image.c) */

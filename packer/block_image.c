@@ -14,13 +14,13 @@ static bool ends_in(const char *name, const char *end)
 {
     const size_t size = strlen(name), tail = strlen(end);
 
-    return size >= tail && strcmp(name + size - tail, end) == 0 &&
+    return size >= tail && strcasecmp(name + size - tail, end) == 0 &&
            (size == tail || name[size - tail - 1] == '.');
 }
 
-bool block_is_jpeg(const struct sheaf_field *field)
+bool block_is_jpeg(const char *name)
 {
-    return ends_in(field->name, "jpg") || ends_in(field->name, "jpeg");
+    return ends_in(name, "jpg") || ends_in(name, "jpeg");
 }
 
 static bool is_image(const struct sheaf_field *field)
@@ -30,7 +30,7 @@ static bool is_image(const struct sheaf_field *field)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (ends_in(field->name, names[i]))
             return true;
-    return block_is_jpeg(field);
+    return block_is_jpeg(field->name);
 }
 
 /* Whether an error is of the image, and not of the machine. */
@@ -151,7 +151,7 @@ int block_convert_images(struct block *b, struct sheaf_field *fields, size_t cou
     b->refused = NULL;
     b->converted.size = 0;
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        if (block_is_jpeg(&fields[i]))
+        if (block_is_jpeg(fields[i].name))
             code = convert(b, &fields[i], &files[i], err);
     return code;
 }

@@ -327,6 +327,20 @@ class Truncated(Case):
                          {"truncated JPEG: it ends before its EOI marker"}, reasons)
 
 
+class Memory(Case):
+    def test_files_that_are_no_images_reserve_none(self):
+        """Of a sample, what its images may become is reserved, and nothing for the rest."""
+        files = {"c/x.%03d.txt" % i: b"%d" % i for i in range(400)}
+        tree = make_tree(self.path("tree"), {**files, "c/x.JPG": images.turned(
+            images.photo(300, 200), 6)})
+        for more in (["--fix-images"], ["--resize", "100"]):
+            pack(tree, self.path("out"), "webdataset", "none", "--memory", "24MiB", "--overwrite",
+                 *more)
+            sheaf("unpack", self.path("out"), self.path("files" + more[0]))
+            self.assertLess(images.opened(read(self.path("files" + more[0], "c/x.JPG"))).size,
+                            (300, 200))
+
+
 class Bombs(Case):
     def test_limits(self):
         """More pixels than anybody decodes are a bad file; more memory than there is, an error."""
