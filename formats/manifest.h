@@ -46,19 +46,25 @@ int manifest_option(const struct manifest *manifest, const char *name, char **va
 /* The same of the options of the last time that it grew. */
 int manifest_growth_option(const struct manifest *manifest, const char *name, char **value,
                            struct sheaf_error *err);
-/* Whether it has such an option, of any type. */
+/* Whether it has such an option, of any type; or whether such a JSON text, or NULL, has. */
 int manifest_has_option(const struct manifest *manifest, const char *name, bool *has,
                         struct sheaf_error *err);
+int manifest_options_have(const char *options_json, const char *name, bool *has,
+                          struct sheaf_error *err);
 /* A number; 0: it has no such option. */
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
-/* What packing, and later appending, did to images. */
+/* What packing, and later appending, did to images.  IMAGES_UNKNOWN: some were packed with options
+ * that change images, by a release that did not count what came of it. */
+#define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
     uint64_t converted;         /* into plain JPEGs: the lines of converted.tsv */
-    uint64_t resized;           /* only made smaller; 0: none, or it was not counted yet */
+    uint64_t resized;           /* only made smaller */
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
+/* The images of both. */
+struct manifest_images manifest_images_sum(struct manifest_images a, struct manifest_images b);
 
 #endif

@@ -49,15 +49,21 @@ int manifest_growth_option(const struct manifest *m, const char *name, char **va
                        name, value, err);
 }
 
-int manifest_has_option(const struct manifest *m, const char *name, bool *has,
-                        struct sheaf_error *err)
+int manifest_options_have(const char *options_json, const char *name, bool *has,
+                          struct sheaf_error *err)
 {
     json_t *option;
-    const int code = find_option(m->options_json, name, &option, err);
+    const int code = find_option(options_json, name, &option, err);
 
     *has = option != NULL;
     json_decref(option);
     return code;
+}
+
+int manifest_has_option(const struct manifest *m, const char *name, bool *has,
+                        struct sheaf_error *err)
+{
+    return manifest_options_have(m->options_json, name, has, err);
 }
 
 static int number_option(const char *all, const char *name, uint64_t *value,
@@ -77,7 +83,34 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
     return number_option(m->options_json, name, value, err);
 }
 
+/* What `name` counts is there of all that was packed with `option`, but for older releases. */
+static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
+                         struct sheaf_error *err)
+{
+    bool counted = false, changed = false;
+    int code = manifest_options_have(all, name, &counted, err);
+
+    if (code == SHEAF_OK)
+        code = manifest_options_have(all, option, &changed, err);
+    *value = IMAGES_UNKNOWN;
+    if (code == SHEAF_OK && (counted || !changed))
+        code = number_option(all, name, value, err);
+    return code;
+}
+
 /* Sums of what people may have written into a manifest wrap, and harm nobody. */
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+    return a == IMAGES_UNKNOWN || b == IMAGES_UNKNOWN ? IMAGES_UNKNOWN : a + b;
+}
+
+struct manifest_images manifest_images_sum(struct manifest_images a, struct manifest_images b)
+{
+    return (struct manifest_images){
+        .converted = sum_of(a.converted, b.converted), .resized = sum_of(a.resized, b.resized),
+    };
+}
+
 int manifest_images(const struct manifest *m, struct manifest_images *images,
                     struct sheaf_error *err)
 {
@@ -86,13 +119,12 @@ int manifest_images(const struct manifest *m, struct manifest_images *images,
     *images = (struct manifest_images){ .converted = 0 };
     for (size_t i = 0; i <= m->growth_count && code == SHEAF_OK; i++) {
         const char *all = i == 0 ? m->options_json : m->growths[i - 1].options_json;
-        uint64_t converted = 0, resized = 0;
+        struct manifest_images part = { .converted = 0 };
 
-        code = number_option(all, "images_converted", &converted, err);
+        code = images_option(all, "images_converted", "fix_images", &part.converted, err);
         if (code == SHEAF_OK)
-            code = number_option(all, "images_resized", &resized, err);
-        images->converted += converted;
-        images->resized += resized;
+            code = images_option(all, "images_resized", "resize", &part.resized, err);
+        *images = manifest_images_sum(*images, part);
     }
     return code;
 }

@@ -134,13 +134,19 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-static int write_images(const struct images *images, struct buf *text, struct sheaf_error *err)
+/* Also a count that is 0, so that it is not taken for one that was not made; but only where options
+ * ask for what is counted. */
+static int write_images(const struct images *images, const char *options_json, struct buf *text,
+                        struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    bool converts = false, resizes = false;
+    int code = manifest_options_have(options_json, "fix_images", &converts, err);
 
-    if (images->converted != 0)
+    if (code == SHEAF_OK)
+        code = manifest_options_have(options_json, "resize", &resizes, err);
+    if (code == SHEAF_OK && converts)
         code = buf_printf(text, err, "\"images_converted\":%" PRIu64 ",", images->converted);
-    return code == SHEAF_OK && images->resized != 0
+    return code == SHEAF_OK && resizes
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
@@ -155,7 +161,7 @@ static int complete_options(const struct libraries *libraries, const struct imag
     if (code == SHEAF_OK)
         code = write_libraries(libraries, &text, err);
     if (code == SHEAF_OK)
-        code = write_images(images, &text, err);
+        code = write_images(images, *options_json, &text, err);
     if (code == SHEAF_OK)
         code = buf_printf(&text, err, "%s", *options_json + 1);
     if (code == SHEAF_OK) {

@@ -60,10 +60,8 @@ struct manifest_images dataset_images(const struct sheaf_dataset *d)
 {
     struct manifest_images all = d->images;
 
-    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++) {
-        all.converted += d->sources[i]->images.converted;
-        all.resized += d->sources[i]->images.resized;
-    }
+    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+        all = manifest_images_sum(all, d->sources[i]->images);
     return all;
 }
 

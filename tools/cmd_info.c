@@ -264,6 +264,26 @@ static void json_sources(const struct sheaf_dataset *dataset,
     putchar(']');
 }
 
+static void print_image_count(uint64_t count, const char *what)
+{
+    if (count == UINT64_MAX)
+        printf("unknown how many %s", what);
+    else
+        printf("%" PRIu64 " %s", count, what);
+}
+
+/* What packing did to images, if it did anything. */
+static void print_images(const struct sheaf_dataset_info *info)
+{
+    if (info->images_converted == 0 && info->images_resized == 0)
+        return;
+    printf("images        ");
+    print_image_count(info->images_converted, "converted");
+    printf(", ");
+    print_image_count(info->images_resized, "only made smaller");
+    putchar('\n');
+}
+
 static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        const struct cost *costs)
 {
@@ -293,9 +313,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
     classes_print(dataset);
     fields_print(dataset);
-    if (info->images_converted != 0 || info->images_resized != 0)
-        printf("images        %" PRIu64 " converted, %" PRIu64 " only made smaller\n",
-               info->images_converted, info->images_resized);
+    print_images(info);
     if (info->source_count > 1 || info->is_view)
         print_sources(dataset, info, costs);
     print_stages(dataset, info);
@@ -369,8 +387,9 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
     fields_json(dataset);
     classes_json(dataset);
     if (info->has_manifest && !info->is_view) {
-        json_count("images_converted", true, info->images_converted);
-        json_count("images_resized", true, info->images_resized);
+        json_count("images_converted", info->images_converted != UINT64_MAX,
+                   info->images_converted);
+        json_count("images_resized", info->images_resized != UINT64_MAX, info->images_resized);
     }
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {

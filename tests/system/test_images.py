@@ -10,6 +10,7 @@ import zlib
 import images
 from support import CONTAINERS, Case, make_tree, pack, read, shards_of, sheaf, write
 from test_archive import tar_of
+from test_fields import rewrite
 
 
 def lines(*words):
@@ -339,6 +340,34 @@ class Memory(Case):
             sheaf("unpack", self.path("out"), self.path("files" + more[0]))
             self.assertLess(images.opened(read(self.path("files" + more[0], "c/x.JPG"))).size,
                             (300, 200))
+
+
+class Counted(Case):
+    def info(self, folder, *more):
+        found = json.loads(sheaf("info", folder, *more, "--json").stdout)
+        return found["images_converted"], found["images_resized"]
+
+    def test_what_an_older_release_did_not_count_is_unknown(self):
+        """But where nothing could become of images, the count is 0."""
+        tree = make_tree(self.path("tree"), {"c/x.jpg": images.saved(images.photo(300, 200))})
+        for name, options, counted, uncounted in (
+                ("plain", [], (0, 0), (0, 0)), ("fixed", ["--fix-images"], (0, 0), (None, 0)),
+                ("small", ["--resize", "64"], (0, 1), (0, None))):
+            pack(tree, self.path(name), "webdataset", "none", *options)
+            self.assertEqual(self.info(self.path(name)), counted)
+            rewrite(self.path(name), lambda d: [d["options"].pop(key, None) for key in
+                                                ("images_converted", "images_resized")])
+            self.assertEqual(self.info(self.path(name)), uncounted)
+        self.assertEqual(self.info(self.path("plain"), self.path("small")), (0, None))
+        self.assertIn(b"images        0 converted, unknown how many only made smaller\n",
+                      sheaf("info", self.path("small")).stdout)
+        sheaf("report", self.path("fixed"), "-o", self.path("r.html"))
+        self.assertIn(b"an unknown number of images became plain JPEGs, and 0 images became only",
+                      read(self.path("r.html")))
+        more = make_tree(self.path("more"), {"c/y.jpg": images.saved(images.photo(300, 200))})
+        sheaf("index", "--keys", self.path("small"))
+        sheaf("append", more, self.path("small"), "--resize", "64")
+        self.assertEqual(self.info(self.path("small")), (0, None))
 
 
 class Bombs(Case):

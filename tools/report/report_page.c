@@ -306,6 +306,14 @@ static unsigned times_grown(const struct report *r)
     return count == 0 ? 0 : count - 1;      /* one is its own */
 }
 
+static void put_image_count(const struct report *r, uint64_t count)
+{
+    if (count == UINT64_MAX)
+        fputs("an unknown number of", r->f);
+    else
+        html_count(r->f, count);
+}
+
 /* What packing did to images, if it did anything. */
 static void images_made(const struct report *r)
 {
@@ -314,10 +322,10 @@ static void images_made(const struct report *r)
     if (i->images_converted == 0 && i->images_resized == 0)
         return;
     fprintf(r->f, "<p>When it was packed, ");
-    html_count(r->f, i->images_converted);
+    put_image_count(r, i->images_converted);
     fprintf(r->f, " image%s became %splain JPEG%s, and ", plural(i->images_converted),
             i->images_converted == 1 ? "a " : "", plural(i->images_converted));
-    html_count(r->f, i->images_resized);
+    put_image_count(r, i->images_resized);
     fprintf(r->f, " image%s became only smaller.</p>\n", plural(i->images_resized));
 }
 
