@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -104,6 +105,20 @@ def view_of(case_, sources, **rest):
     write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
         {"source": place, **members} for place, members in sources]}).encode())
     return path
+
+
+def held(case_, end, *words):
+    """A command that waits just before a file whose path ends so gets its name; and the file that is
+    to be removed for it to go on."""
+    library, mark = case_.path("hold.so"), case_.path("held")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                    os.path.join(HERE, "hold.c"), "-ldl"], check=True)
+    run = subprocess.Popen([SHEAF, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                           env=dict(os.environ, LD_PRELOAD=library, HOLD_END=end, HOLD_FILE=mark))
+    while not os.path.exists(mark):
+        case_.assertIsNone(run.poll())
+        time.sleep(0.005)
+    return run, mark
 
 
 def flip(data, at, bit=0x01):

@@ -70,6 +70,19 @@ class Metrics(Case):
         self.assertEqual([p.wait(60) for p in both], [0, 0])
         self.assertEqual(parse(read(self.file))["sheaf_samples"], 200)
 
+    def test_the_file_is_of_one_of_two_runs(self):
+        """One is about to replace it while the other one begins and ends."""
+        pack(self.source, self.path("out"), "webdataset")
+        run, mark = support.held(self, "m.prom", "cat", self.path("out"), "--list", "--metrics",
+                                 self.file)
+        self.assertFalse(os.path.exists(self.file))
+        sheaf("cat", self.path("out"), "--list", "--limit", "7", "--metrics", self.file)
+        self.assertEqual(parse(read(self.file))["sheaf_samples"], 7)
+        os.unlink(mark)
+        self.assertEqual((run.communicate(timeout=60)[1], run.returncode), (b"", 0))
+        self.assertEqual(parse(read(self.file))["sheaf_samples"], 200)
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".tmp")], [])
+
     def test_what_cannot_be_written_is_found_first(self):
         for path in (self.path("no/m.prom"), self.path("src")):
             error = sheaf("pack", self.source, self.path("out"), "--format", "webdataset",

@@ -238,6 +238,23 @@ class Report(Case):
         self.assertIn("appended (converted-2.tsv) c01/cmyk.jpg", said)
         self.assertNotIn("-1.tsv", said)
 
+    def test_two_at_once(self):
+        """The page is that of the one or of the other."""
+        path, pages = self.path("r.html"), {}
+        for name in ("one", "other"):
+            source = make_tree(self.path(name), {"%s/%d.txt" % (name, i): b"x" for i in range(90)})
+            pack(source, self.path(name + "-set"))
+            sheaf("report", self.path(name + "-set"), "-o", path)
+            pages[name] = read(path)
+        self.assertNotEqual(pages["one"], pages["other"])
+        run, mark = support.held(self, "r.html", "report", self.path("one-set"), "-o", path)
+        sheaf("report", self.path("other-set"), "-o", path)
+        self.assertEqual(read(path), pages["other"])
+        os.unlink(mark)
+        self.assertEqual((run.communicate(timeout=60)[1], run.returncode), (b"", 0))
+        self.assertEqual(read(path), pages["one"])
+        self.assertEqual([n for n in os.listdir(self.folder) if n.endswith(".tmp")], [])
+
     def test_where_it_cannot_be_written(self):
         pack(make_tree(self.path("src"), self.images(1, 2)), self.path("out"), "webdataset")
         for path in (self.path("no/where.html"), self.path("out")):
