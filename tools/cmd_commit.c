@@ -3,12 +3,57 @@
  * sheaf commit: publishes the parts of a plan as a data set. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/details.h"
+#include "tools/fields.h"
 #include "tools/options.h"
 #include "tools/pack_rows.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
+
+/* The names of the splits, one after the other: "train,val"; NULL: there are none. */
+static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
+{
+    struct sheaf_plan_shard shard;
+    struct sheaf_error ignored;
+    char *names = NULL, last[256] = "";
+    size_t size = 0;
+    int done;
+    FILE *f = open_memstream(&names, &size);
+
+    for (uint64_t i = 0; f != NULL && i < shards; i++) {
+        if (sheaf_plan_shard(plan, i, &shard, &done, &ignored) != SHEAF_OK ||
+            strcmp(shard.split, last) == 0)
+            continue;
+        fprintf(f, "%s%s", last[0] == '\0' ? "" : ",", shard.split);
+        snprintf(last, sizeof(last), "%s", shard.split);
+    }
+    if (f != NULL)
+        (void)fclose(f);
+    if (size != 0)
+        return names;
+    free(names);
+    return NULL;
+}
+
+/* What sheaf pack prints of the data set, which the plan names. */
+static void say_fields(const char *url)
+{
+    struct sheaf_plan_info info;
+    struct sheaf_plan *plan;
+    struct sheaf_error ignored;
+    char *splits;
+
+    if (sheaf_plan_open(url, &plan, &ignored) != SHEAF_OK)
+        return;
+    sheaf_plan_get_info(plan, &info, sizeof(info));
+    splits = splits_of(plan, info.shards);
+    fields_say_packed(info.dest, splits);
+    free(splits);
+    sheaf_plan_free(plan);
+}
 
 static int cmd_commit(const struct command *command, int argc, char **argv)
 {
@@ -42,6 +87,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     if (result.files != 0)
         print_files(&result, "packed");
     putchar('\n');
+    say_fields(argv[0]);
     return STATUS_OK;
 }
 

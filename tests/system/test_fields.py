@@ -98,6 +98,25 @@ class Fields(Case):
         self.assertEqual({f["name"]: f for f in before},
                          {name: f for name, f in found.items() if name != "cls"})
 
+    def said(self, done):
+        return [line for line in done.stderr.decode().splitlines() if "without a field" in line]
+
+    def test_commit_prints_them(self):
+        """As pack does: of the data set, or of each split."""
+        for number, options in enumerate(((), ("--split", "train=0.7,val=0.3"))):
+            words = ("--format", "tfrecord", "--shard-count", "3", *options)
+            one, many, plan = (self.path("%s-%d" % (name, number))
+                               for name in ("one", "many", "plan"))
+            done = sheaf("pack", self.source, one, *words)
+            sheaf("plan", self.source, many, "-o", plan, *words)
+            sheaf("pack", "--plan", plan)
+            for _ in range(2):
+                committed = sheaf("commit", plan)
+                self.assertIn(b"fields:  json ", committed.stdout)
+                self.assertEqual(committed.stdout.splitlines()[1:], done.stdout.splitlines()[1:])
+                self.assertEqual(self.said(committed), self.said(done))
+            self.assertEqual(sheaf("commit", plan, "--quiet").stdout, b"")
+
     def test_several_sources(self):
         half = {p: d for p, d in self.files.items() if p < "c4"}
         pack(make_tree(self.path("x"), half), self.path("a"), "webdataset")
