@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/destination.h"
+#include "packer/few_fields.h"
 #include "packer/pack.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_stash.h"
@@ -30,6 +31,7 @@ struct pack {
     struct output output;
     struct sheaf_pack_result result;
     struct sheaf_error foreseen;    /* of a dry run: what a run would fail with; or SHEAF_OK */
+    struct tally fields[SPLIT_LIMIT];   /* of a dry run: those of each split's samples */
 };
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
@@ -58,6 +60,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
 
     if (p->grow != NULL)
         planner->sort.grow = &p->grow->plan;
+    else if (p->options.dry_run)
+        planner->fields = p->fields;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
@@ -226,6 +230,8 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
         *err = shown;
         return code;
     }
+    for (size_t i = 0; i < SPLIT_LIMIT; i++)
+        few_fields_tell(&p->fields[i], &p->problems);
     p->problems.on_error = p->options.on_error;
     if (memory != SHEAF_OK && p->problems.report != NULL && p->problems.count != 0)
         p->problems.report(p->problems.context, "", err);
@@ -283,6 +289,8 @@ static void close_pack(struct pack *p)
     planner_close(&p->planner);
     problems_free(&p->problems);
     problems_free(&p->converted);
+    for (size_t i = 0; i < SPLIT_LIMIT; i++)
+        tally_clear(&p->fields[i]);
 }
 
 static int pack_with(struct pack *p, int (*run)(struct pack *p, const char *const *sources,

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/destination.h"
+#include "packer/few_fields.h"
 #include "packer/pack_options.h"
 #include "packer/run.h"
 #include "store/interrupt.h"
@@ -309,6 +310,8 @@ static int write_sample(struct planner *p, struct writing *w, struct plan_shard 
         code = plan_record_head(w->found.data, w->found.size, &head, err);
     if (code == SHEAF_OK)
         code = check_sample(p, &head, payload, err);
+    if (code == SHEAF_OK && p->fields != NULL)
+        code = few_fields_count(&p->fields[shard->split], w->found.data, w->found.size, err);
     if (code != SHEAF_OK)
         return code;
     w->record.size = 0;

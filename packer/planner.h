@@ -27,6 +27,7 @@ struct planner {
     const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed
                                            with so much memory */
     uint64_t memory_left;
+    struct tally *fields;       /* of each split's samples, to be counted; NULL: they are not */
 };
 
 /* All that it is given is borrowed; *plan is empty.  `near`: what temporary files may be beside, if

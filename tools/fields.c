@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/few_lack.h"
 #include "tools/json.h"
 #include "tools/size_text.h"
 #include "tools/tool.h"
-
-/* Fewer than one sample in this many: those that lack a field are likely a mistake. */
-#define FEW 10
 
 static struct sheaf_dataset_info info_of(const struct sheaf_dataset *dataset)
 {
@@ -35,11 +33,6 @@ static struct sheaf_field_info field_at(const struct sheaf_dataset *dataset, siz
 
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
-static bool few_lack(const struct sheaf_field_info *field, uint64_t samples)
-{
-    return field->samples < samples && samples - field->samples < samples / FEW + 1;
-}
-
 void fields_print_one(void *context, const struct sheaf_field_info *f, uint64_t samples)
 {
     const uint64_t lacking = samples - f->samples;
@@ -51,9 +44,9 @@ void fields_print_one(void *context, const struct sheaf_field_info *f, uint64_t 
            count_text(f->samples, count), plural(f->samples),
            size_text((double)f->least_bytes, least), size_text((double)f->most_bytes, most),
            size_text((double)f->median_bytes, median));
-    if (few_lack(f, samples))
+    if (few_lack(f->samples, samples))
         printf("; missing in %s", count_text(lacking, count));
-    if (few_lack(f, samples) && f->lacking != NULL)
+    if (few_lack(f->samples, samples) && f->lacking != NULL)
         printf(", first in %s", shown(f->lacking));
     putchar('\n');
 }
@@ -187,9 +180,9 @@ static void say_fields(const struct sheaf_dataset *dataset, const struct sheaf_d
         const struct sheaf_field_info field = field_at(dataset, i);
         const uint64_t lacking = info->samples - field.samples;
 
-        if (few_lack(&field, info->samples))
-            say("%" PRIu64 " sample%s without a field %s; the first: %s", lacking,
-                plural(lacking), field.name, field.lacking == NULL ? "?" : field.lacking);
+        if (few_lack(field.samples, info->samples))
+            say(FEW_LACK_TEXT, lacking, plural(lacking), field.name,
+                field.lacking == NULL ? "?" : field.lacking);
     }
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 
 import support
 from support import CONTAINERS, Case, make_tree, pack, read, seed, sheaf, write
@@ -100,6 +101,17 @@ class Fields(Case):
 
     def said(self, done):
         return [line for line in done.stderr.decode().splitlines() if "without a field" in line]
+
+    def test_dry_run(self):
+        """It tells what the run will tell, in the same words, of each split; and writes nothing."""
+        for options in ((), ("--split", "train=0.7,val=0.3")):
+            dry = pack(self.source, self.path("out"), "webdataset", "none", "--dry-run", *options)
+            self.assertFalse(os.path.exists(self.path("out")))
+            done = pack(self.source, self.path("out"), "webdataset", "none", *options)
+            self.assertRegex("\n".join(self.said(dry)), r"\d+ samples? without a field json; the "
+                             r"first: c\d/\d+")
+            self.assertEqual(self.said(dry), self.said(done))
+            shutil.rmtree(self.path("out"))
 
     def test_commit_prints_them(self):
         """As pack does: of the data set, or of each split."""
