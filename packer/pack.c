@@ -98,12 +98,20 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
+/* Of what a data set was to grow by, it has all that can be packed. */
+static bool has_nothing_new(const struct pack *p)
+{
+    return p->result.samples == 0 && problems_have_known(&p->problems);
+}
+
 /* Nothing is published that is not all there was, or not anything. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
 
-    return code == SHEAF_OK ? problems_check_packed(&p->problems, p->result.samples, err) : code;
+    if (code != SHEAF_OK || has_nothing_new(p))
+        return code;
+    return problems_check_packed(&p->problems, p->result.samples, err);
 }
 
 static int pack_publish(struct pack *p, struct sheaf_error *err)
@@ -149,6 +157,13 @@ static void abandon(struct pack *p)
         output_abandon(&p->output, keep);
 }
 
+/* Its shards have no samples, and the data set stays as it was. */
+static void drop_empty(struct pack *p)
+{
+    output_abandon_grow(&p->output, false);
+    p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
+}
+
 static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_error *err)
 {
     bool finished;
@@ -170,7 +185,9 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
         code = pack_check_sum(p, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && has_nothing_new(p))
+        drop_empty(p);
+    else if (code == SHEAF_OK)
         code = pack_publish(p, err);
     if (code != SHEAF_OK)
         abandon(p);

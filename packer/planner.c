@@ -247,9 +247,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = make_shards(p, err);
-    /* A data set that has them all has nothing to grow by. */
-    if (code == SHEAF_OK && p->plan->sample_count == 0 &&
-        !(p->sort.grow != NULL && problems_are_known(p->problems)))
+    /* A data set that has all that can be packed has nothing to grow by. */
+    if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
                        (unsigned long long)p->filtered);

@@ -9,6 +9,21 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
+/* Files whose samples the data set has are most of a source that is appended again and again: they
+ * are counted. */
+static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
+{
+    uint64_t *known = context;
+
+    if (error->reason != SHEAF_REASON_DATASET) {
+        report_skipped(NULL, where, error);
+        return;
+    }
+    ++*known;
+    if (verbosity.verbose)
+        report_skipped(NULL, where, error);
+}
+
 static void print_shard(void *context, const struct sheaf_plan_shard *shard)
 {
     (void)context;
@@ -16,7 +31,7 @@ static void print_shard(void *context, const struct sheaf_plan_shard *shard)
            shard->payload_bytes);
 }
 
-static void print_result(const struct sheaf_pack_result *result)
+static void print_result(const struct sheaf_pack_result *result, uint64_t known)
 {
     printf("appended %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%"
            PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
@@ -25,17 +40,33 @@ static void print_result(const struct sheaf_pack_result *result)
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
     print_files(result, "packed");
+    if (known != 0)
+        printf("; the data set has %" PRIu64 " of the skipped already", known);
     putchar('\n');
+}
+
+static void say_nothing_new(const struct sheaf_pack_result *result, uint64_t known)
+{
+    const uint64_t others = result->skipped - known;
+
+    if (others == 0)
+        say("nothing to append: the data set has all of these keys already");
+    else
+        say("nothing was appended: the data set has %" PRIu64 " file%s already, and %" PRIu64
+            " bad file%s skipped", known, plural(known), others,
+            others == 1 ? " was" : "s were");
 }
 
 static int append(char **sources, size_t count, struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
     struct sheaf_error error;
+    uint64_t known = 0;
     int code;
 
+    options->context = &known;
     options->progress = progress_show;
-    options->report = options->on_error == SHEAF_SKIP || options->dry_run ? report_skipped : NULL;
+    options->report = options->on_error == SHEAF_SKIP || options->dry_run ? report_left_out : NULL;
     options->plan = print_shard;
     options->interrupt = &signals_caught;
     signals_catch();
@@ -47,11 +78,12 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
     if (result.shards == 0)
-        say("nothing to append: the data set has all of these keys already");
+        say_nothing_new(&result, known);
     else if (!options->dry_run && !is_quiet())
-        print_result(&result);
+        print_result(&result, known);
     say_source(&result);
-    say_few_shards(options, &result);
+    if (result.shards != 0)
+        say_few_shards(options, &result);
     detail_packing(&result);
     return STATUS_OK;
 }

@@ -49,8 +49,7 @@ static int leave_out(struct asking *a, const uint8_t *record, size_t size, struc
     int code = plan_record_read(&record, record + size, &files, &sample, err);
 
     for (uint64_t i = 0; i < files.file_count && code == SHEAF_OK; i++)
-        code = problems_add(a->sort->problems, err, files.files[i].path, SHEAF_ERR_EXISTS,
-                            IS_KNOWN);
+        code = problems_add_known(a->sort->problems, err, files.files[i].path);
     if (code == SHEAF_OK)
         a->sort->label_counts[sample.label]--;
     catalog_free(&files);

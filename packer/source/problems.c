@@ -52,31 +52,48 @@ static int grow(struct problems *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+static int add(struct problems *p, const char *path, struct sheaf_error *found,
+               struct sheaf_error *err)
+{
+    const int failed = p->count < p->capacity ? SHEAF_OK : grow(p, err);
+    struct problem *item;
+
+    if (failed != SHEAF_OK)
+        return failed;
+    item = &p->items[p->count];
+    item->path = printable(&p->arena, path);
+    item->reason = printable(&p->arena, found->message);
+    item->code = found->code;
+    item->because = found->reason;
+    if (item->path == NULL || item->reason == NULL)
+        return err_memory(err, strlen(path) + strlen(found->message));
+    p->count++;
+    snprintf(found->message, sizeof(found->message), "%s", item->reason);
+    if (p->report != NULL)
+        p->report(p->context, item->path, found);
+    return SHEAF_OK;
+}
+
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...)
 {
     struct sheaf_error found = { .code = code };
-    struct problem *item;
     va_list args;
-    int failed = p->count < p->capacity ? SHEAF_OK : grow(p, err);
 
-    if (failed != SHEAF_OK)
-        return failed;
     va_start(args, reason);
     vsnprintf(found.message, sizeof(found.message), reason, args);
     va_end(args);
-    item = &p->items[p->count];
-    item->path = printable(&p->arena, path);
-    item->reason = printable(&p->arena, found.message);
-    item->code = code;
-    item->because = SHEAF_REASON_NONE;
-    if (item->path == NULL || item->reason == NULL)
-        return err_memory(err, strlen(path) + strlen(found.message));
-    p->count++;
-    snprintf(found.message, sizeof(found.message), "%s", item->reason);
-    if (p->report != NULL)
-        p->report(p->context, item->path, &found);
-    return SHEAF_OK;
+    return add(p, path, &found, err);
+}
+
+int problems_add_known(struct problems *p, struct sheaf_error *err, const char *path)
+{
+    struct sheaf_error found = {
+        .code = SHEAF_ERR_EXISTS, .message = "the data set has a sample with this key already",
+        .reason = SHEAF_REASON_DATASET,
+    };
+
+    return add(p, path, &found, err);
 }
 
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
@@ -108,7 +125,7 @@ static int compare(const void *a, const void *b)
 static int rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
-           strcmp(p->reason, IS_KNOWN) == 0 ? 2 : 0;
+           p->because == SHEAF_REASON_DATASET ? 2 : 0;
 }
 
 static bool is_before(const struct problem *a, const struct problem *b)
@@ -118,12 +135,12 @@ static bool is_before(const struct problem *a, const struct problem *b)
     return a_rank != b_rank ? a_rank < b_rank : compare(a, b) < 0;
 }
 
-bool problems_are_known(const struct problems *p)
+bool problems_have_known(const struct problems *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (strcmp(p->items[i].reason, IS_KNOWN) != 0)
-            return false;
-    return p->count != 0;
+        if (p->items[i].because == SHEAF_REASON_DATASET)
+            return true;
+    return false;
 }
 
 /* The one to be named; there is one. */

@@ -16,14 +16,11 @@
 #define CONVERTED_NAME "converted.tsv"
 /* How the reason begins where another file of the sample is the bad one. */
 #define LEFT_OUT "left out with another file of its sample"
-/* The whole reason where a data set that is to grow has the file's sample. */
-#define IS_KNOWN "the data set has a sample with this key already"
-
 struct problem {
     const char *path;           /* as in skipped.tsv: printable */
     const char *reason;
     int code;
-    int because;                /* SHEAF_REASON_ODD_IMAGE, or anything else */
+    int because;                /* SHEAF_REASON_DATASET, _ODD_IMAGE, or anything else */
 };
 
 struct problems {
@@ -47,13 +44,17 @@ int problems_count_label(struct problems *p, bool has_label, const char *key, si
 /* Tells the result of the samples without a label, if others have one. */
 void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result);
 
-/* Whether there are bad files, all of them because their samples are in the data set. */
-bool problems_are_known(const struct problems *p);
+/* Whether the samples of any bad files are in the data set that is to grow. */
+bool problems_have_known(const struct problems *p);
 
 /* Notes a bad file: `path` (any bytes), an error code, and the reason.  Fails only for want of
  * memory. */
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* The same of a file whose sample is in the data set that is to grow: SHEAF_ERR_EXISTS, and because
+ * of SHEAF_REASON_DATASET. */
+int problems_add_known(struct problems *p, struct sheaf_error *err, const char *path);
 
 /* Tells what is no error but worth knowing. */
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,

@@ -266,18 +266,43 @@ class Append(Case):
         before = self.pack()
         for more in ((), ("--dry-run",), ("--resume",), ("--overwrite",)):
             done = self.append("--on-error", "skip", *more, source=self.old)
-            self.assertEqual((done.stdout, done.stderr.count(b"skipped: ")), (b"", 12))
-            self.assertIn(b"nothing to append: the data set has all of these keys", done.stderr)
+            self.assertEqual((done.stdout, done.stderr.decode()), (
+                b"", "sheaf: nothing to append: the data set has all of these keys already\n"))
             self.assertEqual(tree_of(self.dest), before)
         self.assert_error(self.append("--dry-run", source=self.old, status=1), "this key already")
-        source = make_tree(self.path("source"), {**tree_of(self.old), "cat/new.jpg": b""})
-        done = self.append("--on-error", "skip", source=source, status=1)
-        self.assert_error(done, "no sample could be packed: 13 bad files, the first cat/new.jpg")
-        write(os.path.join(source, "cat", "nosuffix"), b"x")
-        os.unlink(os.path.join(source, "cat", "new.jpg"))
-        done = self.append("--on-error", "skip", source=source, status=1)
-        self.assert_error(done, "no file can be packed")
+
+    def test_nothing_new_but_bad_files(self):
+        """They are named, and there is nothing to append either; found when they are read, or when
+        they are listed.  As of any source, one of bad files alone is an error."""
+        before = self.pack()
+        for bad, reason in (("cat/new.jpg", "the file is empty"), ("cat/nosuffix", "key.suffix")):
+            source = make_tree(self.path(os.path.basename(bad)), {**tree_of(self.old), bad: b""})
+            for more in ((), ("--resume",), ("--overwrite",)):
+                done = self.append("--on-error", "skip", *more, source=source)
+                self.assertEqual(done.stdout, b"")
+                self.assertRegex(done.stderr.decode(), "^sheaf: skipped: %s: .*%s.*\nsheaf: nothing "
+                                 "was appended: the data set has 12 files already, and 1 bad file "
+                                 "was skipped\n$" % (bad, reason))
+                self.assertEqual(tree_of(self.dest), before)
+            self.append(source=source, status=1)
+            alone = make_tree(self.path("alone"), {bad: b""})
+            self.append("--on-error", "skip", source=alone, status=1)
+            os.unlink(os.path.join(alone, bad))
         self.assertEqual(tree_of(self.dest), before)
+
+    def test_known_samples_are_counted(self):
+        """Once, and not listed but with --verbose."""
+        self.pack()
+        source = make_tree(self.path("source"), {**tree_of(self.old), **tree_of(self.new),
+                                                 "cat/bad.jpg": b""})
+        dry = self.append("--on-error", "skip", "--dry-run", source=source)
+        self.assertEqual(dry.stderr, b"")
+        done = self.append("--on-error", "skip", source=source)
+        self.assertEqual(done.stderr, b"sheaf: skipped: cat/bad.jpg: the file is empty\n")
+        self.assertIn(b"; 12 of 25 files packed, 13 files skipped; the data set has 12 of the "
+                      b"skipped already\n", done.stdout)
+        done = self.append("--on-error", "skip", "--verbose", source=self.old)
+        self.assertEqual(done.stderr.count(b"a sample with this key already"), 12)
 
     def test_nothing_new_after_something_new(self):
         """What was appended before is not said to be appended."""
