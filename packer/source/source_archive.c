@@ -5,7 +5,8 @@
  * A scan notes where each member's bytes are, so that they can be read in the plan's order, by any
  * number of threads, and nothing is unpacked.  Of a tar that is compressed as a whole (gzip, xz,
  * zstd, bzip2, lz4) no place is known but by decompressing all before it: that happens once, into a
- * temporary file without a name, as large as the tar.  A tar within a tar, as ImageNet's, is a
+ * temporary file without a name, as large as the tar.  An archive in a store is copied into such a
+ * file first (archive_fetch.c).  A tar within a tar, as ImageNet's, is a
  * directory of its name.
  *
  * A member's place is the "URL" of its catalog_object: in a tar the offset of its bytes, in a zip
@@ -25,6 +26,7 @@
 #include "base/tempfile.h"
 #include "formats/format.h"
 #include "formats/name.h"
+#include "packer/source/archive_fetch.h"
 #include "packer/source/archive_file.h"
 #include "packer/source/libarchive.h"
 #include "packer/source/source.h"
@@ -37,7 +39,8 @@
 
 struct content {
     char *below;                /* NULL; or the directory of the archive that is the root */
-    int archive_fd;             /* -1: not opened */
+    int archive_fd;             /* -1: not opened, or a copy that is not needed any more */
+    bool is_copy;               /* of a remote archive: nobody else can write to it */
     struct archive_file file;   /* where places are: the archive, or what it was decompressed to */
     bool is_zip;
     uint64_t stamp;             /* of the archive as it was opened: its size and time */
@@ -70,8 +73,8 @@ static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_erro
 /* That the archive is still what it was. */
 static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_error *err)
 {
-    uint64_t now;
-    int code = get_stamp(c->archive_fd, &now, NULL, err);
+    uint64_t now = c->stamp;
+    int code = c->is_copy ? SHEAF_OK : get_stamp(c->archive_fd, &now, NULL, err);
 
     if (code == SHEAF_OK && now != stamp)
         code = err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: the archive was "
@@ -186,24 +189,66 @@ static int spool_if_compressed(struct content *c, struct watch *watch, struct sh
     return code;
 }
 
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static int open_local(struct content *c, const char *path, struct sheaf_error *err)
+{
+    int code;
+
+    c->archive_fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (c->archive_fd < 0)
+        return err_errno(err, errno, "%s: cannot open the archive", path);
+    code = get_stamp(c->archive_fd, &c->stamp, &c->file.bytes, err);
+    return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", path);
+}
+
+/* Without a stamp, the size alone tells an archive from another one. */
+static int open_remote(struct content *c, const char *url, struct watch *watch,
+                       struct sheaf_error *err)
+{
+    char *directory = tempfile_directory(NULL);
+    uint64_t stamp = 0;
+    int code = directory == NULL ? err_memory(err, 1)
+                                 : store_identify(url, &c->file.bytes, &stamp, err);
+
+    c->is_copy = true;
+    c->stamp = stamp != 0 ? stamp : c->file.bytes;
+    if (code == SHEAF_OK) {
+        c->archive_fd = tempfile_create(directory, err);
+        code = c->archive_fd < 0 ? err->code
+             : archive_fetch(url, c->file.bytes, stamp, c->archive_fd, watch, err);
+        if (code == SHEAF_ERR_IO || c->archive_fd < 0)
+            err_prefix(err, "%s: a remote archive is copied into a file in %s, which TMPDIR "
+                       "names: ", url, directory);
+    }
+    free(directory);
+    return code;
+}
+
+/* What was decompressed is all that is needed of a copy. */
+static void drop_copy(struct content *c)
+{
+    if (!c->is_copy || c->file.fd == c->archive_fd)
+        return;
+    close(c->archive_fd);
+    c->archive_fd = -1;
+}
+
 static int open_content(struct source *s, struct watch *watch, struct sheaf_error *err)
 {
     struct content *c = s->content;
-    int code = SHEAF_OK;
+    int code = store_is_local(s->root) ? open_local(c, s->root, err)
+                                       : open_remote(c, s->root, watch, err);
 
-    if (!store_is_local(s->root))
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a remote archive, which cannot be "
-                       "packed: copy it to a local disk first", s->root);
-    c->archive_fd = open(s->root, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (c->archive_fd < 0)
-        return err_errno(err, errno, "%s: cannot open the archive", s->root);
+    if (code != SHEAF_OK)
+        return code;
     c->file.fd = c->archive_fd;
-    code = get_stamp(c->file.fd, &c->stamp, &c->file.bytes, err);
-    if (code == SHEAF_OK && c->file.bytes == 0)
+    if (c->file.bytes == 0)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "an empty file, expected an archive");
     c->is_zip = code == SHEAF_OK && zip_is(&c->file);
     if (code == SHEAF_OK && !c->is_zip)
         code = spool_if_compressed(c, watch, err);
+    drop_copy(c);
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", s->root);
 }
 

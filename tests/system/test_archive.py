@@ -2,6 +2,7 @@
 """Archives as sources: the shards of an archive are those of the tree that it would unpack to, and
 what is wrong with one is an error that names it and its member."""
 
+import gzip
 import io
 import os
 import random
@@ -11,7 +12,9 @@ import time
 import zipfile
 
 import decoders
+import fake_s3
 from jpegs import jpeg
+import servers
 from support import SHEAF, Case, image_tree, make_tree, pack, read, seed, sheaf, shards_of, tree_of, \
     write
 
@@ -287,6 +290,110 @@ class Tars(Archive):
         subprocess.run(["tar", "cSf", self.path("a.tar"), "-C", self.path(""), "holes.bin"],
                        check=True)
         self.refuse(self.path("a.tar"), "holes.bin", "sparse")
+
+
+class FromS3(Archive, servers.S3Case):
+    """Copied into a temporary file, of which nothing is left."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["TMPDIR"] = self.path("scratch")
+        os.mkdir(self.env["TMPDIR"])
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+        super().tearDown()
+
+    def put(self, name, data):
+        self.client.put(self.bucket, name, data)
+        return self.url(name)
+
+    def words(self, source, dest):
+        return "pack", source, dest, "--format", "webdataset", *self.OPTIONS
+
+    def test_every_kind(self):
+        for name, data in (("a.tar", tar_of(FILES)), ("a.tar.gz", gzip.compress(tar_of(FILES))),
+                           ("a.zip", zip_of(FILES))):
+            self.sheaf(*self.words(self.put(name, data), self.path("out-" + name)))
+            self.same_shards(self.wanted, self.path("out-" + name))
+            sheaf("verify", self.path("out-" + name))
+
+    def test_large_and_to_s3(self):
+        """Of several reads, the last one short."""
+        chance = random.Random(seed())
+        files = {"c/%d.bin" % i: chance.randbytes(5 << 20) for i in range(7)}
+        source = self.put("a.tar", tar_of(files))
+        self.sheaf("pack", source, self.url("out"), "--format", "tfrecord", "--dry-run")
+        self.sheaf("pack", source, self.url("out"), "--format", "tfrecord")
+        pack(make_tree(self.path("tree"), files), self.path("local"), "tfrecord")
+        self.assert_same_objects("out", self.path("local"), ("dataset.json", "dataset.keys"))
+        self.sheaf("verify", self.url("out"))
+
+    def test_parts_and_root(self):
+        source = self.put("a.tar", tar_of({"down/" + path: data for path, data in FILES.items()}))
+        dest, plan = self.path("many"), self.path("plan")
+        self.sheaf("plan", source, dest, "-o", plan, "--format", "webdataset", "--root", "down",
+                   *self.OPTIONS)
+        for part in (1, 0):
+            self.sheaf("pack", "--plan", plan, "--part", "%d/2" % part)
+        self.sheaf("commit", plan)
+        self.same_shards(self.wanted, dest)
+
+    def test_an_archive_that_has_changed_since_its_plan(self):
+        source = self.put("a.tar", tar_of(FILES))
+        for how in ("fail", "skip"):
+            self.sheaf("plan", source, self.path(how), "-o", self.path(how + ".plan"), "--format",
+                       "webdataset", "--on-error", how)
+        self.put("a.tar", tar_of({**FILES, "top.jpg": jpeg(seed=9)}))
+        for how in ("fail", "skip"):
+            done = self.sheaf("pack", "--plan", self.path(how + ".plan"), status=1)
+            self.assert_error(done, source, "changed since the scan")
+
+    def test_kill_and_resume(self):
+        chance, source = random.Random(seed()), self.put("a.tar", tar_of(FILES))
+        for number in range(6):
+            dest = self.path("killed-%d" % number)
+            run = subprocess.Popen([SHEAF, *self.words(source, dest)], env=self.env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(chance.random() * 0.2)
+            run.kill()
+            run.wait()
+            if number % 2 == 1:     # shards of the older one are not kept
+                self.put("a.tar", tar_of(FILES, (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)[number % 4 == 3]))
+            self.sheaf(*self.words(source, dest), "--resume")
+            self.same_shards(self.wanted, dest)
+
+    def test_what_is_wrong(self):
+        whole = tar_of(FILES)
+        for data, word in ((b"", "empty"), (whole[:members_end(whole) // 2], "ends"),
+                           (whole[:members_end(whole)], "without the blocks of zeros"),
+                           (b"no tar" * 1000, "no tar")):
+            done = self.sheaf(*self.words(self.put("a.tar", data), self.path("none")), status=1)
+            self.assert_error(done, self.url("a.tar"), word)
+            self.assert_nothing(self.path("none"))
+        done = self.sheaf(*self.words(self.put("a.tar", whole), self.path("none")), status=1,
+                          env=dict(self.env, TMPDIR=self.path("missing")))
+        self.assert_error(done, self.url("a.tar"), "TMPDIR", "No such file")
+
+
+class Replaced(Archive):
+    """An archive that becomes another one while it is copied."""
+
+    def test_it_is_never_of_both(self):
+        servers.start_fake(self)
+        one, other = (tar_of({"c/%d.bin" % i: random.Random(i + first).randbytes(4 << 20)
+                              for i in range(8)}) for first in (0, 100))
+
+        def served(method, key, _query):
+            if method == "GET":
+                self.objects[key] = fake_s3.Object(other)
+        self.server.served = served
+        for how in ("fail", "skip"):
+            self.objects[how + ".tar"] = fake_s3.Object(one)
+            done = sheaf("pack", "s3://bucket/%s.tar" % how, self.path("none"), "--format",
+                         "webdataset", "--on-error", how, env=self.env, status=1)
+            self.assert_error(done, "s3://bucket/%s.tar" % how, "was replaced while it was in use")
+            self.assert_nothing(self.path("none"))
 
 
 class Zips(Archive):
