@@ -521,12 +521,21 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->grown_from, (unsigned long long)d->samples);
 }
 
+/* Whether the run still works cannot be seen; whose it is can be asked there. */
+static int refuse_leftovers(const struct output *o, const struct destination *d,
+                            struct sheaf_error *err)
+{
+    const char *holder = d->holder.holder;      /* "": there is no claim, or an old one */
+
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds an unfinished run%s%s%s", o->dest,
+                   holder[0] == '\0' ? "" : " (", holder, holder[0] == '\0' ? "" : ")");
+}
+
 int destination_refuse(const struct output *o, const struct destination *d, unsigned what,
                        struct sheaf_error *err)
 {
     if (what & REFUSE_LEFTOVERS && d->has_leftovers)
-        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds the remains of an "
-                                        "unfinished run", o->dest), SHEAF_REASON_UNFINISHED);
+        return err_because(err, refuse_leftovers(o, d, err), SHEAF_REASON_UNFINISHED);
     if (what & REFUSE_FAULT && d->fault.code != SHEAF_OK)
         return err_because(err, err_set(err, d->fault.code, "%s", d->fault.message),
                            (enum sheaf_reason)d->fault.reason);

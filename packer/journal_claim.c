@@ -76,6 +76,18 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
     return code;
 }
 
+/* Another run was sooner, by a moment. */
+static int refuse_claim(const struct journal *j, struct sheaf_error *err)
+{
+    struct journal_plan there;
+    const bool is_known = journal_load(j, &there, NULL, NULL) == SHEAF_OK &&
+                          there.holder[0] != '\0';
+
+    return err_set(err, SHEAF_ERR_EXISTS, "%s: another run has just started there%s%s%s",
+                   j->directory, is_known ? " (" : "", is_known ? there.holder : "",
+                   is_known ? ")" : "");
+}
+
 int journal_claim(struct journal *j, const struct store_seen *seen, enum claim_state state,
                   struct sheaf_error *err)
 {
@@ -86,8 +98,7 @@ int journal_claim(struct journal *j, const struct store_seen *seen, enum claim_s
         code = store_make_directory(j->directory, err);
     if (code == SHEAF_OK)
         code = put_claim(j, seen, err);
-    return code != SHEAF_ERR_CHANGED ? code : err_set(err, SHEAF_ERR_EXISTS, "%s: another run "
-                                                      "has just started there", j->directory);
+    return code != SHEAF_ERR_CHANGED ? code : refuse_claim(j, err);
 }
 
 int journal_ready(struct journal *j, struct sheaf_error *err)

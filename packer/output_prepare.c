@@ -29,6 +29,8 @@ static int check_free(const struct output *o, struct destination *d, struct shea
         code = destination_refuse(o, d, REFUSE_DATASET, err);
     if (code == SHEAF_OK)
         code = destination_inspect(o, INSPECT_FILES, d, err);
+    if (code == SHEAF_OK && d->has_leftovers)       /* the refusal says whose they are */
+        code = destination_inspect(o, INSPECT_CLAIM, d, err);
     if (code == SHEAF_OK)
         code = destination_refuse(o, d, REFUSE_LEFTOVERS | REFUSE_DATASET | REFUSE_UNKNOWN, err);
     return code;

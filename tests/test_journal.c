@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <cmocka.h>
@@ -277,6 +278,18 @@ static void test_plan_file(void **state)
     free(text);
 }
 
+static void test_claimed_twice(void **state)
+{
+    struct sheaf_error err;
+    char holder[40];
+
+    (void)state;
+    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_ERR_EXISTS);
+    snprintf(holder, sizeof(holder), "(process %ld on ", (long)getpid());
+    assert_non_null(strstr(err.message, holder));
+}
+
 static void test_clear(void **state)
 {
     struct sheaf_error err;
@@ -333,6 +346,7 @@ int main(void)
         TEST(test_entries),
         TEST(test_replaced_while_it_is_read),
         TEST(test_plan_file),
+        TEST(test_claimed_twice),
         TEST(test_clear),
     };
 

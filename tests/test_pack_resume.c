@@ -104,7 +104,7 @@ static void test_resume(void **state)
     (void)state;
     pack_most("out");
     assert_int_equal(pack("out"), SHEAF_ERR_EXISTS);
-    assert_non_null(strstr(err.message, "an unfinished run"));
+    assert_non_null(strstr(err.message, "an unfinished run (process "));
     options.resume = 1;
     pack_well("out");
     assert_true(result.shards_kept >= result.shards - 4 && result.shards_kept < result.shards);

@@ -21,7 +21,7 @@ static const struct advice all[] = {
     { SHEAF_REASON_DATASET, 0, THAT_WRITE, "--overwrite replaces it" },
     { SHEAF_REASON_DATASET, 0, " view ", "--overwrite replaces it" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_RESUME,
-      "--resume continues it, --overwrite starts again" },
+      "if it has ended, --resume continues it and --overwrite starts again" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
       "the command that was packing it continues with --resume, and sheaf commit publishes the "
       "parts of a plan" },

@@ -249,7 +249,7 @@ class Resume(Case):
         if done.returncode == 0:
             self.assertEqual(tree_of(dest), whole)
         else:
-            self.assert_error(done, "resume")
+            self.assert_error(done, "unfinished run (process ", "--resume")
 
     def test_shards_of_unknown_origin_are_not_overwritten(self):
         dest = self.path("out")
