@@ -18,20 +18,31 @@ static const struct store_ops *const stores[] = {
     &store_gs_ops,
 };
 
+static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
+{
+    for (size_t i = 0; i < COUNT_OF(stores); i++)
+        if (strlen(stores[i]->scheme) == size && strncmp(stores[i]->scheme, scheme, size) == 0)
+            return stores[i];
+    return &store_of_test != NULL && strlen(store_of_test->scheme) == size &&
+           strncmp(store_of_test->scheme, scheme, size) == 0 ? store_of_test : NULL;
+}
+
+/* "s3:/bucket" and "S3://bucket" are slips: taken for paths, they would be written on a disk. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
-    const size_t scheme = strspn(url, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+    const size_t size = strspn(url, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                    "0123456789+.-");
+    const bool is_url = size != 0 && strncmp(url + size, "://", 3) == 0;
+    const struct store_ops *ops = size == 0 ? NULL : store_of_scheme(url, size);
 
-    if (scheme == 0 || strncmp(url + scheme, "://", 3) != 0)
-        return &store_file_ops;
-    for (size_t i = 0; i < COUNT_OF(stores); i++)
-        if (strlen(stores[i]->scheme) == scheme && strncmp(stores[i]->scheme, url, scheme) == 0)
-            return stores[i];
-    if (&store_of_test != NULL && strlen(store_of_test->scheme) == scheme &&
-        strncmp(store_of_test->scheme, url, scheme) == 0)
-        return store_of_test;
-    err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: unsupported URL scheme \"%.*s://\"", url, (int)scheme,
-            url);
+    if (is_url && ops == NULL)
+        err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: unsupported URL scheme \"%.*s://\", expected s3, "
+                "https, http, hf, gs or file", url, (int)size, url);
+    else if (!is_url && ops != NULL && strncmp(url + size, ":/", 2) == 0)
+        err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: one slash after \"%.*s:\", expected two (a path "
+                "begins with ./)", url, (int)size, url);
+    else
+        return is_url ? ops : &store_file_ops;
     return NULL;
 }
 

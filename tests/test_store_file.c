@@ -118,6 +118,12 @@ static void test_url_forms(void **state)
     assert_int_equal(store_open(url, &object, &err), SHEAF_OK);
     store_close(object);
     assert_int_equal(store_open("gopher://x/y", &object, &err), SHEAF_ERR_UNSUPPORTED);
+    assert_int_equal(store_open("S3://x/y", &object, &err), SHEAF_ERR_UNSUPPORTED);
+    assert_int_equal(store_open("s3:/x/y", &object, &err), SHEAF_ERR_UNSUPPORTED);
+    assert_string_equal(err.message, "s3:/x/y: one slash after \"s3:\", expected two (a path "
+                                     "begins with ./)");
+    assert_int_equal(store_open("./s3:/x/y", &object, &err), SHEAF_ERR_NOT_FOUND);
+    assert_int_equal(store_open("other:/x", &object, &err), SHEAF_ERR_NOT_FOUND);
     assert_int_equal(store_open(at("none"), &object, &err), SHEAF_ERR_NOT_FOUND);
     assert_int_equal(store_open(tree.root, &object, &err), SHEAF_ERR_ARGUMENT);
 }
