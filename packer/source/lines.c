@@ -104,6 +104,9 @@ static int read_more(struct lines *l, struct sheaf_error *err)
                                   : read_object(l, l->text.data + l->text.size, &got, err);
     if (code == SHEAF_OK && is_first)
         code = look_for_codec(l, &got, err);
+    if (code == SHEAF_OK && got != 0 && memchr(l->text.data + l->text.size, '\0', got) != NULL)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: is not a list: it has a zero byte, and a list "
+                       "is UTF-8 text", l->object->url);
     if (code != SHEAF_OK)
         return code;
     l->text.size += got;

@@ -146,6 +146,15 @@ class Wrong(Case):
                     self.assertRegex(message, r"%s.*\b%d\b" % (name, line))
                 self.assert_nothing(self.path("out-" + name))
 
+    def test_an_image_is_no_list(self):
+        """Also where bad files are skipped: what it "lists" are none."""
+        tree = make_tree(self.path("tree"), TREE)
+        write(os.path.join(tree, "photo.jpg"), b"\xff\xd8\xff\xe0\x00\x10JFIF\n\xa5p\n")
+        done = pack(os.path.join(tree, "photo.jpg"), self.path("out"), "webdataset", "none",
+                    "--on-error", "skip", status=1)
+        self.assert_error(done, "photo.jpg: is not a list")
+        self.assert_nothing(self.path("out"))
+
     def test_a_data_set_is_no_source(self):
         tree = make_tree(self.path("tree"), TREE)
         pack(tree, self.path("set"))
