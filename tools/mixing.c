@@ -3,7 +3,6 @@
  * Printing, judging and plotting of struct sheaf_mixing. */
 #include "tools/mixing.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -187,10 +186,8 @@ int mixing_plot(const struct sheaf_mixing *m, const char *path)
     FILE *f = fopen(path, "w");
     int bad;
 
-    if (f == NULL) {
-        complain("%s: %s", path, strerror(errno));
-        return STATUS_FAILURE;
-    }
+    if (f == NULL)
+        return fail_file(path);
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
             "font-family=\"sans-serif\" font-size=\"12\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
@@ -207,9 +204,5 @@ int mixing_plot(const struct sheaf_mixing *m, const char *path)
                 MARGIN + (1 - m->lay[i]) * PLOT_SIZE);
     fprintf(f, "</g>\n</svg>\n");
     bad = ferror(f);
-    if (fclose(f) != 0 || bad) {
-        complain("%s: %s", path, strerror(errno));
-        return STATUS_FAILURE;
-    }
-    return STATUS_OK;
+    return fclose(f) != 0 || bad ? fail_file(path) : STATUS_OK;
 }

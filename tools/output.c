@@ -89,6 +89,6 @@ int output_check(const char *path, bool replaced)
     free(copy);
     if (!errnum)
         return -1;
-    complain("%s: %s", path, strerror(errnum));
-    return STATUS_FAILURE;
+    errno = errnum;
+    return fail_file(path);
 }

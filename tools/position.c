@@ -4,19 +4,12 @@
  * killed while it saves leaves the position before. */
 #include "tools/position.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/replace.h"
 #include "tools/tool.h"
-
-static int fail_file(const char *path)
-{
-    complain("%s: %s", path, strerror(errno));
-    return STATUS_FAILURE;
-}
 
 int position_prepare(const char *path)
 {

@@ -11,15 +11,9 @@
 
 #include "tools/tool.h"
 
-static int complain_of(const char *path)
-{
-    complain("%s: %s", path, strerror(errno));
-    return STATUS_FAILURE;
-}
-
 static int fail_at(const struct replacement *r, const char *path)
 {
-    return r->is_quiet ? STATUS_FAILURE : complain_of(path);
+    return r->is_quiet ? STATUS_FAILURE : fail_file(path);
 }
 
 /* Makes the temporary file, under a name that no file has. */
@@ -66,13 +60,13 @@ int replace_check(const char *path)
 
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         errno = EISDIR;
-        return complain_of(path);
+        return fail_file(path);
     }
     status = replace_begin(&r, path, false);
     if (status != STATUS_OK)
         return status;
     fclose(r.file);
-    status = unlink(r.temporary) == 0 ? -1 : complain_of(r.temporary);
+    status = unlink(r.temporary) == 0 ? -1 : fail_file(r.temporary);
     free(r.temporary);
     return status;
 }

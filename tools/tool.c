@@ -3,6 +3,7 @@
  * Complaints, and guesses at what was meant. */
 #include "tools/tool.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,15 @@ int fail(const struct sheaf_error *error)
 
     complain("%s%s%s", error->message[0] ? error->message : sheaf_strerror(error->code),
              advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
+    return STATUS_FAILURE;
+}
+
+int fail_file(const char *path)
+{
+    if (errno == ENOENT && strstr(path, "://") != NULL)
+        complain("%s: is a URL, expected a file on this machine", path);
+    else
+        complain("%s: %s", path, strerror(errno));
     return STATUS_FAILURE;
 }
 

@@ -61,6 +61,9 @@ int misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Complains of a failed call; STATUS_FAILURE. */
 int fail(const struct sheaf_error *error);
 
+/* Complains of errno, at a file of this machine's; STATUS_FAILURE. */
+int fail_file(const char *path);
+
 /* Puts shard and record of a sample before a message about it.  Returns the error's code. */
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
                  struct sheaf_error *error);

@@ -44,6 +44,12 @@ class PositionFile(Case):
         done = sheaf("cat", self.data, "--list", *options)
         return [line.split(b"\t")[0] for line in done.stdout.splitlines()]
 
+    def test_a_url_is_not_a_file(self):
+        for option in ("--save-position", "--resume-from", "--metrics"):
+            done = sheaf("cat", self.data, "--list", option, "s3://bucket/file", status=1)
+            self.assertEqual(done.stdout, b"")
+            self.assert_error(done, "s3://bucket/file: is a URL, expected a file")
+
     def test_files_beside_it_stay(self):
         position = self.path("p")
         others = {self.path("p" + end): end.encode() for end in (".tmp", ".0.tmp", "~")}
