@@ -165,7 +165,14 @@ static void test_bad_roles(void **state)
     must_refuse(SHEAF_ERR_ACCESS, "no profile \"nobody\"");
     without_keys("[default]\nrole_arn = r\nsource_profile = b\n"
                  "[profile b]\nrole_arn = r\nsource_profile = default\n");
-    must_refuse(SHEAF_ERR_ACCESS, "has no credentials");
+    must_refuse(SHEAF_ERR_ACCESS, "source_profile \"default\" leads back to itself");
+    without_keys("[default]\nrole_arn = r\nsource_profile = default\ncredential_process = x\n");
+    must_refuse(SHEAF_ERR_ACCESS, "is the profile itself, which has no keys");
+    without_keys("[default]\nrole_arn = r\nsource_profile = b\n[profile b]\n");
+    must_refuse(SHEAF_ERR_ACCESS, "source_profile \"b\" has no credentials");
+    without_keys("[default]\nrole_arn = r\nsource_profile = default\n"
+                 "duration_seconds = 1 h\n" KEYS);
+    must_refuse(SHEAF_ERR_ARGUMENT, "duration_seconds: \"1 h\" is not a number");
     without_keys("[default]\nrole_arn = r\nsource_profile = default\n"
                  "role_session_tags = x\n" KEYS);
     must_refuse(SHEAF_ERR_ARGUMENT, "session tag \"x\" is not KEY=VALUE");
@@ -297,6 +304,8 @@ static void test_sso(void **state)
     without_keys("[default]\nsso_session = company\nsso_region = r\n" SSO_ROLE
                  "[sso-session company]\n" SSO);
     must_refuse(SHEAF_ERR_ACCESS, "sso_region is \"r\" here, but \"us-east-1\" in [sso-session");
+    without_keys("[default]\nsso_session = other\n" SSO SSO_ROLE "[sso-session company]\n" SSO);
+    must_refuse(SHEAF_ERR_ACCESS, "sso_session: no sso_region in [sso-session other]");
 }
 
 static void test_container(void **state)

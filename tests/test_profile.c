@@ -37,8 +37,9 @@ static void test_config(void **state)
         "# comment\n; another\n\n[default]\nregion=us-east-1\n\n[profile  train ] # here\r\n"
         "region = eu-west-1 # there\r\nrole_arn=arn:aws:iam::1:role/x#y\ns3 =\n"
         "  addressing_style = path\n\tendpoint_url=http://x\noutput = json\n"
-        "  indented = of nothing\n[services minio]\ns3 =\n  endpoint_url = http://m:9000\n"
-        "[profile train]\nregion = second\nempty =\n"), SHEAF_OK);
+        "  indented = of nothing\nempty =\n"
+        "[services minio]\ns3 =\n  endpoint_url = http://m:9000\n"
+        "[profile bare]\n[profile two words]\n[profile 'three short words']\n"), SHEAF_OK);
     assert_string_equal(profiles_get(&p, "default", "region"), "us-east-1");
     assert_string_equal(profiles_get(&p, "train", "region"), "eu-west-1");
     assert_string_equal(profiles_get(&p, "train", "role_arn"), "arn:aws:iam::1:role/x#y");
@@ -50,6 +51,9 @@ static void test_config(void **state)
     assert_string_equal(profiles_section_get(&p, "services minio", "s3.endpoint_url"),
                         "http://m:9000");
     assert_true(profiles_has(&p, "train"));
+    assert_true(profiles_has(&p, "bare"));
+    assert_true(profiles_has(&p, "three short words"));
+    assert_false(profiles_has(&p, "two words"));
     assert_false(profiles_has(&p, "minio"));
     assert_null(profiles_get(&p, "other", "region"));
     profiles_free(&p);
@@ -70,16 +74,28 @@ static void test_credentials_file(void **state)
     profiles_free(&p);
 }
 
-static void test_bad_files(void **state)
+static void must_not_parse(enum profile_file file, const char *text, const char *message)
 {
     struct profiles p = { 0 };
 
-    (void)state;
-    assert_int_equal(parse(&p, PROFILE_CREDENTIALS, "[a]\nx=1\n[train\n"), SHEAF_ERR_CORRUPT);
-    assert_non_null(strstr(error.message, "FILE: line 3"));
-    assert_int_equal(parse(&p, PROFILE_CREDENTIALS, "[a]\nmy-secret\n"), SHEAF_ERR_CORRUPT);
-    assert_null(strstr(error.message, "my-secret"));
+    assert_int_equal(parse(&p, file, text), SHEAF_ERR_CORRUPT);
+    if (strstr(error.message, message) == NULL)
+        fail_msg("%s: %s", text, error.message);
     profiles_free(&p);
+}
+
+static void test_bad_files(void **state)
+{
+    (void)state;
+    must_not_parse(PROFILE_CREDENTIALS, "[a]\nx=1\n[train\n", "FILE: line 3: an unterminated");
+    must_not_parse(PROFILE_CREDENTIALS, "[a]\nmy-secret\n", "FILE: line 2: neither a section nor");
+    assert_null(strstr(error.message, "my-secret"));
+    must_not_parse(PROFILE_CREDENTIALS, "aws_access_key_id = a\n", "before the first section");
+    must_not_parse(PROFILE_CREDENTIALS, "[a]\nx=1\n[b]\n[a]\ny=1\n", "line 4: this section is");
+    must_not_parse(PROFILE_CONFIG, "[profile a]\n[profile 'a']\n", "line 2: this section is there");
+    must_not_parse(PROFILE_CONFIG, "[default]\n[profile default]\n", "line 2: this section is");
+    must_not_parse(PROFILE_CONFIG, "[default]\nx=1\n[profile a]\nx=1\nX: 2\n",
+                   "line 5: x is there twice in its section");
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */
@@ -200,6 +216,28 @@ static void test_profile_settings(void **state)
     s3_config_free(&c);
 }
 
+/* Settings that stand in two places, and one that names what is not there. */
+static void test_flags(void **state)
+{
+    static const char text[] = "[profile p]\nservices = gone\n"
+        "[profile q]\nuse_dualstack_endpoint = true\ns3_use_arn_region = false\n"
+        "s3_us_east_1_regional_endpoint = regional\nregion = us-east-1\n"
+        "s3 =\n  use_dualstack_endpoint = false\n  use_arn_region = true\n";
+    struct s3_config c;
+
+    (void)state;
+    clear();
+    assert_int_equal(store_put(config_path, text, strlen(text), &error), SHEAF_OK);
+    setenv("AWS_CONFIG_FILE", config_path, 1);
+    setenv("AWS_PROFILE", "p", 1);
+    assert_int_equal(s3_config_load(&c, &error), SHEAF_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "no section [services gone]"));
+    setenv("AWS_PROFILE", "q", 1);
+    assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
+    assert_true(c.dual_stack && c.is_regional && !c.use_arn_region);
+    s3_config_free(&c);
+}
+
 /* ---- Places ---------------------------------------------------------------------------------- */
 
 #define ARN "arn:aws:s3:eu-west-1:123456789012:accesspoint"
@@ -221,6 +259,12 @@ static const struct {
     { { "AWS_REGION=us-west-2", "AWS_USE_FIPS_ENDPOINT=True", "AWS_USE_DUALSTACK_ENDPOINT=true" },
       "data--usw2-az1--x-s3", "data--usw2-az1--x-s3.s3express-fips-usw2-az1.dualstack.us-west-2."
       "amazonaws.com  us-west-2 s3express" },
+    { { NULL }, "data--x-s3", "a directory bucket's name ends in --ZONE--x-s3" },
+    { { "AWS_REGION=aws-global" }, "data--usw2-az1--x-s3", "set AWS_REGION to its region" },
+    { { "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT=regional" }, "data--usw2-az1--xa-s3",
+      "set AWS_REGION to its region" },
+    { { "AWS_REGION=us-isof-south-1", "AWS_ENDPOINT_URL=http://h",
+        "AWS_USE_DUALSTACK_ENDPOINT=true" }, "data", "partition aws-iso-f" },
     { { NULL }, ARN "/ap", "ap-123456789012.s3-accesspoint.eu-west-1.amazonaws.com  eu-west-1 s3" },
     { { "AWS_S3_USE_ARN_REGION=false" }, ARN "/ap", "set AWS_REGION=eu-west-1" },
     { { NULL }, "arn:aws:s3::123456789012:accesspoint/a.mrap", "multi-region access points" },
@@ -235,6 +279,10 @@ static const struct {
       "da.ta.h  us-east-1 s3" },
     { { "AWS_ENDPOINT_URL=http://10.0.0.1", "SHEAF_S3_ADDRESSING=virtual" }, "data",
       "10.0.0.1 /data us-east-1 s3" },
+    { { "AWS_ENDPOINT_URL=http://h", "SHEAF_S3_ADDRESSING=path" }, "data--usw2-az1--x-s3",
+      "h /data--usw2-az1--x-s3 us-east-1 s3express" },
+    { { "AWS_ENDPOINT_URL=http://h", "SHEAF_S3_ADDRESSING=path" }, "data--usw2-az1--xa-s3",
+      "data--usw2-az1--xa-s3.h  us-east-1 s3express" },
 };
 
 static void test_places(void **state)
@@ -282,6 +330,7 @@ static void test_bad_settings(void **state)
 {
     (void)state;
     must_refuse("AWS_PROFILE", "nobody", "no profile \"nobody\"");
+    must_refuse("AWS_PROFILE", "default", "no profile \"default\"");
     must_refuse("AWS_REGION", "us east", "region \"us east\"");
     must_refuse("AWS_REGION", "a/b", "region");
     must_refuse("AWS_ENDPOINT_URL", "localhost:9000", "must begin with http");
@@ -290,6 +339,7 @@ static void test_bad_settings(void **state)
     must_refuse("AWS_RETRY_MODE", "patient", "one of legacy, standard, adaptive");
     must_refuse("AWS_MAX_ATTEMPTS", "0", "not a number of 1 to 1000");
     must_refuse("AWS_S3_US_EAST_1_REGIONAL_ENDPOINT", "no", "neither regional nor legacy");
+    must_refuse("AWS_S3_US_EAST_1_REGIONAL_ENDPOINT", "Regional", "neither regional nor legacy");
     must_refuse("SHEAF_S3_ADDRESSING", "dns", "one of auto, path, virtual");
     must_refuse("AWS_REQUEST_CHECKSUM_CALCULATION", "no", "neither when_supported");
     clear();
@@ -308,6 +358,11 @@ static void test_home(void **state)
     setenv("AWS_CONFIG_FILE", "~/", 1);
     setenv("AWS_PROFILE", "two words", 1);
     assert_int_not_equal(s3_config_load(&c, &error), SHEAF_OK);
+    setenv("AWS_CONFIG_FILE", "~somebody/config", 1);
+    assert_int_equal(s3_config_load(&c, &error), SHEAF_ERR_ARGUMENT);
+    setenv("AWS_CONFIG_FILE", "$HOME/config", 1);
+    assert_int_equal(s3_config_load(&c, &error), SHEAF_ERR_ARGUMENT);
+    assert_non_null(strstr(error.message, "AWS_CONFIG_FILE: no file \"$HOME/config\": only"));
     snprintf(error.message, sizeof(error.message), "~%s", config_path + strlen("/tmp"));
     setenv("AWS_CONFIG_FILE", error.message, 1);
     assert_int_equal(s3_config_load(&c, &error), SHEAF_OK);
@@ -376,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_amazons_endpoints),
         cmocka_unit_test(test_profile_settings),
+        cmocka_unit_test(test_flags),
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_bad_settings),
         cmocka_unit_test(test_home),

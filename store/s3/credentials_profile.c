@@ -14,17 +14,25 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/workers.h"
 #include "store/s3/credentials_sources.h"
 
-#define SOURCES_MOST 5          /* profiles in a row, each the source of the next */
+#define SOURCES_MOST 16         /* profiles in a row, each the source of the one before it */
 #define OUTPUT_MOST ((size_t)64 << 10)
 #define PROCESS_SECONDS 60
 #define SECOND_NS 1000000000ull
 
 extern char **environ;
 
-static int of_profile(const struct credentials_context *c, const char *profile, unsigned depth,
+/* A profile on the way from the one in use to the one that has the keys. */
+struct step {
+    const char *profile;
+    const struct step *before;      /* whose source it is; NULL: it is the one in use */
+    unsigned number;
+};
+
+static int of_profile(const struct credentials_context *c, const struct step *step,
                       struct credentials **set, struct sheaf_error *err);
 
 /* ---- credential_process ---------------------------------------------------------------------- */
@@ -130,13 +138,37 @@ static int of_credential_source(const struct credentials_context *c, const char 
     return code;
 }
 
-/* The keys that the role is assumed with.  A profile may name itself, and then means its keys. */
-static int of_role_source(const struct credentials_context *c, const char *profile,
-                          unsigned depth, struct credentials **set, struct sheaf_error *err)
+static bool has_keys(const struct profiles *p, const char *profile)
+{
+    return profiles_get(p, profile, "aws_access_key_id") != NULL ||
+           profiles_get(p, profile, "aws_secret_access_key") != NULL;
+}
+
+/* A profile may name itself, and then means its keys. */
+static int check_source(const struct profiles *p, const char *source, const struct step *step,
+                        struct sheaf_error *err)
+{
+    if (step->number == SOURCES_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "source_profile \"%.80s\": more than %d profiles in a "
+                       "row", source, SOURCES_MOST);
+    if (strcmp(source, step->profile) == 0)
+        return has_keys(p, source) ? SHEAF_OK : err_set(err, SHEAF_ERR_ACCESS, "source_profile is "
+                                                        "the profile itself, which has no keys");
+    for (const struct step *s = step->before; s != NULL; s = s->before)
+        if (strcmp(source, s->profile) == 0)
+            return err_set(err, SHEAF_ERR_ACCESS, "source_profile \"%.80s\" leads back to itself",
+                           source);
+    return SHEAF_OK;
+}
+
+/* The keys that the role is assumed with. */
+static int of_role_source(const struct credentials_context *c, const struct step *step,
+                          struct credentials **set, struct sheaf_error *err)
 {
     const struct profiles *p = &c->config->profiles;
-    const char *source = profiles_get(p, profile, "source_profile");
-    const char *other = profiles_get(p, profile, "credential_source");
+    const char *source = profiles_get(p, step->profile, "source_profile");
+    const char *other = profiles_get(p, step->profile, "credential_source");
+    const struct step next = { source, step, step->number + 1 };
     int code;
 
     if (source == NULL && other == NULL)
@@ -146,9 +178,9 @@ static int of_role_source(const struct credentials_context *c, const char *profi
         return err_set(err, SHEAF_ERR_ACCESS, "source_profile and credential_source: one too many");
     if (source == NULL)
         return of_credential_source(c, other, set, err);
-    if (strcmp(source, profile) == 0)
-        depth = SOURCES_MOST;
-    code = of_profile(c, source, depth + 1, set, err);
+    code = check_source(p, source, step, err);
+    if (code == SHEAF_OK)
+        code = of_profile(c, &next, set, err);
     if (code == SHEAF_END)
         code = err_set(err, SHEAF_ERR_ACCESS, "source_profile \"%.80s\" has no credentials",
                        source);
@@ -156,32 +188,38 @@ static int of_role_source(const struct credentials_context *c, const char *profi
 }
 
 /* The tags of the role that is used in the end may come from the environment. */
-static const char *tags_of(const struct profiles *p, const char *profile, unsigned depth)
+static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
 
-    return tags != NULL && depth == 0 ? tags : profiles_get(p, profile, "role_session_tags");
+    return tags != NULL && step->before == NULL
+           ? tags : profiles_get(p, step->profile, "role_session_tags");
 }
 
-static int of_role(const struct credentials_context *c, const char *profile, unsigned depth,
+static int of_role(const struct credentials_context *c, const struct step *step,
                    struct credentials **set, struct sheaf_error *err)
 {
     const struct profiles *p = &c->config->profiles;
+    const char *profile = step->profile;
     const struct role role = {
         .arn = profiles_get(p, profile, "role_arn"),
         .session_name = profiles_get(p, profile, "role_session_name"),
         .external_id = profiles_get(p, profile, "external_id"),
         .duration_seconds = profiles_get(p, profile, "duration_seconds"),
-        .tags = tags_of(p, profile, depth),
+        .tags = tags_of(p, step),
     };
     struct credentials *base = NULL;
+    uint64_t seconds;
     int code;
 
+    if (role.duration_seconds != NULL && !number_parse(role.duration_seconds, UINT32_MAX, &seconds))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "duration_seconds: \"%.40s\" is not a number",
+                       role.duration_seconds);
     if (profiles_get(p, profile, "mfa_serial") != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "mfa_serial: there is nobody to ask for a code: "
                        "use a profile with credential_process = "
                        "aws configure export-credentials --profile %.80s", profile);
-    code = of_role_source(c, profile, depth, &base, err);
+    code = of_role_source(c, step, &base, err);
     if (code == SHEAF_OK)
         code = credentials_assume_role(c, &role, base, set, err);
     credentials_release(base);
@@ -189,23 +227,22 @@ static int of_role(const struct credentials_context *c, const char *profile, uns
 }
 
 /* Of the environment, or else of the profile.  A profile that is only a source is asked alone. */
-static const char *web_setting(const struct profiles *p, const char *profile, unsigned depth,
+static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
-    const char *value = depth == 0 ? getenv(variable) : NULL;
+    const char *value = step->before == NULL ? getenv(variable) : NULL;
 
-    return value != NULL ? value : profiles_get(p, profile, key);
+    return value != NULL ? value : profiles_get(p, step->profile, key);
 }
 
-static int of_web_identity(const struct credentials_context *c, const char *profile,
-                           unsigned depth, struct credentials **set, struct sheaf_error *err)
+static int of_web_identity(const struct credentials_context *c, const struct step *step,
+                           struct credentials **set, struct sheaf_error *err)
 {
     const struct profiles *p = &c->config->profiles;
     const struct role role = {
-        .arn = web_setting(p, profile, depth, "AWS_ROLE_ARN", "role_arn"),
-        .session_name = web_setting(p, profile, depth, "AWS_ROLE_SESSION_NAME",
-                                    "role_session_name"),
-        .token_file = web_setting(p, profile, depth, "AWS_WEB_IDENTITY_TOKEN_FILE",
+        .arn = web_setting(p, step, "AWS_ROLE_ARN", "role_arn"),
+        .session_name = web_setting(p, step, "AWS_ROLE_SESSION_NAME", "role_session_name"),
+        .token_file = web_setting(p, step, "AWS_WEB_IDENTITY_TOKEN_FILE",
                                   "web_identity_token_file"),
     };
 
@@ -237,29 +274,27 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
 }
 
 /* A role to assume, for which a profile that is a source and has keys has no need. */
-static bool is_role(const struct profiles *p, const char *profile, unsigned depth)
+static bool is_role(const struct profiles *p, const struct step *step)
 {
-    const bool has_keys = profiles_get(p, profile, "aws_access_key_id") != NULL ||
-                          profiles_get(p, profile, "aws_secret_access_key") != NULL;
-
-    return depth < SOURCES_MOST && !(depth > 0 && has_keys) &&
-           profiles_get(p, profile, "role_arn") != NULL &&
-           profiles_get(p, profile, "web_identity_token_file") == NULL;
+    return (step->before == NULL || !has_keys(p, step->profile)) &&
+           profiles_get(p, step->profile, "role_arn") != NULL &&
+           profiles_get(p, step->profile, "web_identity_token_file") == NULL;
 }
 
-static int of_profile(const struct credentials_context *c, const char *profile, unsigned depth,
+static int of_profile(const struct credentials_context *c, const struct step *step,
                       struct credentials **set, struct sheaf_error *err)
 {
     const struct profiles *p = &c->config->profiles;
+    const char *profile = step->profile;
     const char *process = profiles_get(p, profile, "credential_process");
     int code = SHEAF_END;
 
-    if (depth != 0 && !profiles_has(p, profile))
+    if (step->before != NULL && !profiles_has(p, profile))
         return err_set(err, SHEAF_ERR_ACCESS, "no profile \"%.80s\"", profile);
-    if (is_role(p, profile, depth))
-        code = of_role(c, profile, depth, set, err);
+    if (is_role(p, step))
+        code = of_role(c, step, set, err);
     if (code == SHEAF_END)
-        code = of_web_identity(c, profile, depth, set, err);
+        code = of_web_identity(c, step, set, err);
     if (code == SHEAF_END)
         code = credentials_from_sso(c, profile, set, err);
     if (code == SHEAF_END)
@@ -280,5 +315,7 @@ static int of_profile(const struct credentials_context *c, const char *profile, 
 int credentials_from_profile(const struct credentials_context *c, const char *profile,
                              struct credentials **set, struct sheaf_error *err)
 {
-    return of_profile(c, profile, 0, set, err);
+    const struct step first = { .profile = profile };
+
+    return of_profile(c, &first, set, err);
 }

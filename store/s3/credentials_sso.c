@@ -41,13 +41,17 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
     return profiles_section_get(p, section, key);
 }
 
-/* What the profile and its session have both must be the same. */
+/* What the profile and its session have both must be the same.  `is_shared`: a session that the
+ * profile names must have it. */
 static int read_setting(const struct profiles *p, const struct sso *s, const char *key,
-                        const char **value, struct sheaf_error *err)
+                        bool is_shared, const char **value, struct sheaf_error *err)
 {
     const char *own = profiles_get(p, s->profile, key), *shared = of_session(p, s, key);
 
     *value = own != NULL ? own : shared;
+    if (is_shared && s->session != NULL && shared == NULL)
+        return err_set(err, SHEAF_ERR_ACCESS, "sso_session: no %s in [sso-session %.80s]", key,
+                       s->session);
     if (*value == NULL)
         return err_set(err, SHEAF_ERR_ACCESS, "single sign-on without %s%s", key,
                        s->session != NULL ? " in the profile or its sso-session" : "");
@@ -59,14 +63,14 @@ static int read_setting(const struct profiles *p, const struct sso *s, const cha
 
 static int read_settings(const struct profiles *p, struct sso *s, struct sheaf_error *err)
 {
-    int code = read_setting(p, s, "sso_region", &s->region, err);
+    int code = read_setting(p, s, "sso_region", true, &s->region, err);
 
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_start_url", &s->start_url, err);
+        code = read_setting(p, s, "sso_start_url", true, &s->start_url, err);
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_account_id", &s->account, err);
+        code = read_setting(p, s, "sso_account_id", false, &s->account, err);
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_role_name", &s->role, err);
+        code = read_setting(p, s, "sso_role_name", false, &s->role, err);
     if (code == SHEAF_OK && !aws_region_is_name(s->region))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "invalid sso_region \"%.80s\"", s->region);
     return code;

@@ -2,7 +2,8 @@
  *
  * AWS's shared configuration files, read leniently as all its readers do: what is not known is
  * passed over.  A line that is neither a section, a key nor a comment is an error all the same,
- * since the credentials after it might belong to another section. */
+ * since the credentials after it might belong to another section, and so is what is there twice,
+ * since its readers differ in which one they take. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -72,19 +73,19 @@ static int add_setting(struct profiles *p, enum profile_file file, const char *s
            ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-/* The name without its quotes, if it has any. */
+/* The name without its quotes, if it has any; NULL: it has blanks without quotes. */
 static char *unquote(char *name)
 {
     const size_t size = strlen(name);
 
     if (size < 2 || (*name != '"' && *name != '\'') || name[size - 1] != *name)
-        return name;
+        return strpbrk(name, BLANK) == NULL ? name : NULL;
     name[size - 1] = '\0';
     return name + 1;
 }
 
 /* "[profile x]", "[default]", "[services x]" and "[sso-session x]" of config, "[x]" of
- * credentials. */
+ * credentials: "profile x", ...  Another one keeps its bracket, so that it is none of these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
@@ -99,21 +100,49 @@ static bool section_name(char *line, enum profile_file file, char section[NAME_M
         return snprintf(section, NAME_MOST, "profile %s", name) < NAME_MOST;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         const size_t size = strlen(kinds[i]);
+        const char *own = NULL;
 
         if (strncmp(name, kinds[i], size) == 0 && name[size] != '\0' &&
             strchr(BLANK, name[size]) != NULL)
-            return snprintf(section, NAME_MOST, "%s %s", kinds[i],
-                            unquote(trim(name + size + 1))) < NAME_MOST;
+            own = unquote(trim(name + size + 1));
+        if (own != NULL)
+            return snprintf(section, NAME_MOST, "%s %s", kinds[i], own) < NAME_MOST;
     }
-    return snprintf(section, NAME_MOST, "%s", name) < NAME_MOST;
+    return snprintf(section, NAME_MOST, "[%s", name) < NAME_MOST;
 }
 
 struct parse {
     struct profiles *profiles;
     enum profile_file file;
-    char section[NAME_MOST];
+    char section[NAME_MOST];    /* empty: none yet */
+    size_t section_at;          /* its first entry */
     char outer[NAME_MOST];      /* the key whose value is the indented lines that follow */
 };
+
+/* Among the entries from `first` on. */
+static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
+{
+    for (size_t i = first; i < p->profiles->count; i++) {
+        const struct profile_entry *entry = &p->profiles->entries[i];
+
+        if (entry->file == p->file && strcmp(entry->section, section) == 0 &&
+            strcmp(entry->key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A section has an entry without a key, so that it is there even if it has no settings. */
+static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
+{
+    p->outer[0] = '\0';
+    if (!section_name(text, p->file, p->section))
+        return err_set(err, SHEAF_ERR_CORRUPT, "an unterminated section name");
+    if (is_there(p, 0, p->section, ""))
+        return err_set(err, SHEAF_ERR_CORRUPT, "this section is there twice: make one of them");
+    p->section_at = p->profiles->count;
+    return add_setting(p->profiles, p->file, p->section, "", "", "", err);
+}
 
 static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
 {
@@ -124,14 +153,13 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     text = trim(line);
     if (*text == '\0')
         return SHEAF_OK;
-    if (*text == '[' && !is_indented) {
-        p->outer[0] = '\0';
-        return section_name(text, p->file, p->section)
-               ? SHEAF_OK : err_set(err, SHEAF_ERR_CORRUPT, "an unterminated section name");
-    }
+    if (*text == '[' && !is_indented)
+        return begin_section(p, text, err);
     equals = strpbrk(text, is_indented ? "=" : "=:");
     if (equals == NULL && !is_indented)
         return err_set(err, SHEAF_ERR_CORRUPT, "neither a section nor KEY = VALUE");
+    if (p->section[0] == '\0')
+        return err_set(err, SHEAF_ERR_CORRUPT, "a setting before the first section");
     if (equals == NULL)
         return SHEAF_OK;        /* a value that goes on; none of ours does */
     *equals = '\0';
@@ -139,6 +167,8 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     value = trim(equals + 1);
     for (char *c = key; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
+    if (!is_indented && is_there(p, p->section_at, p->section, key))
+        return err_set(err, SHEAF_ERR_CORRUPT, "%.80s is there twice in its section", key);
     if (!is_indented)
         snprintf(p->outer, sizeof(p->outer), "%s", *value == '\0' ? key : "");
     if (is_indented && p->outer[0] == '\0')
@@ -189,7 +219,11 @@ static int load(struct profiles *profiles, enum profile_file file, const char *v
         explicit_bzero(text, size);
     free(text);
     free(path);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    if (code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    return named != NULL && !is_below_home && (*named == '~' || strchr(named, '$') != NULL)
+           ? err_set(err, SHEAF_ERR_ARGUMENT, "%s: no file \"%.200s\": only \"~/\" is expanded",
+                     variable, named) : SHEAF_OK;
 }
 
 int profiles_load(struct profiles *profiles, struct sheaf_error *err)
@@ -229,6 +263,11 @@ static const char *get(const struct profiles *p, enum profile_file file, const c
     return NULL;
 }
 
+bool profiles_section_has(const struct profiles *profiles, const char *section)
+{
+    return get(profiles, PROFILE_ANY, section, "") != NULL;
+}
+
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key)
 {
@@ -252,11 +291,7 @@ const char *profiles_get(const struct profiles *profiles, const char *profile, c
 
 bool profiles_has(const struct profiles *profiles, const char *profile)
 {
-    for (size_t i = 0; i < profiles->count; i++)
-        if (strncmp(profiles->entries[i].section, "profile ", 8) == 0 &&
-            strcmp(profiles->entries[i].section + 8, profile) == 0)
-            return true;
-    return false;
+    return profiles_get(profiles, profile, "") != NULL;
 }
 
 const char *profile_in_use(void)

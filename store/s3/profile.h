@@ -42,6 +42,7 @@ int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
 /* NULL for what is not there. */
+bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
 /* Of a profile: its section is "profile NAME". */

@@ -49,34 +49,45 @@ static int read_flag(const char *what, const char *value, bool *flag, struct she
 /* ---- Endpoints ------------------------------------------------------------------------------- */
 
 /* "services = NAME" in the profile, and then "s3 = / endpoint_url = ..." in [services NAME]. */
-static const char *services_endpoint(const struct s3_config *c, const char *service)
+static int services_endpoint(const struct s3_config *c, const char *service, const char **value,
+                             struct sheaf_error *err)
 {
     const char *services = profiles_get(&c->profiles, c->profile, "services");
     char section[300], key[64];
 
-    if (services == NULL ||
-        snprintf(section, sizeof(section), "services %s", services) >= (int)sizeof(section))
-        return NULL;
+    if (services == NULL)
+        return SHEAF_OK;
+    snprintf(section, sizeof(section), "services %s", services);
     snprintf(key, sizeof(key), "%s.endpoint_url", service);
-    return profiles_section_get(&c->profiles, section, key);
+    if (!profiles_section_has(&c->profiles, section))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "services = %.80s in profile \"%.80s\": no section "
+                       "[services %.80s] in the AWS configuration file", services, c->profile,
+                       services);
+    *value = profiles_section_get(&c->profiles, section, key);
+    return SHEAF_OK;
 }
 
-static const char *configured_endpoint(const struct s3_config *c, const char *service)
+/* *value is NULL if there is none. */
+static int configured_endpoint(const struct s3_config *c, const char *service, const char **value,
+                               struct sheaf_error *err)
 {
     char variable[64] = "AWS_ENDPOINT_URL_";
     const size_t used = strlen(variable);
-    const char *value;
+    int code = SHEAF_OK;
 
+    *value = NULL;
     if (c->no_endpoints)
-        return NULL;
+        return SHEAF_OK;
     for (size_t i = 0; service[i] != '\0' && used + i + 1 < sizeof(variable); i++)
         variable[used + i] = (char)toupper((unsigned char)service[i]);
-    value = environment(variable);
-    if (value == NULL)
-        value = environment("AWS_ENDPOINT_URL");
-    if (value == NULL)
-        value = services_endpoint(c, service);
-    return value != NULL ? value : profiles_get(&c->profiles, c->profile, "endpoint_url");
+    *value = environment(variable);
+    if (*value == NULL)
+        *value = environment("AWS_ENDPOINT_URL");
+    if (*value == NULL)
+        code = services_endpoint(c, service, value, err);
+    if (code == SHEAF_OK && *value == NULL)
+        *value = profiles_get(&c->profiles, c->profile, "endpoint_url");
+    return code;
 }
 
 static int parse_endpoint(const char *value, struct url *url, struct sheaf_error *err)
@@ -101,9 +112,12 @@ int s3_config_service_url(const struct s3_config *c, const char *service, const 
                           const char *region, struct url *url, struct sheaf_error *err)
 {
     const struct aws_partition *partition = aws_partition_of(region);
-    const char *value = configured_endpoint(c, service);
+    const char *value;
     char own[300];
+    int code = configured_endpoint(c, service, &value, err);
 
+    if (code != SHEAF_OK)
+        return code;
     if (value != NULL)
         return parse_endpoint(value, url, err);
     if (c->dual_stack && partition->dual_domain == NULL)
@@ -166,6 +180,7 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     if (value == NULL)
         value = setting(c, "AWS_DEFAULT_REGION", "region");
     if (value == NULL || strcmp(value, "aws-global") == 0) {
+        c->is_global = value != NULL || c->is_regional;
         value = "us-east-1";
         c->is_regional = false;
     }
@@ -184,16 +199,18 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* The flags of hosts; those in the profile's part for S3 alone before those for all services. */
+/* The flags of hosts; those in the profile's part for S3 alone after those for all services.  A
+ * dual-stack host can be asked for in two places, of which neither takes it back. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
+    bool is_s3_dual = false;
     const struct {
         const char *variable, *key, *s3_key;
         bool *flag;
     } flags[] = {
         { "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint", NULL, &c->fips },
-        { "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint", "s3.use_dualstack_endpoint",
-          &c->dual_stack },
+        { "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint", NULL, &c->dual_stack },
+        { NULL, NULL, "s3.use_dualstack_endpoint", &is_s3_dual },
         { NULL, NULL, "s3.use_accelerate_endpoint", &c->accelerate },
         { "AWS_S3_DISABLE_EXPRESS_SESSION_AUTH", "s3_disable_express_session_auth", NULL,
           &c->no_sessions },
@@ -207,22 +224,25 @@ static int load_flags(struct s3_config *c, struct sheaf_error *err)
     for (size_t i = 0; i < COUNT_OF(flags) && code == SHEAF_OK; i++) {
         const char *what = flags[i].variable, *value = what != NULL ? environment(what) : NULL;
 
-        if (value == NULL && flags[i].s3_key != NULL)
-            value = profiles_get(&c->profiles, c->profile, what = flags[i].s3_key);
         if (value == NULL && flags[i].key != NULL)
             value = profiles_get(&c->profiles, c->profile, what = flags[i].key);
+        if (value == NULL && flags[i].s3_key != NULL)
+            value = profiles_get(&c->profiles, c->profile, what = flags[i].s3_key);
         code = read_flag(what, value, flags[i].flag, err);
     }
+    c->dual_stack |= is_s3_dual;
     return code;
 }
 
 static int load_regional(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = setting(c, "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT",
-                                "s3.us_east_1_regional_endpoint");
+                                "s3_us_east_1_regional_endpoint");
 
-    c->is_regional = value != NULL && strcasecmp(value, "regional") == 0;
-    if (value == NULL || c->is_regional || strcasecmp(value, "legacy") == 0)
+    if (value == NULL)
+        value = profiles_get(&c->profiles, c->profile, "s3.us_east_1_regional_endpoint");
+    c->is_regional = value != NULL && strcmp(value, "regional") == 0;
+    if (value == NULL || c->is_regional || strcmp(value, "legacy") == 0)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_S3_US_EAST_1_REGIONAL_ENDPOINT: \"%.40s\" is "
                    "neither regional nor legacy", value);
@@ -264,7 +284,8 @@ static int load(struct s3_config *c, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
-    if (strcmp(c->profile, "default") != 0 && !profiles_has(&c->profiles, c->profile))
+    if ((environment("AWS_PROFILE") != NULL || environment("AWS_DEFAULT_PROFILE") != NULL) &&
+        !profiles_has(&c->profiles, c->profile))
         return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_PROFILE: no profile \"%.80s\" in the AWS "
                        "configuration files", c->profile);
     code = load_flags(c, err);
@@ -274,7 +295,8 @@ static int load(struct s3_config *c, struct sheaf_error *err)
         code = load_region(c, err);
     if (code == SHEAF_OK)
         code = load_attempts(c, err);
-    endpoint = configured_endpoint(c, "s3");
+    if (code == SHEAF_OK)
+        code = configured_endpoint(c, "s3", &endpoint, err);
     if (code == SHEAF_OK && endpoint != NULL)
         code = parse_endpoint(endpoint, &c->endpoint, err);
     if (code == SHEAF_OK)

@@ -11,7 +11,7 @@
  * | FIPS endpoints  | AWS_USE_FIPS_ENDPOINT                | use_fips_endpoint                |
  * | dual-stack      | AWS_USE_DUALSTACK_ENDPOINT           | use_dualstack_endpoint, s3: same |
  * | acceleration    |                                      | s3: use_accelerate_endpoint      |
- * | s3.amazonaws.com| AWS_S3_US_EAST_1_REGIONAL_ENDPOINT   | s3: us_east_1_regional_endpoint  |
+ * | s3.amazonaws.com| AWS_S3_US_EAST_1_REGIONAL_ENDPOINT   | s3_us_east..., s3: us_east_...   |
  * | regions of ARNs | AWS_S3_USE_ARN_REGION                | s3_use_arn_region, s3: use_...   |
  * | Express sessions| AWS_S3_DISABLE_EXPRESS_SESSION_AUTH  | s3_disable_express_session_auth  |
  * | addressing      | SHEAF_S3_ADDRESSING=path, virtual    | s3: addressing_style             |
@@ -39,6 +39,7 @@ struct s3_config {
     bool anonymous;
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
+    bool is_global;             /* region "aws-global", or none and is_regional */
     bool use_arn_region;        /* where an access point's ARN names another one than `region` */
     bool no_endpoints;          /* the configured ones are to be ignored */
     bool no_sessions;           /* of directory buckets: the keys themselves sign */

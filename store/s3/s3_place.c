@@ -23,11 +23,14 @@ struct search {
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* "data--usw2-az1--x-s3" -> "usw2-az1", also with "--xa-s3"; NULL for a name of another form. */
-static const char *express_zone(const char *name, int *size)
+/* Whether it is a directory bucket's or that of an access point of one:
+ * "data--usw2-az1--x-s3" -> *zone "usw2-az1", also with "--xa-s3"; NULL without one. */
+static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };
     const size_t name_size = strlen(name);
+
+    *zone_found = NULL;
 
     for (size_t i = 0; i < 2; i++) {
         const size_t end_size = strlen(ends[i]);
@@ -37,12 +40,12 @@ static const char *express_zone(const char *name, int *size)
             continue;
         while (zone > name + 2 && strncmp(zone - 2, "--", 2) != 0)
             zone--;
-        if (zone <= name + 2 || zone == end)
-            return NULL;
+        if (zone > name + 2 && zone != end)
+            *zone_found = zone;
         *size = (int)(end - zone);
-        return zone;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 static bool is_lower_or_digit(char c)
@@ -87,7 +90,7 @@ static int check_partition(const struct search *s, struct sheaf_error *err)
 {
     const struct aws_partition *partition = aws_partition_of(s->region);
 
-    if (s->config->fips && !partition->has_s3_fips)
+    if (s->config->endpoint.host == NULL && s->config->fips && !partition->has_s3_fips)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "AWS_USE_FIPS_ENDPOINT: S3 has no FIPS "
                        "endpoints in partition %s (region %s)", partition->name, s->region);
     if (s->config->dual_stack && partition->dual_domain == NULL)
@@ -131,14 +134,20 @@ static int place_plain(struct search *s, struct sheaf_error *err)
     const bool in_host = wants_host && may_be_host(s->bucket, is_own || endpoint->tls) &&
                          (is_own || !is_address(endpoint->host));
     char own[HOST_MOST];
-    int code = is_own ? check_partition(s, err) : SHEAF_OK;
+    int code = check_partition(s, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (is_own && c->accelerate && !in_host)
+    if (!is_own && c->accelerate)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: the endpoint %s has no "
+                       "S3 Accelerate", endpoint->host);
+    if (c->accelerate && strcmp(aws_partition_of(s->region)->name, "aws-cn") == 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "use_accelerate_endpoint: region %s has no S3 "
+                       "Accelerate", s->region);
+    if (c->accelerate && !in_host)
         return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint needs a bucket whose name "
                        "can be part of a host's: not \"%.80s\"", s->bucket);
-    if (is_own && c->accelerate && c->fips)
+    if (c->accelerate && c->fips)
         return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: S3 Accelerate has no "
                        "FIPS endpoints");
     if (c->accelerate)
@@ -154,19 +163,31 @@ static int place_plain(struct search *s, struct sheaf_error *err)
                      in_host ? "" : s->bucket, err);
 }
 
+static int check_express(const struct search *s, const char *zone, struct sheaf_error *err)
+{
+    if (zone == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.80s\": a directory bucket's name ends in "
+                       "--ZONE--x-s3, that of its access point in --ZONE--xa-s3", s->bucket);
+    if (s->config->is_global)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%.80s: a directory bucket has no global endpoint: "
+                       "set AWS_REGION to its region", s->bucket);
+    if (s->config->accelerate)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: a directory bucket has "
+                       "no S3 Accelerate");
+    return check_partition(s, err);
+}
+
 static int place_express(struct search *s, const char *zone, int zone_size,
                          struct sheaf_error *err)
 {
     const struct url *endpoint = &s->config->endpoint;
     const bool is_own = endpoint->host == NULL;
-    const bool in_host = is_own || (s->config->style != S3_STYLE_PATH &&
+    const bool is_point = zone != NULL && strcmp(zone + zone_size, "--xa-s3") == 0;
+    const bool in_host = is_own || ((is_point || s->config->style != S3_STYLE_PATH) &&
                                     !is_address(endpoint->host));
     char own[HOST_MOST];
-    int code = is_own ? check_partition(s, err) : SHEAF_OK;
+    int code = check_express(s, zone, err);
 
-    if (code == SHEAF_OK && s->config->accelerate)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: a directory bucket has "
-                       "no S3 Accelerate");
     if (code != SHEAF_OK)
         return code;
     snprintf(own, sizeof(own), "s3express%s-%.*s%s.%s.%s", fips(s), zone_size, zone, dual_stack(s),
@@ -218,7 +239,7 @@ static int place_arn(struct search *s, char *fields[ARN_FIELDS], struct sheaf_er
     const struct s3_config *c = s->config;
     const char *own_partition = aws_partition_of(c->region)->name;
     char label[HOST_MOST], host[HOST_MOST];
-    int code = SHEAF_OK;
+    int code;
 
     if (strcmp(fields[ARN_PARTITION], own_partition) != 0 ||
         strcmp(aws_partition_of(fields[ARN_REGION])->name, own_partition) != 0)
@@ -236,8 +257,7 @@ static int place_arn(struct search *s, char *fields[ARN_FIELDS], struct sheaf_er
                        "the endpoint must have a name, not the address %s", s->bucket,
                        c->endpoint.host);
     s->region = fields[ARN_REGION];
-    if (c->endpoint.host == NULL)
-        code = check_partition(s, err);
+    code = check_partition(s, err);
     if (code != SHEAF_OK)
         return code;
     snprintf(label, sizeof(label), "%s-%s", fields[ARN_RESOURCE], fields[ARN_ACCOUNT]);
@@ -266,12 +286,12 @@ int s3_place_find(const struct s3_config *c, const char *bucket, const char *reg
     struct search s = { .config = c, .bucket = bucket, .place = place,
                         .region = region != NULL ? region : c->region };
     int zone_size = 0, code;
-    const char *zone = express_zone(bucket, &zone_size);
+    const char *zone;
 
     *place = (struct s3_place){ .service = "s3" };
     if (strncmp(bucket, "arn:", 4) == 0)
         code = place_access_point(&s, err);
-    else if (zone != NULL)
+    else if (is_express(bucket, &zone, &zone_size))
         code = place_express(&s, zone, zone_size, err);
     else
         code = place_plain(&s, err);
