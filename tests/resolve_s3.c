@@ -4,8 +4,9 @@
  *
  *     resolve_s3 s3://BUCKET/KEY
  *
- * prints a line of JSON: where a request for the object goes, for which region and service it is
- * signed, whether by a session's keys, the access key that is found, and the proxy; or the error.
+ * prints a line of JSON: where a request for the object goes, how often it is attempted, for which
+ * region and service it is signed, whether by a session's keys, the access key that is found, and
+ * the proxy; or the error.
  * Only looking for credentials makes requests. */
 #include <jansson.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static int resolve(const char *url, json_t *out, struct sheaf_error *err)
         asprintf(&where, "%s%s%s", r.target->origin, r.target->prefix, r.path) >= 0) {
         json_object_set_new(out, "url", json_string(where));
         json_object_set_new(out, "proxy", json_string(proxy_of(where)));
+        json_object_set_new(out, "attempts", json_integer(r.target->patience->retry.attempts));
         json_object_set_new(out, "region", json_string(r.target->region));
         json_object_set_new(out, "service", json_string(r.target->service));
         json_object_set_new(out, "session", json_boolean(bucket->is_express));

@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: MIT
 """Configuration beside botocore: for each environment and pair of files, the same place of a bucket,
-the same region and service to sign for, the same credentials and proxy; or a refusal that says
-what to set instead.
+the same region and service to sign for, the same credentials, attempts and proxy; or a refusal that
+says what to set instead.  First cases by name, then random ones (random_settings.py).
 
 Ours is what tests/resolve_s3.c prints; botocore's is the request that it would send. A service in
 a thread stands for all that gives credentials, whose access keys say how they were asked for."""
 
+import getpass
 import hashlib
 import http.server
 import io
 import json
 import os
+import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
 import urllib.parse
 
+import random_settings
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from case import seed           # pylint: disable=wrong-import-position
+
 HOME = tempfile.mkdtemp(prefix="sheaf-home-")
 os.environ["HOME"] = HOME
+getpass.getpass = lambda *_: "123456"       # who types the code of a mfa_serial
 
 try:
+    import botocore.loaders
     import botocore.session
     from botocore.awsrequest import AWSResponse
     from botocore.utils import get_environ_proxies
@@ -29,6 +39,8 @@ except ImportError as error:
     raise unittest.SkipTest("no botocore: %s" % error)
 
 RESOLVE = os.path.join(os.environ["BUILD"], "tests", "resolve_s3")
+LOADER = botocore.loaders.create_loader()       # its tables are read once
+RANDOM_CASES = 300          # of each kind
 SESSION = (b"<CreateSessionResult><Credentials><AccessKeyId>E</AccessKeyId><SecretAccessKey>s"
            b"</SecretAccessKey><SessionToken>t</SessionToken><Expiration>2096-01-01T00:00:00Z"
            b"</Expiration></Credentials></CreateSessionResult>")
@@ -112,6 +124,7 @@ def theirs(environment, bucket):
     os.environ.update(environment)
     try:
         session = botocore.session.Session()
+        session.register_component("data_loader", LOADER)
         keys = session.get_credentials()
         client = session.create_client("s3")
         client.meta.events.register("before-send.s3", send)
@@ -123,6 +136,8 @@ def theirs(environment, bucket):
         scheme = request.url.split(":")[0]
         out = {"url": request.url.split("?")[0], "region": region, "service": service,
                "proxy": get_environ_proxies(request.url).get(scheme, ""), "session": len(sent) > 1}
+        if "total_max_attempts" in client.meta.config.retries:      # the defaults are different
+            out["attempts"] = client.meta.config.retries["total_max_attempts"]
         if not out["session"]:
             frozen = keys.get_frozen_credentials()
             out.update(access=frozen.access_key, token=frozen.token or "")
@@ -186,6 +201,10 @@ def places():
         yield "endpoint", {"AWS_ENDPOINT_URL": value}, "data", {}
     yield "ignored", {"AWS_ENDPOINT_URL": "http://h", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS":
                       "true"}, "data", {}
+    yield "ignored", {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false"}, "data", config(
+        "endpoint_url = http://a\nignore_configured_endpoint_urls = true\n")
+    yield "ignored", {}, "data", config(
+        "endpoint_url = http://a\nignore_configured_endpoint_urls = true\n")
     yield "both", {"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_S3": "http://b"}, "data", {}
     yield "profile's", {}, "data", config("endpoint_url = http://a\n")
     yield "services", {}, "data", config("services = x\nendpoint_url = http://a\n"
@@ -204,6 +223,18 @@ def places():
     yield "no sessions", {"AWS_S3_DISABLE_EXPRESS_SESSION_AUTH": "true"}, ZONAL, {}
     yield "profile's", {}, "data", config("use_fips_endpoint = true\nregion = eu-north-1\n"
                                           "use_dualstack_endpoint = TRUE\n")
+
+
+def attempts():
+    for variables, text in (({"AWS_MAX_ATTEMPTS": "1"}, ""), ({"AWS_MAX_ATTEMPTS": "1000"}, ""),
+                            ({"AWS_MAX_ATTEMPTS": "many"}, ""),
+                            ({"AWS_MAX_ATTEMPTS": "7"}, "max_attempts = 3\n"),
+                            ({"AWS_MAX_ATTEMPTS": ""}, "max_attempts = 3\n"),
+                            ({"AWS_MAX_ATTEMPTS": ""}, "max_attempts = x\n"),
+                            ({"AWS_MAX_ATTEMPTS": ""}, ""), ({"AWS_RETRY_MODE": "legacy"}, ""),
+                            ({"AWS_RETRY_MODE": "standard"}, ""), ({"AWS_RETRY_MODE": "adaptive"}, ""),
+                            ({}, "retry_mode = standard\n")):
+        yield "attempts", variables, "data", config(text)
 
 
 def files():
@@ -225,6 +256,7 @@ def files():
     yield "files", {}, "data", config("region = eu-west-1\n")
     yield "files", {"AWS_DEFAULT_REGION": "eu-west-2"}, "data", config("region = eu-west-1\n")
     yield "files", {"~": "1"}, "data", config("region = eu-west-1\n")
+    yield "files", {"~": "1"}, "data", {"credentials": "[default]\nregion = eu-west-1\n"}
 
 
 SSO = "sso_region = us-east-1\nsso_start_url = https://company/start\n"
@@ -304,6 +336,9 @@ def credentials(url, token):
     yield case("[default]\naws_access_key_id = half\n")
     yield case("[default]\ncredential_process = echo '{\"AccessKeyId\": \"a\"}'\n")
     yield case("[default]\n" + PROCESS.replace('"Version": 1', '"Version": 2'))
+    for expiration in (FOREVER, "2019-01-01T00:00:00Z"):
+        yield case("[default]\n" + PROCESS.replace('"Version": 1', '"Version": 1, "Expiration": "%s"'
+                                                   % expiration))
     yield case("[default]\ncredential_process = false\n")
     yield case("")
 
@@ -327,11 +362,20 @@ def proxies():
     yield "proxies", {"HTTPS_PROXY": "http://p:1", "no_proxy": "amazonaws.com"}, "data", {}
 
 
+# What is done otherwise on purpose, as Amazon's own command and most of its libraries do it.
+OTHERWISE = [
+    ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-west-2"}, {}, "eu-west-1"),
+    ({"AWS_REGION": "eu-west-1"}, config("region = us-west-2\n"), "eu-west-1"),
+    ({"AWS_PROFILE": "a", "AWS_DEFAULT_PROFILE": "b"},
+     {"config": "[profile a]\nregion = eu-west-1\n[profile b]\nregion = us-west-2\n"}, "eu-west-1"),
+]
+
 # What is refused, where botocore does something, or asks somebody for a code.
 REFUSED = [
     ({"AWS_USE_FIPS_ENDPOINT": "1"}, "data", {}, "is neither true nor false"),
     ({"AWS_USE_DUALSTACK_ENDPOINT": "yes"}, "data", {}, "is neither true nor false"),
     ({"AWS_MAX_ATTEMPTS": "many"}, "data", {}, "is not a number of 1 to 1000"),
+    ({"AWS_MAX_ATTEMPTS": "0"}, "data", {}, "is not a number of 1 to 1000"),
     ({"AWS_RETRY_MODE": "fast"}, "data", {}, "is not one of legacy, standard, adaptive"),
     ({"AWS_ENDPOINT_URL": "http://10.0.0.1"}, ARN, {}, "the endpoint must have a name"),
     ({}, "arn:aws:s3::123456789012:accesspoint/a.mrap", {}, "name a region's access point or bucket"),
@@ -339,11 +383,32 @@ REFUSED = [
      {}, "ARNs of s3-outposts are not supported"),
     ({}, "arn:aws:s3-object-lambda:us-west-2:123456789012:accesspoint/a", {},
      "ARNs of s3-object-lambda are not supported"),
+    ({}, "data--x-s3", {}, "a directory bucket's name ends in --ZONE--x-s3"),
+    ({"AWS_DEFAULT_REGION": "aws-global"}, ZONAL, {}, "set AWS_REGION to its region"),
+    ({"AWS_S3_US_EAST_1_REGIONAL_ENDPOINT": "regional"}, ZONAL, {},
+     "set AWS_REGION to its region"),
+    ({"AWS_ACCESS_KEY_ID": ""}, "data",
+     {"credentials": "[default]\naws_secret_access_key = s\n", "config": "[default]\n" + KEYS % "c"},
+     "an access key id or secret without the other"),
+    ({"AWS_ACCESS_KEY_ID": ""}, "data",
+     config(ROLE.replace("role\n", "role\nduration_seconds = 1h\n", 1) + BASE),
+     "duration_seconds: \"1h\" is not a number"),
+    ({"AWS_CONFIG_FILE": "$HOME/config"}, "data", {}, "only \"~/\" is expanded"),
     ({"AWS_ACCESS_KEY_ID": ""}, "data", config(ROLE + "mfa_serial = m\n" + BASE),
      "credential_process = aws configure export-credentials --profile default"),
     ({"AWS_ACCESS_KEY_ID": ""}, "data", config("login_session = x\n"),
      "credential_process = aws configure export-credentials --profile default"),
 ]
+
+
+# Of these, what a random case may be refused with.
+DELIBERATE = ("is not a number", "is not one of legacy, standard, adaptive",
+              "the endpoint must have a name", "aws configure export-credentials --profile ",
+              "a directory bucket's name ends in", "a directory bucket has no global endpoint",
+              "an access key id or secret without the other")
+
+# What botocore looks at though the case does not need it.
+BESIDE_THE_POINT = "is configured to use the SSO token provider"
 
 
 class BotocoreTest(unittest.TestCase):
@@ -388,19 +453,27 @@ class BotocoreTest(unittest.TestCase):
                 f.write(texts.get(name, ""))
         out.update(variables)
         if out.pop("~", None):
-            out["AWS_CONFIG_FILE"] = "~/config"
+            out.update(AWS_CONFIG_FILE="~/config", AWS_SHARED_CREDENTIALS_FILE="~/credentials")
         return {name: value for name, value in out.items() if value or not name.startswith("AWS_")}
 
-    def compare(self, cases):
+    def compare(self, cases, deliberate=()):
+        """Returns how many cases botocore has nothing against."""
+        count = 0
         for what, variables, bucket, texts in cases:
             with self.subTest(what, variables=variables, bucket=bucket, files=texts):
                 environment = self.environment(variables, texts)
                 one, other = ours(environment, bucket), theirs(environment, bucket)
                 type(self).count += 1
+                if BESIDE_THE_POINT in other.get("error", ""):
+                    continue
                 if "error" in other:
                     self.assertIn("error", one, other)
-                else:
+                elif not any(text in one.get("error", "") for text in deliberate):
+                    if "attempts" not in other:
+                        one.pop("attempts", None)
                     self.assertEqual(one, other)
+                    count += 1
+        return count
 
     def test_places(self):
         self.compare(places())
@@ -413,6 +486,27 @@ class BotocoreTest(unittest.TestCase):
 
     def test_proxies(self):
         self.compare(proxies())
+
+    def test_attempts(self):
+        self.compare(attempts())
+
+    def test_random_places(self):
+        chance = random.Random(seed())
+        same = self.compare(random_settings.places(chance, RANDOM_CASES), DELIBERATE)
+        self.assertGreater(same, RANDOM_CASES // 3)
+
+    def test_random_credentials(self):
+        chance = random.Random(seed())
+        same = self.compare(random_settings.credentials(chance, RANDOM_CASES, self.url, self.token),
+                            DELIBERATE)
+        self.assertGreater(same, RANDOM_CASES // 3)
+
+    def test_otherwise(self):
+        for variables, texts, region in OTHERWISE:
+            with self.subTest(variables=variables, files=texts):
+                one = ours(self.environment(variables, texts), "data")
+                type(self).count += 1
+                self.assertEqual(one.get("region"), region, one)
 
     def test_refused(self):
         for variables, bucket, texts, text in REFUSED:
