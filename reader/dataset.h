@@ -242,7 +242,7 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* ---- reader/dataset_counts.c ----------------------------------------------------------------- */
+/* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
 /* Adds up what the sources of a union have counted; unknown if manifest.fields is already. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a data set has of each field and class: as its manifest says, or its index. */
+ * What is told of a data set: of itself, its shards, sources and classes, and what it has of each
+ * field and class, as its manifest or its index says. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -65,6 +66,98 @@ struct manifest_images dataset_images(const struct sheaf_dataset *d)
     return all;
 }
 
+/* ---- The data set, its shards and its sources ------------------------------------------------ */
+
+void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
+                            size_t sizeof_info)
+{
+    const struct manifest_images images = dataset_images(d);
+    const struct sheaf_dataset_info all = {
+        .url = d->url,
+        .has_manifest = d->has_manifest,
+        .is_stream = d->is_stream,
+        .container = d->manifest.container,
+        .codec = d->manifest.codec,
+        .samples = dataset_samples(d),
+        .bytes = d->total_bytes,
+        .payload_bytes = d->total_payload,
+        .shard_count = d->manifest.shard_count,
+        .class_count = d->manifest.class_count,
+        .label_base = d->manifest.label_base,
+        .fingerprint = d->manifest.fingerprint,
+        .manifest_json = d->manifest_json,
+        .source_count = d->sources == NULL ? 1 : d->source_count,
+        .is_view = d->view != NULL,
+        .epoch_samples = d->view != NULL ? d->epoch_samples : dataset_samples(d),
+        .host = d->host,
+        .hosts = d->hosts,
+        .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,
+        .counts_fields = d->has_manifest && !d->manifest.fields.is_unknown,
+        .field_count = d->manifest.fields.count,
+        .counts_classes = d->manifest.class_samples != NULL,
+        .images_converted = images.converted,
+        .images_resized = images.resized,
+    };
+
+    sized_give(info, sizeof_info, &all, sizeof(all));
+}
+
+int sheaf_dataset_shard(const struct sheaf_dataset *d, size_t index,
+                        struct sheaf_shard_info *info, size_t sizeof_info)
+{
+    struct sheaf_shard_info all;
+    const struct manifest_shard *shard;
+
+    if (index >= d->manifest.shard_count)
+        return SHEAF_ERR_ARGUMENT;
+    shard = &d->manifest.shards[index];
+    all = (struct sheaf_shard_info){
+        .name = d->sources == NULL ? shard->name : d->urls[index],
+        .bytes = shard->bytes,
+        .payload_bytes = shard->payload_bytes,
+        .samples = shard->samples,
+        .xxh3 = shard->xxh3[0] != '\0' ? shard->xxh3 : NULL,
+        .source = d->sources == NULL ? 0 : d->source_of[index],
+    };
+    sized_give(info, sizeof_info, &all, sizeof(all));
+    return SHEAF_OK;
+}
+
+int sheaf_dataset_source(const struct sheaf_dataset *d, size_t index,
+                         struct sheaf_source_info *info, size_t sizeof_info)
+{
+    const struct sheaf_dataset *s;
+    struct sheaf_source_info all;
+
+    if (index >= (d->sources == NULL ? 1 : d->source_count))
+        return SHEAF_ERR_ARGUMENT;
+    s = d->sources == NULL ? d : d->sources[index];
+    all = (struct sheaf_source_info){
+        .url = s->url,
+        .has_manifest = s->has_manifest,
+        .container = s->manifest.container,
+        .codec = s->manifest.codec,
+        .first_shard = s->first_shard,
+        .shard_count = d->sources == NULL ? d->manifest.shard_count : s->end_shard - s->first_shard,
+        .first_number = s->first_number,
+        .samples = d->sources == NULL ? dataset_samples(d) : s->end_number - s->first_number,
+        .class_count = s->manifest.class_count,
+        .label_base = s->manifest.label_base,
+        .fingerprint = s->manifest.fingerprint,
+        .manifest_json = s->manifest_json,
+        .same_as = s->same_as == NULL ? NULL : s->same_as->url,
+        .chosen = d->view != NULL ? s->chosen
+                : d->sources == NULL ? dataset_samples(d) : s->end_number - s->first_number,
+        .share = d->view != NULL ? s->share
+               : dataset_samples(d) == 0 ? 0 : d->sources == NULL ? 1
+               : (double)(s->end_number - s->first_number) / (double)dataset_samples(d),
+        .weight = s->weight,
+        .shared = s->shared,
+    };
+    sized_give(info, sizeof_info, &all, sizeof(all));
+    return SHEAF_OK;
+}
+
 /* ---- Fields ---------------------------------------------------------------------------------- */
 
 void dataset_describe_field(const struct tally_field *f, struct sheaf_field_info *info)
@@ -89,6 +182,11 @@ int sheaf_dataset_field(const struct sheaf_dataset *d, size_t index, struct shea
 }
 
 /* ---- Classes --------------------------------------------------------------------------------- */
+
+const char *sheaf_dataset_class(const struct sheaf_dataset *d, size_t index)
+{
+    return index < d->manifest.class_count ? d->manifest.classes[index] : NULL;
+}
 
 static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t *samples)
 {
