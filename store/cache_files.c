@@ -102,17 +102,23 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* Opens its file to be read, and says how it is named; -1: it is not there. */
+static int open_block(const struct cache_files *f, const char *object, uint64_t block,
+                      char name[CACHE_NAME_BYTES])
+{
+    block_name(name, object, block);
+    return openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
 bool cache_files_get(const struct cache_files *f, const char *object, uint64_t block, void *data,
                      size_t size)
 {
     char name[CACHE_NAME_BYTES];
     uint8_t trailer[TRAILER];
     struct stat st;
+    const int fd = open_block(f, object, block, name);
     bool good;
-    int fd;
 
-    block_name(name, object, block);
-    fd = openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     good = fstat(fd, &st) == 0 && st.st_size == (off_t)(size + TRAILER) &&
@@ -131,11 +137,9 @@ bool cache_files_part(const struct cache_files *f, const char *object, uint64_t 
                       size_t offset, void *data, size_t size)
 {
     char name[CACHE_NAME_BYTES];
+    const int fd = open_block(f, object, block, name);
     bool good;
-    int fd;
 
-    block_name(name, object, block);
-    fd = openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     good = fd_read_at(fd, data, size, offset) == size;
