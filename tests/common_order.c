@@ -26,6 +26,18 @@ uint64_t order_number(char **text)
     return value;
 }
 
+void order_head(char **text, struct order *order, struct order_member *member)
+{
+    *order = (struct order){ .seed = order_number(text) };
+    order->epoch = order_number(text);
+    order->shuffle = order_number(text) != 0;
+    order->buffer = order_number(text);
+    order->lanes = (uint32_t)order_number(text);
+    order->remainder = (enum sheaf_remainder)order_number(text);
+    *member = (struct order_member){ .rank = (uint32_t)order_number(text), .workers = 1 };
+    member->world_size = (uint32_t)order_number(text);
+}
+
 struct lane {
     struct order_lane lane;
     struct shuffle shuffle;

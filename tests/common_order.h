@@ -20,5 +20,7 @@ size_t order_play(const struct order *order, const struct order_member *member,
 
 /* The next number of a line of vectors, whose parts are divided by " |"; *text is moved past it. */
 uint64_t order_number(char **text);
+/* What every line begins with: the order, and rank and world size of a member with one worker. */
+void order_head(char **text, struct order *order, struct order_member *member);
 
 #endif

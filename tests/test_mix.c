@@ -73,15 +73,7 @@ static void vector_parse(char *text, struct vector *v)
     uint64_t shares[SOURCES_MOST];
 
     memset(v, 0, sizeof(*v));
-    v->order.seed = order_number(&text);
-    v->order.epoch = order_number(&text);
-    v->order.shuffle = order_number(&text) != 0;
-    v->order.buffer = order_number(&text);
-    v->order.lanes = (uint32_t)order_number(&text);
-    v->order.remainder = (enum sheaf_remainder)order_number(&text);
-    v->member = (struct order_member){ .workers = 1 };
-    v->member.rank = (uint32_t)order_number(&text);
-    v->member.world_size = (uint32_t)order_number(&text);
+    order_head(&text, &v->order, &v->member);
     v->mix.samples = order_number(&text);
     v->mix.source_count = order_number(&text);
     assert_true(v->mix.source_count <= SOURCES_MOST);

@@ -33,14 +33,7 @@ struct vector {
 static void vector_parse(char *text, struct vector *v)
 {
     memset(v, 0, sizeof(*v));
-    v->order.seed = order_number(&text);
-    v->order.epoch = order_number(&text);
-    v->order.shuffle = order_number(&text) != 0;
-    v->order.buffer = order_number(&text);
-    v->order.lanes = (uint32_t)order_number(&text);
-    v->order.remainder = (enum sheaf_remainder)order_number(&text);
-    v->member.rank = (uint32_t)order_number(&text);
-    v->member.world_size = (uint32_t)order_number(&text);
+    order_head(&text, &v->order, &v->member);
     v->member.worker = (uint32_t)order_number(&text);
     v->member.workers = (uint32_t)order_number(&text);
     v->shard_count = order_number(&text);

@@ -12,30 +12,13 @@ import decoders
 import model
 import writers
 from model import Sample
-
-SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
-          "none": "", "gzip": ".gz", "lz4": ".lz4", "zstd": ".zst"}
+from support import SUFFIX, read, tree_of     # pylint: disable=unused-import
 
 # shards: a list of samples for each; names: of the shard files; ids: what RecordIO's records are
 # numbered by (the plan, in which samples that were skipped keep their numbers); texts: the classes
 # that TFRecord's records name.
 Found = collections.namedtuple(
     "Found", "shards names ids texts classes base container codec manifest")
-
-
-def read(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def tree_of(root):
-    """{path: bytes} of the files below root."""
-    found = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(folder, name)
-            found[os.path.relpath(path, root)] = read(path)
-    return found
 
 
 # ---- Data sets -------------------------------------------------------------------------------

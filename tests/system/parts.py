@@ -125,12 +125,7 @@ class Parts:
     def reap(self, running):
         """Kills what has not ended in its time; others must have succeeded."""
         for process, wait in running:
-            try:
-                process.wait(wait)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            errors = process.communicate()[1].decode()
-            self.assertIn(process.returncode, (0, -9), errors)
+            self.kill_after(process, wait)
         running.clear()
 
     def test_what_is_missing(self):

@@ -149,6 +149,15 @@ class Case(case.Case):
         for word in words:
             self.assertIn(str(word), text)
 
+    def kill_after(self, process, seconds):
+        """Kills what has not ended by then; others must have succeeded."""
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        errors = process.communicate()[1].decode()
+        self.assertIn(process.returncode, (0, -9), errors)
+
     def assert_nothing(self, folder):
         """No data set, and nothing that could be taken for one."""
         names = [n for n in os.listdir(folder) if not n.startswith(".")] \

@@ -61,12 +61,7 @@ class Kill(Case):
                 begun = time.monotonic()
                 process = self.start(dest, container, codec, chance.choice((1, 2, 8)), *more)
                 wait = chance.random() * self.seconds[container, codec] * pace
-                try:
-                    process.wait(wait)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                errors = process.communicate()[1].decode()
-                self.assertIn(process.returncode, (0, -9), errors)
+                self.kill_after(process, wait)
                 killed += process.returncode != 0
                 pace *= 1.05
                 self.check_visible(dest, whole)
