@@ -114,10 +114,12 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_COMMON) $(BUILD)/internal.a
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/internal.a $(LIBS) -lcmocka
 
+$(BUILD)/fuzz/fuzz_journal: tests/common_model_store.c
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/internal.a
 	$(SAY) FUZZER $@
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $< $(BUILD)/internal.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) \
+	    $(BUILD)/internal.a $(LIBS)
 
 # ---- What a fresh machine lacks --------------------------------------------------------------
 

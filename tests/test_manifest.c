@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "formats/manifest.h"
 #include "tests/common_manifest.h"
+#include "tests/common_seal.h"
 
 #define HASH "0123456789abcdef0123456789abcdef"
 
@@ -323,21 +324,13 @@ static int parse_changed(void (*change)(json_t *document, json_t *shard, const v
 {
     struct buf text = example_text();
     json_t *document = json_loadb((char *)text.data, text.size, 0, NULL);
-    XXH128_hash_t hash;
-    char hex[33], *canonical;
+    char *sealed;
     int code;
 
-    json_object_del(document, "fingerprint");
     change(document, json_array_get(json_object_get(document, "shards"), 1), with);
-    canonical = json_dumps(document, JSON_COMPACT | JSON_SORT_KEYS);
-    hash = XXH3_128bits(canonical, strlen(canonical));
-    free(canonical);
-    snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-    json_object_set_new(document, "fingerprint", json_string(hex));
-    canonical = json_dumps(document, 0);
-    code = parse(canonical, strlen(canonical));
-    free(canonical);
+    sealed = seal_manifest(document);
+    code = parse(sealed, strlen(sealed));
+    free(sealed);
     json_decref(document);
     buf_free(&text);
     return code;

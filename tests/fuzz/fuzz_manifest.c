@@ -1,55 +1,112 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manifests: the input as it comes, and as edits to a sound one, whose fingerprint is then made
- * right.  One that is accepted can be written, and is then read back. */
-#include <jansson.h>
-#include <stdio.h>
-#include <xxhash.h>
+ * Manifests: the input as it comes, and as edits to a sound one and to one that has grown twice,
+ * whose fingerprints are then made right.  One that is accepted can be written, is then read back,
+ * and its growth can be undone. */
+#include <stdlib.h>
+#include <string.h>
 
 #include "formats/manifest.h"
+#include "formats/manifest_growth.h"
+#include "tests/common_seal.h"
 #include "tests/fuzz/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void parse(const char *text, size_t size)
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+/* ---- What was accepted ----------------------------------------------------------------------- */
+
+static void read_again(struct manifest *m)
 {
     struct buf again = BUF_INIT(MANIFEST_LIMIT);
-    struct manifest m, same;
-    char fingerprint[sizeof(m.fingerprint)];
+    char fingerprint[sizeof(m->fingerprint)];
+    struct manifest same;
 
-    if (manifest_parse(text, size, &m, NULL) != SHEAF_OK)
-        return;
-    memcpy(fingerprint, m.fingerprint, sizeof(fingerprint));
-    if (manifest_write(&m, &again, NULL) != SHEAF_OK ||
-        strcmp(fingerprint, m.fingerprint) != 0 ||
-        manifest_parse((char *)again.data, again.size, &same, NULL) != SHEAF_OK ||
-        strcmp(fingerprint, same.fingerprint) != 0)
-        abort();
+    memcpy(fingerprint, m->fingerprint, sizeof(fingerprint));
+    require(manifest_write(m, &again, NULL) == SHEAF_OK);
+    require(strcmp(fingerprint, m->fingerprint) == 0);
+    require(manifest_parse((char *)again.data, again.size, &same, NULL) == SHEAF_OK);
+    require(strcmp(fingerprint, same.fingerprint) == 0);
     manifest_clear(&same);
-    manifest_clear(&m);
     buf_free(&again);
 }
 
-/* With the fingerprint made right. */
-static void parse_sealed(const char *text, size_t size)
+static void ask_options(const struct manifest *m)
 {
-    json_t *document = json_loadb(text, size, 0, NULL);
-    char hex[33], *canonical, *sealed;
-    XXH128_hash_t hash;
+    struct manifest_images images;
+    char *value;
 
-    if (json_is_object(document)) {
-        json_object_del(document, "fingerprint");
-        canonical = json_dumps(document, JSON_COMPACT | JSON_SORT_KEYS);
-        hash = XXH3_128bits(canonical, strlen(canonical));
-        free(canonical);
-        snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)hash.high64,
-                 (unsigned long long)hash.low64);
-        json_object_set_new(document, "fingerprint", json_string(hex));
-        sealed = json_dumps(document, 0);
+    require(manifest_images(m, &images, NULL) == SHEAF_OK);
+    require(manifest_option(m, "seed", &value, NULL) == SHEAF_OK);
+    free(value);
+    require(manifest_growth_option(m, "seed", &value, NULL) == SHEAF_OK);
+    free(value);
+}
+
+/* What it was before it grew last. */
+static void undo_growth(struct manifest *m)
+{
+    const struct manifest_growth before = m->growths[m->growth_count - 1];
+    uint64_t samples, sum = 0;
+
+    require(manifest_grew_from(m, before.fingerprint, 32, &samples));
+    require(manifest_undo_growth(m));
+    require(strcmp(m->fingerprint, before.fingerprint) == 0);
+    require(m->shard_count == before.shards && m->class_count == before.classes);
+    for (size_t i = 0; i < m->shard_count; i++)
+        sum += m->shards[i].samples;
+    require(sum == samples);
+}
+
+static void parse(const char *text, size_t size)
+{
+    char name[GROWN_NAME_BYTES];
+    struct manifest m;
+
+    if (manifest_parse(text, size, &m, NULL) != SHEAF_OK)
+        return;
+    read_again(&m);
+    ask_options(&m);
+    manifest_part_name(INDEX_NAME, m.growth_count, name);
+    require((strcmp(name, INDEX_NAME) == 0) == (m.growth_count == 0));
+    while (m.growth_count != 0)
+        undo_growth(&m);
+    require(!manifest_undo_growth(&m));
+    manifest_clear(&m);
+}
+
+/* ---- What is tried --------------------------------------------------------------------------- */
+
+static void parse_sealed(const void *text, size_t size)
+{
+    char *sealed = seal_manifest_text(text, size);
+
+    if (sealed != NULL)
         parse(sealed, strlen(sealed));
-        free(sealed);
-    }
-    json_decref(document);
+    free(sealed);
+}
+
+static void parse_edited(const struct buf *sound, const uint8_t *edits, size_t edits_size)
+{
+    size_t size;
+    uint8_t *copy = patched(sound->data, sound->size, edits, edits_size, &size);
+
+    parse((const char *)copy, size);
+    parse_sealed(copy, size);
+    free(copy);
+}
+
+static struct buf text_of(struct manifest *m)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+
+    require(manifest_write(m, &text, NULL) == SHEAF_OK);
+    return text;
 }
 
 static struct buf make_manifest(void)
@@ -66,23 +123,60 @@ static struct buf make_manifest(void)
         .class_count = 1, .options_json = options, .shards = &shard, .shard_count = 1,
         .index_bytes = 10,
     };
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
 
-    if (manifest_write(&m, &text, NULL) != SHEAF_OK)
-        abort();
+    return text_of(&m);
+}
+
+/* One shard packed, and one appended twice; its fields and classes are counted. */
+static struct buf make_grown(void)
+{
+    static char names[][8] = { "0.tar", "1.tar", "2.tar" }, cat[] = "cat", dog[] = "dog";
+    static char *classes[] = { cat, dog }, options[] = "{\"seed\": \"7\", \"images_resized\": 2}";
+    static uint64_t class_samples[] = { 4, 2 };
+    static struct sheaf_field fields[] = { { .name = "cls", .size = 1 },
+                                           { .name = "jpg", .size = 1234 } };
+    struct manifest_growth growths[] = {
+        { .fingerprint = "fedcba9876543210fedcba9876543210", .shards = 1, .classes = 1,
+          .options_json = options },
+        { .fingerprint = "0123456789abcdef0123456789abcdef", .shards = 2, .classes = 2,
+          .options_json = options },
+    };
+    struct manifest_shard shards[3];
+    struct manifest m = {
+        .container = SHEAF_WEBDATASET, .ours = true, .classes = classes, .class_count = 2,
+        .class_samples = class_samples, .options_json = options, .shards = shards,
+        .shard_count = 3, .index_bytes = 30, .growths = growths, .growth_count = 2,
+    };
+    struct buf text;
+
+    for (size_t i = 0; i < 3; i++)
+        shards[i] = (struct manifest_shard){
+            .name = names[i], .bytes = 3000, .raw_bytes = 3000, .payload_bytes = 2470,
+            .samples = 2, .largest = 1500, .xxh3 = "0123456789abcdef0123456789abcdef",
+            .index_offset = 10 * i, .index_bytes = 10, .index_xxh3 = "0123456789abcdef",
+        };
+    for (size_t i = 0; i < 6; i++) {
+        const struct sheaf_sample sample = { .key = "a/1", .fields = fields,
+                                             .field_count = i < 4 ? 2 : 1 };
+
+        require(tally_add(&m.fields, &sample, NULL) == SHEAF_OK);
+    }
+    text = text_of(&m);
+    tally_clear(&m.fields);
     return text;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct buf text = make_manifest();
-    size_t copy_size;
-    uint8_t *copy = patched(text.data, text.size, data, size, &copy_size);
+    static struct buf plain, grown;
 
+    if (plain.size == 0) {
+        plain = make_manifest();
+        grown = make_grown();
+    }
     parse((const char *)data, size);
-    parse((const char *)copy, copy_size);
-    parse_sealed((const char *)copy, copy_size);
-    free(copy);
-    buf_free(&text);
+    parse_sealed(data, size);
+    parse_edited(&plain, data, size);
+    parse_edited(&grown, data, size);
     return 0;
 }
