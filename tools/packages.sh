@@ -37,7 +37,7 @@ abi="
     abigail-tools
 "
 bench="
-    curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl
+    curl nginx-light awscli s3fs radosgw ceph-mon ceph-osd openssl libeatmydata1
     lz4 tar gzip python3 python3-venv
 "
 interop="

@@ -161,11 +161,13 @@ def _state_folder():
 
 
 class Radosgw:
-    """One for all tests of a module: bucket names keep them apart."""
+    """One for all tests of a module: bucket names keep them apart.  `file`: of its objects, instead
+    of memory."""
 
-    def __init__(self):
+    def __init__(self, file=None):
         self.folder = _state_folder()
-        done = subprocess.run([RADOSGW, "start", self.folder, str(os.getpid())],
+        env = {**os.environ, **({"RADOSGW_FILE": file} if file else {})}
+        done = subprocess.run([RADOSGW, "start", self.folder, str(os.getpid())], env=env,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
         if done.returncode != 0:
             shutil.rmtree(self.folder, ignore_errors=True)

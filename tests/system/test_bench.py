@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
 import bench                                            # pylint: disable=wrong-import-position
 import casestudy                                        # pylint: disable=wrong-import-position
 import charts                                           # pylint: disable=wrong-import-position
+import post                                             # pylint: disable=wrong-import-position
 import results                                          # pylint: disable=wrong-import-position
 from rows import CHECKS, TITLES, Check                  # pylint: disable=wrong-import-position
 from run import Contender, Measure, Results, take_turns  # pylint: disable=wrong-import-position
@@ -75,6 +76,31 @@ class Drawing(unittest.TestCase):
         new = results.replace(text, "m", ["a", "b"])
         self.assertEqual(new, "before\n<!-- m: begin -->\na\nb\n<!-- m: end -->\nafter\n")
         self.assertEqual(results.replace(new, "m", ["a", "b"]), new)
+
+
+class Post(unittest.TestCase):
+    """The case study beside AWS's figures."""
+    SIZES = {"small": (1000, 2)}
+
+    def rows(self, *cells):
+        lines = post.table([casestudy.Cell("small", *words, **times) for words, times in cells],
+                           self.SIZES)
+        return [[field.strip() for field in line.split("|")[1:-1]] for line in lines[2:]]
+
+    def test_a_row_is_an_epoch_at_the_pace_of_the_post(self):
+        rows = self.rows((("File", "JPEGs", "a tool"), {"download": 100, "train": 1, "stall": 3}),
+                         (("mounted", "JPEGs", "a disk"), {"train": 1}))
+        # 1,000 images take 1000 / 330 = 3.03 s, whatever came faster
+        self.assertEqual([row[:2] for row in rows], [["A", "FSx"], ["A", "File"]])
+        self.assertEqual([row[8] for row in rows], ["1.00", "34.00"])
+        self.assertEqual(rows[0][9], "as there")
+        self.assertEqual(rows[1][6:8], ["100.0 s", "2.0 s"])
+        self.assertEqual(rows[1][9], "120 files a second there, 10 here")
+
+    def test_what_the_post_does_not_have_is_no_row(self):
+        self.assertEqual(self.rows((("Pipe", "TFRecord", "p"), {"train": 1}),
+                                   (("File", "WebDataset", "p"), {"train": 1}),
+                                   (("File", "TFRecord", "p"), {"missing": "no disk"})), [])
 
 
 if __name__ == "__main__":

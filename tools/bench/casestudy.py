@@ -5,13 +5,14 @@
 
 After AWS's "Choose the best data source for your Amazon SageMaker training job", on one machine:
 {File, FastFile, mounted file system, direct S3, Pipe} x {small, large data set} x {JPEGs of 39 kB,
-WebDataset, TFRecord in shards of about 150 MB}.  The small set is Caltech-256's 30,607 images
-(1.2 GB) in three epochs, as there; the large one has each of them CASESTUDY_REPLICATE times (10:
-12 GB; 50 is the post's 54 GB) in one.  The consumer takes 10,000 samples a second, about as much as
-the link brings; the server is radosgw, made to answer 15 ms after each request, at 400 MB/s together
-and 80 MB/s a connection.  It keeps its objects in memory, so it has one form of one set at a time.
+WebDataset, TFRecord in shards of about 150 MB}; post.py sets the post's own figures beside them.
+The small set is Caltech-256's 30,607 images (1.2 GB) in three epochs; the large one has each of
+them CASESTUDY_REPLICATE times (10: 12 GB; 50 is the post's 54 GB) in one.  The consumer takes
+10,000 samples a second, about as much as the link brings; the server is radosgw, made to answer
+15 ms after each request, at 400 MB/s together and 80 MB/s a connection.  It has one form of one set
+at a time, since all would not fit on most disks.
 
-A download, or a training, that takes longer than CASESTUDY_SECONDS (15) is ended, and its time is
+A download, or a training, that takes longer than CASESTUDY_SECONDS (12) is ended, and its time is
 that of all its bytes or samples at the same rate; such a figure is printed with "~".
 CASESTUDY_IMAGES makes the sets smaller, to try it out.
 
@@ -31,13 +32,15 @@ from dataclasses import asdict, dataclass
 import bench
 import charts
 import data
+import nfs
+import post
 import remote
 import servers
 
 RATE = 10000            # samples a second that the consumer takes
 IMAGES = int(os.environ.get("CASESTUDY_IMAGES", "30607"))
 REPLICATE = int(os.environ.get("CASESTUDY_REPLICATE", "10"))
-SECONDS = int(os.environ.get("CASESTUDY_SECONDS", "15"))
+SECONDS = int(os.environ.get("CASESTUDY_SECONDS", "12"))
 WORKERS = 8             # of the consumer, where a sample is a file
 LATENCY_MS, LINK_MB, CONNECTION_MB = 15, 400, 80
 SIZES = {"small": (1, 3), "large": (REPLICATE, 1)}     # copies of each image, epochs
@@ -45,6 +48,7 @@ FORMS = {"JPEGs": None, "WebDataset": "webdataset", "TFRecord": "tfrecord"}
 SHARD_SIZE = "150MB"
 PUTS = 500              # objects that one curl puts
 PARTS = ("download", "first sample", "training", "stall")
+MOUNTED = "the disk" if nfs.lacking() else "NFS"
 
 
 @dataclass
@@ -97,8 +101,8 @@ class Study:
     @contextlib.contextmanager
     def stored(self, size, form):
         """The form of the set on the disk, and in the bucket of a server of its own."""
-        folder = self.make(size, form)
-        self.rgw = servers.Radosgw()
+        folder, objects = self.make(size, form), self.path("objects")
+        self.rgw = servers.Radosgw(objects)
         try:
             self.rgw.client.make_bucket(remote.BUCKET)
             self.put(folder)
@@ -108,6 +112,7 @@ class Study:
                 yield
         finally:
             self.rgw.stop()
+            os.remove(objects)
             if form != "JPEGs":
                 shutil.rmtree(folder)
 
@@ -219,11 +224,16 @@ def fast_file(study, cell):
 
 
 def mounted(study, cell):
-    """A file system that holds the data: this machine's disk, with nothing in memory, in the place
-    of EFS and of FSx for Lustre."""
+    """A file system that holds the data, with nothing in memory: NFS where the kernel has it, else
+    this machine's disk, in the place of EFS and of FSx for Lustre."""
     if bench.Bench.can_drop_caches():
         bench.Bench.drop_caches()
-    _train_on_folder(study, cell, study.folder_of(cell.size, cell.form))
+    folder = study.folder_of(cell.size, cell.form)
+    if nfs.lacking():
+        _train_on_folder(study, cell, folder)
+        return
+    with nfs.mounted(folder, study.path("nfs")) as mount:
+        _train_on_folder(study, cell, mount)
 
 
 def direct(study, cell):
@@ -276,58 +286,37 @@ def pipe(study, cell):
 WAYS = (                # name, what it does, who brings JPEGs, who brings shards
     ("File", file_mode, ("aws s3 cp", "sheaf fetch"), ("aws s3 cp", "sheaf fetch")),
     ("FastFile", fast_file, ("s3fs",), ("s3fs, sheaf",)),
-    ("mounted", mounted, ("the disk",), ("the disk, sheaf",)),
+    ("mounted", mounted, (MOUNTED,), (MOUNTED + ", sheaf",)),
     ("direct S3", direct, ("a GET each",), ("sheaf",)),
     ("Pipe", pipe, ("sheaf pipe",), ("sheaf pipe, sheaf",)),
 )
 
-# What AWS's post and guide say of each, and why what is measured here may differ.
-FINDINGS = {
-    ("File", "JPEGs"): "the download grows with the number of files, and training waits for it",
-    ("File", "shards"): "some minutes for 50 GB in shards of 100 MB; small beside long trainings",
-    ("FastFile", "JPEGs"): "begins at once, but slow for many small files read at random",
-    ("FastFile", "shards"): "begins at once, and as fast as File once it runs",
-    ("mounted", "JPEGs"): "begins at once; fast, if the file system is loaded already.  Here it is "
-                          "a disk, without a network's round trip a file",
-    ("mounted", "shards"): "begins at once; as fast as File",
-    ("direct S3", "JPEGs"): "not in the post: each object is a request of the program's own",
-    ("direct S3", "shards"): "not in the post: the library reads ranges ahead",
-    ("Pipe", "JPEGs"): "FastFile's forerunner: begins at once, in sequence only.  Here JPEGs are "
-                       "requested ahead, many at once",
-    ("Pipe", "shards"): "begins at once, in sequence only",
-}
-
-
 # ---- The report --------------------------------------------------------------------------------
-
-def finding(cell):
-    return FINDINGS[cell.way, "JPEGs" if cell.form == "JPEGs" else "shards"]
-
 
 def seconds(cell, value):
     return "%s%.1f s" % ("~" if cell.is_partial else "", value)
 
 
 def table(report):
+    cells = [Cell(**c) for c in report["cells"]]
     lines = [report["about"], "", "| data set | way | files | brought by | download | first sample "
-             "| training | stall | total | AWS finds |", "|---|---|---|---|---|---|---|---|---|---|"]
-    for c in (Cell(**c) for c in report["cells"]):
-        lines.append("| %s | %s | %s | %s | %s | %s |" % (
+             "| training | stall | total |", "|---|---|---|---|---|---|---|---|---|"]
+    for c in cells:
+        lines.append("| %s | %s | %s | %s | %s |" % (
             c.size, c.way, c.form, c.by, c.missing or " | ".join(
-                seconds(c, v) for v in [*c.parts, sum(c.parts)]), finding(c)))
-    return lines
+                seconds(c, v) for v in [*c.parts, sum(c.parts)])))
+    return [*lines, "", "The post's combinations, an epoch each:", "",
+            *post.table(cells, report["sizes"])]
 
 
 def about():
     """What the table is of, in words."""
-    with open("/proc/filesystems", encoding="ascii") as file:
-        has_nfs = any(line.split()[-1].startswith("nfs") for line in file)
     text = ["%s images in %d epochs, and %s in %d, for a consumer of %s samples a second." % (
         "{:,}".format(IMAGES), SIZES["small"][1], "{:,}".format(IMAGES * REPLICATE),
         SIZES["large"][1], "{:,}".format(RATE))]
     text.append("~: ended after %d s, and reckoned for the whole." % SECONDS)
-    if not has_nfs:
-        text.append("The kernel here cannot mount NFS, so the disk stands for mounted file systems.")
+    if nfs.lacking():
+        text.append("The disk stands for mounted file systems: %s." % nfs.lacking())
     return "  ".join(text)
 
 
@@ -376,7 +365,8 @@ def main(wanted):
     here = bench.Bench("quick")
     os.makedirs(here.folder, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="casestudy-", dir=here.folder)
-    report = {"machine": bench.machine(), "about": about(), "cells": []}
+    report = {"machine": bench.machine(), "about": about(), "cells": [],
+              "sizes": {size: (IMAGES * copies, epochs) for size, (copies, epochs) in SIZES.items()}}
     begin = time.monotonic()
     print(report["about"], flush=True)
     try:
