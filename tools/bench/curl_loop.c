@@ -6,6 +6,7 @@
  *
  *     FIRST LAST URL      copies a range into memory
  *     PUT FILE URL        reads a file into memory, and sends it
+ *     POST FILE URL       the same with that method; what is answered is passed over
  *
  * With --check it looks at the bytes as one must who answers for them: at the CRC-32C of what has
  * come, and the CRC-64/NVME of what goes.  An empty line waits for all before it.  What stands
@@ -28,7 +29,7 @@ struct transfer {
     CURL *easy;
     unsigned char *memory;  /* PIECE_BYTES, used again and again */
     size_t used, wanted;    /* bytes that have come or gone, and all */
-    int is_upload;
+    int is_upload, is_post;
     char range[64];
 };
 
@@ -48,6 +49,8 @@ static size_t copy(char *data, size_t size, size_t count, void *context)
 {
     struct transfer *t = context;
 
+    if (t->is_post)
+        return size * count;
     if (t->used + size * count > PIECE_BYTES)
         return 0;
     memcpy(t->memory + t->used, data, size * count);
@@ -112,9 +115,8 @@ static void start_range(struct loop *loop, uint64_t first, uint64_t last, const 
     start(loop, t, url);
 }
 
-static void start_upload(struct loop *loop, const char *path, const char *url)
+static void read_file(struct transfer *t, const char *path)
 {
-    struct transfer *t = loop->idle[loop->idle_count - 1];
     FILE *file = fopen(path, "r");
 
     if (file == NULL)
@@ -122,11 +124,30 @@ static void start_upload(struct loop *loop, const char *path, const char *url)
     setvbuf(file, NULL, _IONBF, 0);
     t->wanted = fread(t->memory, 1, PIECE_BYTES, file);
     fclose(file);
+}
+
+static void start_upload(struct loop *loop, const char *path, const char *url)
+{
+    struct transfer *t = loop->idle[loop->idle_count - 1];
+
+    read_file(t, path);
     t->is_upload = 1;
     if (loop->with_crc)
         loop->crc ^= crc64_nvme(0, t->memory, t->wanted);
     curl_easy_setopt(t->easy, CURLOPT_UPLOAD, 1L);
     curl_easy_setopt(t->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)t->wanted);
+    start(loop, t, url);
+}
+
+static void start_post(struct loop *loop, const char *path, const char *url)
+{
+    struct transfer *t = loop->idle[loop->idle_count - 1];
+
+    read_file(t, path);
+    t->is_post = 1;
+    curl_easy_setopt(t->easy, CURLOPT_UPLOAD, 0L);
+    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE, (long)t->wanted);
+    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, t->memory);
     start(loop, t, url);
 }
 
@@ -137,11 +158,13 @@ static void finish(struct loop *loop, CURL *easy, CURLcode result)
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t);
     if (result != CURLE_OK)
         meter_die("curl", curl_easy_strerror(result));
-    if (t->used != t->wanted)
-        meter_die("transfer", "another number of bytes");
-    if (loop->with_crc && !t->is_upload)
-        loop->crc ^= crc32_iscsi(t->memory, (int)t->used, 0);
-    loop->meter.bytes += t->used;
+    if (!t->is_post) {
+        if (t->used != t->wanted)
+            meter_die("transfer", "another number of bytes");
+        if (loop->with_crc && !t->is_upload)
+            loop->crc ^= crc32_iscsi(t->memory, (int)t->used, 0);
+        loop->meter.bytes += t->used;
+    }
     curl_multi_remove_handle(loop->multi, easy);
     loop->idle[loop->idle_count++] = t;
     loop->running--;
@@ -178,6 +201,8 @@ static int start_line(struct loop *loop, const char *line)
         start_range(loop, first, last, url);
     else if (sscanf(line, "PUT %4095s %8191s", path, url) == 2)
         start_upload(loop, path, url);
+    else if (sscanf(line, "POST %4095s %8191s", path, url) == 2)
+        start_post(loop, path, url);
     else
         return 0;
     return 1;

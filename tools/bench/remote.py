@@ -74,7 +74,7 @@ def ranges(urls):
             for url, size, *more in urls for at in range(0, size, PART)]
 
 
-def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS):
+def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS, items=1):
     """The contender that reads whole objects [(URL, bytes)] in the same ranges over libcurl, on as
     many connections, and checks as much (curl_loop.c)."""
     path = os.path.join(bench.folder, "ranges-" + "".join(c for c in name if c.isalnum()))
@@ -83,9 +83,9 @@ def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS):
         for url, size in urls:
             for at in range(0, size, PART):
                 file.write("%d %d %s\n" % (at, min(at + PART, size) - 1, url))
-    return Contender(name, [bench.data.program("curl_loop"), str(connections), "1", path,
+    return Contender(name, [bench.data.program("curl_loop"), str(connections), str(items), path,
                             "--check", *([cacert] if cacert else [])],
-                     bytes=sum(size for _, size in urls))
+                     bytes=sum(size for _, size in urls), items=items)
 
 
 # ---- Servers -----------------------------------------------------------------------------------
@@ -251,21 +251,46 @@ class Multipart:
 
 class BareMultipart(Multipart):
     """The same by the bare loop, over TLS with pre-signed URLs, whose bytes nobody signs; each part's
-    CRC-64/NVME is made on the way."""
+    CRC-64/NVME is made on the way, and each upload completed."""
 
     def __init__(self, bench, rgw, cut):
         super().__init__(rgw, cut, os.path.join(bench.folder, "bare-parts"), None)
         self.program = bench.data.program("curl_loop")
 
     def begin(self):
+        parts = list(self.begin_uploads())
         with open(self.config, "w", encoding="ascii") as file:
-            file.write("\n")
-            for path, query, part in self.begin_uploads():
-                file.write("PUT %s %s\n" % (part, presigned(self.rgw.client, self.rgw.tls, "PUT",
-                                                            path, query)))
+            for path, query, part in parts:
+                file.write("\nPUT %s %s" % (part, self.presigned("PUT", path, query)))
+            file.write("\n\n")
+            for number, (path, upload) in enumerate(self.uploads):
+                files = [part for other, _, part in parts if other == path]
+                file.write("POST %s %s\n" % (self.completion(number, files), self.presigned(
+                    "POST", path, [("uploadId", upload)])))
+
+    def presigned(self, method, path, query):
+        return presigned(self.rgw.client, self.rgw.tls, method, path, query)
+
+    def completion(self, number, parts):
+        """The file of the body that completes an upload of those parts."""
+        name = "%s-complete-%d" % (self.config, number)
+        with open(name, "w", encoding="ascii") as file:
+            file.write("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % "".join(
+                "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (at, md5_of(part))
+                for at, part in enumerate(parts, 1)))
+        return name
+
+    def abort(self):
+        self.uploads = []
+        forget(self.rgw, "limit/")
 
     def command(self):
         return [self.program, str(UPLOADS), "1", self.config, "--check", self.rgw.ca]
+
+
+def md5_of(path):
+    with open(path, "rb") as file:
+        return hashlib.md5(file.read()).hexdigest()
 
 
 def collect(rgw):
@@ -367,7 +392,8 @@ def read_paced(bench, results):
 
 def small_objects(bench, results):
     """Of a prefix, each object a sample; the others copy them to the disk."""
-    names = ["sheaf pack of a prefix", "aws s3 cp of a prefix", "s5cmd of a prefix"]
+    names = ["sheaf pack of a prefix", "aws s3 cp of a prefix", "s5cmd of a prefix",
+             "bare loop of a prefix"]
     with server(servers.Radosgw, results, names) as rgw:
         if not rgw:
             return
@@ -375,16 +401,21 @@ def small_objects(bench, results):
         tree, dest = bench.data.tree(), os.path.join(bench.folder, "small")
         files = sorted(os.path.join(at, name) for at, _, found in os.walk(tree)
                        for name in found)[:OBJECTS]
+        urls = []
         for path in files:
+            key = "small/" + os.path.relpath(path, tree)
             with open(path, "rb") as file:
-                rgw.client.put(BUCKET, "small/" + os.path.relpath(path, tree), file.read())
+                rgw.client.put(BUCKET, key, file.read())
+            urls.append((presigned(rgw.client, rgw.plain, "GET", "/%s/%s" % (BUCKET, key)),
+                         os.path.getsize(path)))
         how = {"items": len(files), "env": rgw.environment(),
                "after": lambda: shutil.rmtree(dest, ignore_errors=True)}
         source = "s3://%s/small/" % BUCKET
         take_turns([
             Contender(names[0], [bench.data.sheaf, "pack", source, dest, "--format", "tfrecord"],
                       whole=True, **how),
-            *copiers(results, {"aws s3 cp": names[1], "s5cmd": names[2]}, source, dest, **how)],
+            *copiers(results, {"aws s3 cp": names[1], "s5cmd": names[2]}, source, dest, **how),
+            bare_loop(bench, names[3], urls, connections=CONNECTIONS, items=len(files))],
             results, most=9, seconds=30)
 
 
