@@ -78,6 +78,30 @@ class Drawing(unittest.TestCase):
         self.assertEqual(results.replace(new, "m", ["a", "b"]), new)
 
 
+class Page(unittest.TestCase):
+    """Rows that were measured alone, in the page of all."""
+    ABOUT = {"processor": "P", "memory": "M", "kernel": "K", "date": "D", "commit": "C", "load": 0}
+
+    def report(self, *numbers):
+        return {"machine": self.ABOUT, "rows": {str(n): {"title": "new", "checks": []}
+                                                for n in numbers}}
+
+    def test_they_take_the_place_of_the_old_ones(self):
+        page = ["`make bench` on X.", "", *results.HEAD, "| **2** | **old** | | | | |", "| | two |",
+                "| **3** | **old** | | | | |", "| | three |"]
+        page = results.merged(page, self.report(1, 3))
+        self.assertEqual(page, [
+            "`make bench` on X.", "Rows 1, 3 on P, M, Linux K, D, commit C.", "", *results.HEAD,
+            "| **1** | **new** | | | | |", "| **2** | **old** | | | | |", "| | two |",
+            "| **3** | **new** | | | | |"])
+        page = results.merged(page, self.report(3))
+        self.assertEqual(page[:4], [
+            "`make bench` on X.", "Rows 1 on P, M, Linux K, D, commit C.",
+            "Rows 3 on P, M, Linux K, D, commit C.", ""])
+        self.assertEqual(results.merged(page, self.report(1))[1:3], [
+            "Rows 3 on P, M, Linux K, D, commit C.", "Rows 1 on P, M, Linux K, D, commit C."])
+
+
 class Post(unittest.TestCase):
     """The case study beside AWS's figures."""
     SIZES = {"small": (1000, 2)}

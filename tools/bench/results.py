@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """results.py: puts the figures of BUILD/bench (bench.json, casestudy.json and the charts) into
-RESULTS.md, between its marks, so that no figure is copied by hand."""
+RESULTS.md, between its marks, so that no figure is copied by hand.  What only some rows were
+measured for (BUILD/bench/part) takes the place of those rows; a line says where and when."""
 
 import json
 import os
+import re
 import shutil
 
 import bench
@@ -14,9 +16,14 @@ RESULTS = os.path.join(HERE, "RESULTS.md")
 CHARTS = os.path.join(HERE, "charts")
 
 
+HEAD = ["| # | what | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
+ROW = re.compile(r"\| \*\*(\d+)\*\* \|")
+ROWS = re.compile(r"Rows ([\d, ]+) on ")
+
+
 def table(report):
-    """The twelve rows; a line a check."""
-    lines = ["| # | what | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
+    """The rows; a line a check."""
+    lines = list(HEAD)
     for number in sorted(report["rows"], key=int):
         row = report["rows"][number]
         lines.append("| **%s** | **%s** | | | | |" % (number, row["title"]))
@@ -30,13 +37,42 @@ def table(report):
     return lines
 
 
-def machine(report, command):
+def machine(report, what):
     about = report["machine"]
     busy = ("; other work was going on (load average %.1f)" % about["load"]
             if about["load"] > 2 else "")
-    return ["`%s` on %s, %s, Linux %s, %s, commit %s%s." % (
-        command, about["processor"], about["memory"], about["kernel"], about["date"],
+    return ["%s on %s, %s, Linux %s, %s, commit %s%s." % (
+        what, about["processor"], about["memory"], about["kernel"], about["date"],
         about["commit"], busy)]
+
+
+def rows_of(lines):
+    """{number: its lines} of a table."""
+    rows, number = {}, None
+    for line in lines[len(HEAD):]:
+        found = ROW.match(line)
+        number = int(found.group(1)) if found else number
+        rows.setdefault(number, []).append(line)
+    return rows
+
+
+def without(note, numbers):
+    """A note of single rows, of those that were not measured again; "" if none is left."""
+    found = ROWS.match(note)
+    if not found:
+        return note
+    left = [n for n in found.group(1).split(", ") if int(n) not in numbers]
+    return "Rows %s on %s" % (", ".join(left), note[found.end():]) if left else ""
+
+
+def merged(lines, report):
+    """The page's notes and table, with a report of single rows in it."""
+    at = lines.index("")
+    new = rows_of(table(report))
+    notes = [note for note in (without(note, new) for note in lines[:at]) if note]
+    notes += machine(report, "Rows " + ", ".join(str(n) for n in sorted(new)))
+    rows = {**rows_of(lines[at + 1:]), **new}
+    return [*notes, "", *HEAD, *(line for number in sorted(rows) for line in rows[number])]
 
 
 def replace(text, mark, lines):
@@ -45,19 +81,31 @@ def replace(text, mark, lines):
     return head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
 
 
-def main():
-    folder = os.path.join(os.environ.get("BUILD", "build"), "bench")
-    with open(RESULTS, encoding="utf-8") as file:
-        text = file.read()
-    for name, mark, command, lines in (("bench.json", "speed", "make bench", table),
-                                       ("casestudy.json", "case study", "make casestudy",
-                                        casestudy.table)):
+def section(text, mark):
+    begin, end = "<!-- %s: begin -->\n" % mark, "\n<!-- %s: end -->" % mark
+    return text.split(begin)[1].split(end)[0].split("\n")
+
+
+def updated(text, folder):
+    """The page with all that was measured there."""
+    for name, mark, lines in (
+            ("bench.json", "speed", lambda r: machine(r, "`make bench`") + [""] + table(r)),
+            (os.path.join("part", "bench.json"), "speed",
+             lambda r: merged(section(text, "speed"), r)),
+            ("casestudy.json", "case study",
+             lambda r: machine(r, "`make casestudy`") + [""] + casestudy.table(r))):
         path = os.path.join(folder, name)
         if not os.path.exists(path):
             continue
         with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-        text = replace(text, mark, machine(report, command) + [""] + lines(report))
+            text = replace(text, mark, lines(json.load(file)))
+    return text
+
+
+def main():
+    folder = os.path.join(os.environ.get("BUILD", "build"), "bench")
+    with open(RESULTS, encoding="utf-8") as file:
+        text = updated(file.read(), folder)
     with open(RESULTS, "w", encoding="utf-8") as file:
         file.write(text)
     os.makedirs(CHARTS, exist_ok=True)
