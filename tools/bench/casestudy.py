@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The case study: one training program, and every way in which its data can come from S3.
 
-    BUILD=build python3 tools/bench/casestudy.py [WAY]...       (all)
+    BUILD=build python3 tools/bench/casestudy.py [WAY|SIZE|FILES]...        (all)
 
 After AWS's "Choose the best data source for your Amazon SageMaker training job", on one machine:
 {File, FastFile, mounted file system, direct S3, Pipe} x {small, large data set} x {JPEGs of 39 kB,
@@ -13,10 +13,11 @@ them CASESTUDY_REPLICATE times (10: 12 GB; 50 is the post's 54 GB) in one.  The 
 at a time, since all would not fit on most disks.
 
 A download, or a training, that takes longer than CASESTUDY_SECONDS (12) is ended, and its time is
-that of all its bytes or samples at the same rate; such a figure is printed with "~".
-CASESTUDY_IMAGES makes the sets smaller, to try it out.
+that of all its bytes or samples at the rate they had from the first one on; such a figure is printed
+with "~".  CASESTUDY_IMAGES makes the sets smaller, to try it out.
 
-Prints the table; BUILD/bench/casestudy.json and casestudy.svg get it as well."""
+Prints the table; BUILD/bench/casestudy.json and casestudy.svg get it as well.  With words, only what
+they name is measured, and takes the place of what BUILD/bench/casestudy.json has of it."""
 
 import contextlib
 import json
@@ -90,6 +91,8 @@ class Study:
     def make(self, size, form):
         """The tree, or its shards, on the disk."""
         folder, tree = self.folder_of(size, form), self.folder_of(size, "JPEGs")
+        if os.path.exists(folder):
+            return folder
         if form == "JPEGs":
             _run([os.path.join(self.build, "make_jpegs"), folder, "--images", IMAGES,
                   "--replicate", SIZES[size][0]])
@@ -177,8 +180,11 @@ def _files(folder):
 
 
 def _train_on_folder(study, cell, folder):
+    """Of JPEGs the program has a list of names: s3fs would ask for each object to make one."""
+    made = study.folder_of(cell.size, cell.form)
     if cell.form == "JPEGs":
-        study.consume(cell, "files", str(WORKERS), study.list_of(_files(folder)))
+        study.consume(cell, "files", str(WORKERS), study.list_of(
+            os.path.join(folder, os.path.relpath(path, made)) for path in _files(made)))
         return
     with study.channel() as (root, at):
         os.symlink(folder, os.path.join(at, "train"))
@@ -186,6 +192,24 @@ def _train_on_folder(study, cell, folder):
 
 
 # ---- The ways ----------------------------------------------------------------------------------
+
+def _download(words, env, dest):
+    """Seconds until the first file was there, and until all were, or None: it was ended early."""
+    begin = time.monotonic()
+    process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        while process.poll() is None and not any(names for _, _, names in os.walk(dest)):
+            time.sleep(0.01)
+        first = time.monotonic() - begin
+        error = process.communicate(timeout=max(SECONDS - first, 1))[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return first, None
+    if process.returncode != 0:
+        raise RuntimeError("%s: %s" % (words[0], error.decode(errors="replace")[-300:]))
+    return first, time.monotonic() - begin
+
 
 def file_mode(study, cell):
     """Everything is on the disk before training begins."""
@@ -195,14 +219,13 @@ def file_mode(study, cell):
     if cell.by == "aws s3 cp":
         words = ["aws", "s3", "cp", "--recursive", "--only-show-errors", *words[2:]]
     begin = time.monotonic()
-    try:
-        _run(words, env=study.env, timeout=SECONDS)
-        cell.download = time.monotonic() - begin
-        folder = dest
-    except subprocess.TimeoutExpired:       # training has the same bytes from where they were made
+    first, took = _download(words, study.env, dest)
+    if took is not None:
+        cell.download, folder = took, dest
+    else:       # training has the same bytes from where they were made
         share = data.size_of(_files(dest)) / data.size_of(_files(folder))
         cell.is_partial = True
-        cell.download = SECONDS / max(share, 1e-6)
+        cell.download = first + (time.monotonic() - begin - first) / max(share, 1e-6)
     _train_on_folder(study, cell, folder)
     shutil.rmtree(dest, ignore_errors=True)
 
@@ -339,18 +362,25 @@ def draw(report, folder):
                     rows))
 
 
+def chosen(names, wanted):
+    """Those of the names that were asked for; all, where none was."""
+    return [name for name in names if name in wanted] or list(names)
+
+
 def measure(study, wanted):
-    for size in SIZES:
-        for form in FORMS:
+    ways = chosen([way[0] for way in WAYS], wanted)
+    for size in chosen(SIZES, wanted):
+        study.make(size, "JPEGs")
+        for form in chosen(FORMS, wanted):
             with study.stored(size, form):
-                yield from measure_form(study, wanted, size, form)
+                yield from measure_form(study, ways, size, form)
         shutil.rmtree(study.folder_of(size, "JPEGs"))
 
 
-def measure_form(study, wanted, size, form):
+def measure_form(study, ways, size, form):
     for way, run, by_jpegs, by_shards in WAYS:
         for by in by_jpegs if form == "JPEGs" else by_shards:
-            if wanted and way not in wanted:
+            if way not in ways:
                 continue
             cell = Cell(size, way, form, by)
             try:
@@ -361,20 +391,39 @@ def measure_form(study, wanted, size, form):
             yield cell
 
 
+def kept(path, cells):
+    """The cells of an earlier run that were not measured again."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        earlier = [Cell(**c) for c in json.load(file)["cells"]]
+    return [c for c in earlier if all((c.size, c.way, c.form) != (n.size, n.way, n.form)
+                                      for n in cells)]
+
+
+def in_order(cell):
+    return (list(SIZES).index(cell.size), list(FORMS).index(cell.form),
+            [way[0] for way in WAYS].index(cell.way))
+
+
 def main(wanted):
     here = bench.Bench("quick")
     os.makedirs(here.folder, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="casestudy-", dir=here.folder)
-    report = {"machine": bench.machine(), "about": about(), "cells": [],
+    path = os.path.join(here.folder, "casestudy.json")
+    report = {"machine": bench.machine(), "about": about(),
               "sizes": {size: (IMAGES * copies, epochs) for size, (copies, epochs) in SIZES.items()}}
     begin = time.monotonic()
     print(report["about"], flush=True)
     try:
-        report["cells"] = [asdict(cell) for cell in measure(Study(here, folder), wanted)]
+        cells = list(measure(Study(here, folder), wanted))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if wanted:
+        cells += kept(path, cells)
+    report["cells"] = [asdict(cell) for cell in sorted(cells, key=in_order)]
     report["seconds"] = time.monotonic() - begin
-    with open(os.path.join(here.folder, "casestudy.json"), "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
     draw(report, here.folder)
     print("%.0f s" % report["seconds"])
