@@ -142,13 +142,16 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
 {
     for (size_t i = 0; i < COUNT_OF(known); i++) {
         const struct known *k = &known[i];
+        const char *advice = k->advice;
 
         if (strcmp(e->code, k->code) != 0)
             continue;
+        if (strcmp(e->code, "AccessDenied") == 0 && r->credentials == NULL)
+            advice = "the request was not signed";
         *again = k->again;
         return err_set(err, k->ours, "%s: %s%s%s%s%s", r->what, e->code,
                        e->message[0] != '\0' ? ": " : "", e->message,
-                       k->advice[0] != '\0' ? ": " : "", k->advice);
+                       advice[0] != '\0' ? ": " : "", advice);
     }
     *again = http_status_may_pass(r->http.status);
     (void)http_error(&r->http, r->what, err);

@@ -108,7 +108,7 @@ class Keys(servers.S3Case):
                          support.listing(self.path("local")))
         done = self.sheaf("pack", self.tree, self.url("other"), "--format", "webdataset", env=env,
                           status=1)
-        self.assert_error(done, "AccessDenied")
+        self.assert_error(done, "AccessDenied", "the request was not signed")
 
     def test_public_objects_that_may_not_be_listed(self):
         """What is not there is "denied" then; what is there is read all the same."""
