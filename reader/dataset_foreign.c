@@ -90,6 +90,7 @@ bool foreign_is_side_file(const char *name)
 struct directory {
     struct urls *urls;
     const char *url;
+    bool has_files;
     struct sheaf_error *err;
 };
 
@@ -97,6 +98,7 @@ static int add_entry(void *context, const struct store_entry *entry)
 {
     struct directory *d = context;
 
+    d->has_files = true;
     if (foreign_is_side_file(entry->name))
         return SHEAF_OK;
     return add_url(d->urls, store_join(d->url, entry->name), d->err);
@@ -106,6 +108,7 @@ struct sets {
     const char *url;
     char names[200];                    /* "train, val"; those that have room */
     bool is_full;
+    bool has_directories;
 };
 
 static int add_set(void *context, const struct store_entry *entry)
@@ -117,6 +120,7 @@ static int add_set(void *context, const struct store_entry *entry)
     const char *comma = used == 0 ? "" : ", ";
     uint64_t bytes;
 
+    s->has_directories = true;
     if (manifest != NULL && store_size(manifest, &bytes, NULL) == SHEAF_OK && !s->is_full) {
         s->is_full = strlen(comma) + strlen(entry->name) > room;
         snprintf(s->names + used, sizeof(s->names) - used, "%s%s", comma,
@@ -127,8 +131,9 @@ static int add_set(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* A directory without shards may hold directories with data sets: the splits of one. */
-static int no_shards(const char *url, struct sheaf_error *err)
+/* A directory without shards may hold directories with data sets: the splits of one.  In a store,
+ * a name that is wrong is a directory of nothing. */
+static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
 {
     struct sets s = { .url = url };
 
@@ -136,6 +141,8 @@ static int no_shards(const char *url, struct sheaf_error *err)
     if (s.names[0] != '\0')
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards, but with data "
                        "sets in it: name one of %s", url, s.names);
+    if (!has_files && !s.has_directories && store_is_remote(url))
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: nothing is there: check the name", url);
     return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a directory without shards; files must "
                    "be packed first", url);
 }
@@ -150,7 +157,7 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
 
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
-        return no_shards(url, err);
+        return no_shards(url, d.has_files, err);
     return code;
 }
 

@@ -302,6 +302,14 @@ class Interrupted(servers.S3Case):
         done = self.sheaf("pack", self.tree, "s3://no-such-bucket/x", *self.options, status=1)
         self.assert_error(done, "NoSuchBucket")
 
+    def test_nothing_at_that_name(self):
+        self.client.put(self.bucket, "set/readme.txt", b"1")
+        for command in (["cat", "--list"], ["verify"], ["info"]):
+            done = self.sheaf(command[0], self.url("sett"), *command[1:], status=1)
+            self.assert_error(done, self.url("sett"), "nothing is there")
+        done = self.sheaf("verify", self.url("set"), status=1)
+        self.assert_error(done, "a directory without shards")
+
 
 class Changed(servers.S3Case):
     def setUp(self):
