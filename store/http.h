@@ -29,7 +29,8 @@ enum http_failure {
     HTTP_CANCELLED,
     HTTP_NO_HOST,           /* its name is not known */
     HTTP_NO_CONNECTION,     /* refused, unreachable, or no answer in time */
-    HTTP_NOT_TRUSTED,       /* TLS: its certificate, or the CA file */
+    HTTP_NOT_TRUSTED,       /* TLS: its certificate */
+    HTTP_NO_CA,             /* TLS: the CA file cannot be read, or has no certificates */
     HTTP_BROKEN,            /* reset, or ended before the length that it announced */
     HTTP_STALLED,
     HTTP_TOO_LATE,          /* its deadline has passed */

@@ -17,9 +17,10 @@ enum http_failure http_failure_of_curl(int curl_code)
         return HTTP_NO_HOST;
     case CURLE_COULDNT_CONNECT: case CURLE_OPERATION_TIMEDOUT:
         return HTTP_NO_CONNECTION;
-    case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION: case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_ISSUER_ERROR:
         return HTTP_NOT_TRUSTED;
+    case CURLE_SSL_CACERT_BADFILE:
+        return HTTP_NO_CA;
     case CURLE_PARTIAL_FILE: case CURLE_RECV_ERROR: case CURLE_SEND_ERROR:
     case CURLE_GOT_NOTHING: case CURLE_SSL_CONNECT_ERROR: case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING: case CURLE_SEND_FAIL_REWIND: case CURLE_UPLOAD_FAILED:
@@ -80,6 +81,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
                        "name its CA with AWS_CA_BUNDLE%s", what, detail,
                        x->ca_file == NULL && trust_is_missing() ?
                        ", or install the system's CA certificates" : "");
+    case HTTP_NO_CA:
+        return err_set(err, SHEAF_ERR_ACCESS, "%s: no CA certificates can be read (%s): check "
+                       "AWS_CA_BUNDLE", what, detail);
     case HTTP_BROKEN:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the connection broke: %s", what, detail);
     case HTTP_STALLED:
