@@ -414,5 +414,6 @@ void planner_result(const struct planner *p, struct sheaf_pack_result *result)
     result->files_packed = p->files_packed;
     result->skipped = p->problems->count;
     result->plan_bytes = p->sort.memory_peak;
-    problems_tell_labels(p->problems, result);
+    problems_tell_labels(p->problems, p->sort.grow != NULL && p->sort.grow->class_count != 0,
+                         result);
 }

@@ -279,9 +279,10 @@ int problems_count_label(struct problems *p, bool has_label, const char *key, si
     return p->first_unlabelled != NULL ? SHEAF_OK : err_memory(err, key_size);
 }
 
-void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result)
+void problems_tell_labels(const struct problems *p, bool set_has_labels,
+                          struct sheaf_pack_result *result)
 {
-    if (p->labelled == 0 || p->unlabelled == 0)
+    if ((p->labelled == 0 && !set_has_labels) || p->unlabelled == 0)
         return;
     result->unlabelled = p->unlabelled;
     snprintf(result->first_unlabelled, sizeof(result->first_unlabelled), "%s",

@@ -41,8 +41,10 @@ struct problems {
 /* Counts a sample; `key_size` is the length of its key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Tells the result of the samples without a label, if others have one. */
-void problems_tell_labels(const struct problems *p, struct sheaf_pack_result *result);
+/* Tells the result of the samples without a label, if others have one: of these, or of the data set
+ * that they are for. */
+void problems_tell_labels(const struct problems *p, bool set_has_labels,
+                          struct sheaf_pack_result *result);
 
 /* Whether the samples of any bad files are in the data set that is to grow. */
 bool problems_have_known(const struct problems *p);

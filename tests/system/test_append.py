@@ -216,6 +216,17 @@ class Append(Case):
         self.assertEqual(labels(self.dest), {"cat/a00": "3", "dog/a01": "4", "cat/b01": "9"})
         sheaf("verify", self.dest)
 
+    def test_files_without_a_class_for_a_data_set_with_classes(self):
+        """Also where all that is new has none: the directory of a class is not the class itself."""
+        self.pack()
+        said = b"6 samples without a label among others that have one, such as \"b00\": "
+        for more in (("--dry-run",), ()):
+            done = self.append(*more, source=os.path.join(self.new, "ant"))
+            self.assertIn(said, done.stderr)
+        sheaf("pack", os.path.join(self.old, "cat"), self.path("flat"), "--format", "tfrecord")
+        done = sheaf("append", os.path.join(self.new, "ant"), self.path("flat"))
+        self.assertNotIn(b"without a label", done.stderr)
+
     def test_keys_that_are_there(self):
         before = self.pack()
         source = make_tree(self.path("source"), {**tree_of(self.new), "cat/a00.bin": b"again",
