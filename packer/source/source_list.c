@@ -24,8 +24,9 @@ struct reading {
 };
 
 /* Takes off the root, if the path is absolute and below it, and leading "./"; puts the source's own
- * part of a common root before it. */
-static int set_path(struct reading *r, const char *path, struct sheaf_error *err)
+ * part of a common root before it.  *outside: the path is absolute, but does not begin with the
+ * root. */
+static int set_path(struct reading *r, const char *path, bool *outside, struct sheaf_error *err)
 {
     const struct source *s = r->source;
     size_t size = strlen(r->root);
@@ -37,6 +38,7 @@ static int set_path(struct reading *r, const char *path, struct sheaf_error *err
         path += size + 1;
     while (path[0] == '.' && path[1] == '/')
         path += 2;
+    *outside = path[0] == '/' && !s->is_remote;
     free(r->path);
     r->path = s->below == NULL ? strdup(path) : store_join(s->below, path);
     return r->path == NULL ? err_memory(err, strlen(path)) : SHEAF_OK;
@@ -72,17 +74,22 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     struct list_entry entry;
     struct sheaf_error found;
     uint32_t label;
-    bool out;
+    bool out, outside;
     int code = list_parse(&r->parser, line, size, &entry, &found);
 
     code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
-    code = set_path(r, entry.path, err);
+    code = set_path(r, entry.path, &outside, err);
     if (code == SHEAF_OK)
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
+    if (outside) {
+        err_set(&found, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but does not begin with the "
+                "list's root \"%s\"", r->root);
+        return scan_add_problem(r->scan, entry.path, &found, err);
+    }
     if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
         code = scan_class_of(r->scan, r->path, &label, err);
     return code == SHEAF_OK ? look_for(r, r->path, label, err) : code;

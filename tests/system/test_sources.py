@@ -99,6 +99,16 @@ class Lists(Case):
         self.assert_error(done, "x/a.jpg: cannot stat below the list's root")
         self.assertEqual([s.key for s in decoders.DataSet(self.path("out")).samples()], ["x/a"])
 
+    def test_absolute_paths_begin_with_the_root(self):
+        write(self.path("list.csv"), os.path.join(self.tree, "x/a.jpg").encode() + b",1\n")
+        pack(self.path("list.csv"), self.path("out"), "tfrecord", "none", "--root", self.tree)
+        self.assertEqual([s.key for s in decoders.DataSet(self.path("out")).samples()], ["x/a"])
+        other = os.path.join(self.tree, "y")
+        done = sheaf("pack", self.path("list.csv"), self.path("none"), "--format", "tfrecord",
+                     "--root", other, status=1)
+        self.assert_error(done, "%s/x/a.jpg: the path is absolute, but does not begin with the "
+                          "list's root \"%s\"" % (self.tree, other))
+
     def test_unpack_gives_the_listed_files(self):
         write(self.path("some.txt"), b"y/e.jpg\ny/e.txt\nx/a.jpg\n")
         for container in CONTAINERS:
