@@ -103,8 +103,8 @@ void say_source(const struct sheaf_pack_result *r)
             "Thumbs.db, desktop.ini (a list of files keeps them)", r->left_out);
     if (r->unlabelled != 0)
         say("%" PRIu64 " sample%s without a label among others that have one, such as \"%s\": "
-            "files in the root of a directory have no class; move them into a class's "
-            "directory, or leave them out", r->unlabelled, plural(r->unlabelled),
+            "files in the root of a directory have no class, nor has a line of a list whose label "
+            "is empty; give them one, or leave them out", r->unlabelled, plural(r->unlabelled),
             r->first_unlabelled);
 }
 

@@ -281,6 +281,14 @@ class Unlabelled(Case):
         self.assertIn(said, done.stderr)
         self.assertIn(b"labels: 2 of 4 samples", sheaf("verify", self.path("out")).stderr)
 
+    def test_lines_without_a_label_are_told(self):
+        tree = make_tree(self.path("tree"), {"1.txt": b"1", "2.txt": b"2"})
+        write(self.path("tree", "list.csv"), b"path,label\n1.txt,3\n2.txt,\n")
+        self.assertIn(b"1 sample without a label among others that have one, such as \"2\": files "
+                      b"in the root of a directory have no class, nor has a line of a list whose "
+                      b"label is empty", pack(os.path.join(tree, "list.csv"),
+                                              self.path("out")).stderr)
+
     def test_no_word_where_none_has_a_class_or_cls_says_it(self):
         tree = make_tree(self.path("flat"), {"1.txt": b"1", "2.txt": b"2"})
         self.assertEqual(pack(tree, self.path("out")).stderr, b"")
