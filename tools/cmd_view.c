@@ -395,7 +395,8 @@ static int cmd_view(const struct command *command, int argc, char **argv)
                                          "all, came once" },
             { "where", OPTION_TEXTS, "EXPR", .texts = &s.where, .standard = "",
               .meaning = "choose samples; several conditions may be given: class=NAME,..., "
-                         "label=A..B, key=GLOB, range=A..B (B excluded) or every=N/R" },
+                         "label=A..B (B included), key=GLOB, range=A..B (B excluded) or "
+                         "every=N/R" },
             { "keys", OPTION_TEXT, "FILE", .text = &s.keys, .standard = "",
               .meaning = "choose the samples whose keys are lines of FILE" },
             { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",
