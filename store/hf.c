@@ -189,6 +189,7 @@ int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, c
         code = request_init(r, target, HTTP_GET, url.path, query != NULL ? strdup(query) : NULL,
                             copy, err);
         r->classify = classify;
+        r->check = json_answer_check;
         r->http.reply.limit = REPLY_MOST;
         url.path = copy = NULL;
     } else {

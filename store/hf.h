@@ -36,9 +36,9 @@ void hf_name_free(struct hf_name *name);
 /* Adds to the error of a request that was refused what may be done about it. */
 void hf_explain(bool has_token, struct sheaf_error *err);
 
-/* GET of the hub's own interface: "ENDPOINT/api/datasets/REPOSITORY" and `rest`.  `what` is for
- * messages; `classify` as in struct request.  request_free and target_free must be called in any
- * case. */
+/* GET of the hub's own interface: "ENDPOINT/api/datasets/REPOSITORY" and `rest`, which answers in
+ * JSON.  `what` is for messages; `classify` as in struct request.  request_free and target_free
+ * must be called in any case. */
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),

@@ -22,3 +22,14 @@ int json_answer(const char *text, size_t size, json_t **root, struct sheaf_error
     alloc_note_end(&note);
     return note.has_failed ? err_memory(err, size) : SHEAF_OK;
 }
+
+int json_answer_check(struct request *r, struct sheaf_error *err)
+{
+    json_t *root;
+    int code = json_answer((const char *)r->http.reply.data, r->http.reply.size, &root, err);
+
+    if (code == SHEAF_OK && root == NULL)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "the response is not JSON");
+    json_decref(root);
+    return code;
+}

@@ -6,9 +6,12 @@
 
 #include <jansson.h>
 
-#include "sheaf.h"
+#include "store/request.h"
 
 /* The root of a JSON text, NULL if it is none.  No message holds any of the text. */
 int json_answer(const char *text, size_t size, json_t **root, struct sheaf_error *err);
+
+/* request.check: the answer's text is JSON. */
+int json_answer_check(struct request *request, struct sheaf_error *err);
 
 #endif

@@ -266,6 +266,17 @@ static struct retry_policy policy_of(const struct request *r)
     return policy;
 }
 
+/* A text that ends early may come in an answer that is whole: a proxy has cut it, or the server. */
+static int check_text(struct request *r, bool *again)
+{
+    const int code = r->check(r, &r->error);
+
+    *again = code == SHEAF_ERR_CORRUPT;
+    if (code != SHEAF_OK)
+        err_prefix(&r->error, "%s: ", r->what);
+    return code;
+}
+
 /* http_exchange.done */
 static void attempt_done(struct http_exchange *http)
 {
@@ -284,6 +295,8 @@ static void attempt_done(struct http_exchange *http)
         return;
     }
     r->code = r->classify(r, &again, &r->error);
+    if (r->code == SHEAF_OK && r->check != NULL)
+        r->code = check_text(r, &again);
     if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {
         request_finish(r, r->code);
         return;

@@ -72,6 +72,10 @@ struct request {
     /* After an attempt, whole or not: SHEAF_OK if it is what was wanted, or the error, and whether
      * another attempt may do better.  On the engine's thread. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
+    /* Of an answer that was what was wanted: whether its text is whole.  SHEAF_ERR_CORRUPT: it was
+     * damaged on its way, so another attempt may do better.  On the engine's thread, without `what`
+     * in its message; NULL: any text will do. */
+    int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);
 

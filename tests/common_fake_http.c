@@ -300,6 +300,8 @@ static bool answer(struct connection *c, const struct fake_request *r)
     } else if (!faulty || fault.kind != FAKE_RESET) {
         s->serve(s->context, r, faulty ? &fault : NULL, &a);
     }
+    if (faulty && fault.kind == FAKE_TORN)
+        a.body.size = MIN(a.body.size, fault.at);
     pthread_mutex_unlock(&s->lock);
     if (faulty && fault.kind == FAKE_RESET)
         reset(c->fd);

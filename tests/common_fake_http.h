@@ -20,6 +20,7 @@ enum fake_kind {
     FAKE_CUT,               /* a reset after `at` bytes of the body */
     FAKE_SHORT,             /* the body ends `at` bytes early, and all headers agree with that */
     FAKE_LONG,              /* `at` bytes too many, and all headers agree with that */
+    FAKE_TORN,              /* the body ends after `at` bytes, in an answer that is whole */
     FAKE_STALL,             /* nothing more after `at` bytes of the body */
     FAKE_DRIP,              /* ten bytes a second after `at` bytes of the body */
     FAKE_SILENCE,           /* no answer at all */

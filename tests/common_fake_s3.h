@@ -16,7 +16,7 @@
 
 #include "tests/common_fake_http.h"
 
-#define FAKE_KEYS_MOST 64
+#define FAKE_KEYS_MOST 256
 #define FAKE_ACCESS "AKIAFAKE"
 #define FAKE_SECRET "fake/secret+key"
 

@@ -420,6 +420,88 @@ static void test_sessions(void **state)
     fake_s3_set(&s3, s3.life_ms = 3600000);
 }
 
+static void without_keys_in_container(void)
+{
+    without_keys("");
+    setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/container", 1);
+    setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "container-token", 1);
+}
+
+static void without_keys_on_instance(void)
+{
+    without_keys("");
+    unsetenv("AWS_EC2_METADATA_DISABLED");
+    setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", fake_s3_endpoint(&s3), 1);
+}
+
+static void with_role(void)
+{
+    without_keys("[default]\nrole_arn = r\nsource_profile = default\n" KEYS);
+}
+
+static void with_sso(void)
+{
+    leave_token(URL_FILE, "sso-token", "2099-01-01T00:00:00Z");
+    without_keys("[default]\n" SSO SSO_ROLE);
+}
+
+/* An answer that ends early is asked for again; for ever it is an error, without any of it. */
+static void test_torn(void **state)
+{
+    static const struct {
+        void (*use)(void);
+        const char *match, *text;
+    } places[] = {
+        { without_keys_in_container, "/container", "for credentials: the response is not JSON" },
+        { without_keys_on_instance, "/the-role", "for credentials: the response is not JSON" },
+        { with_sso, "/federation", "single sign-on: the response is not JSON" },
+        { with_role, "POST /", "assuming role r: a reply of 150 bytes is not XML: " },
+    };
+
+    (void)state;
+    setenv("HOME", directory, 1);
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        struct fake_fault torn = { .kind = FAKE_TORN, .match = places[i].match, .times = 2,
+                                   .at = 150 };
+        places[i].use();
+        fake_server_add_fault(s3.server, &torn);
+        must_read();
+        fake_server_clear_faults(s3.server);
+        torn.times = 0;
+        places[i].use();
+        fake_server_add_fault(s3.server, &torn);
+        must_refuse(SHEAF_ERR_CORRUPT, places[i].text);
+        assert_non_null(strstr(error.message, "; gave up after 6 attempts in "));
+        assert_null(strstr(error.message, "fake/"));
+        fake_server_clear_faults(s3.server);
+    }
+}
+
+/* The same for CreateSession. */
+static void test_torn_session(void **state)
+{
+    static const char url[] = "s3://data--use1-az4--x-s3/object";
+    struct fake_fault torn = { .kind = FAKE_TORN, .match = "?session=", .times = 2, .at = 150 };
+    char *text;
+    size_t size;
+
+    (void)state;
+    fake_s3_put(&s3, "/data--use1-az4--x-s3/object", "content", 7);
+    fake_s3_use(&s3, 1000);
+    fake_server_add_fault(s3.server, &torn);
+    assert_int_equal(store_get(url, 100, &text, &size, &error), SHEAF_OK);
+    free(text);
+    fake_server_clear_faults(s3.server);
+    torn.times = 0;
+    fake_s3_use(&s3, 1000);
+    fake_server_add_fault(s3.server, &torn);
+    if (store_get(url, 100, &text, &size, &error) != SHEAF_ERR_CORRUPT ||
+        strstr(error.message, "creating a session of bucket data--use1-az4--x-s3: a reply of 150 "
+               "bytes is not XML: ") == NULL)
+        fail_msg("%d %s", error.code, error.message);
+    fake_server_clear_faults(s3.server);
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -458,6 +540,8 @@ int main(void)
         cmocka_unit_test(test_renewal),
         cmocka_unit_test(test_ended_early),
         cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_torn_session),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -134,6 +134,11 @@ static int stop(void **state)
 
 static void use(const char *token)
 {
+    static const struct request_patience patience = {
+        .retry = { .attempts = 3, .time_ns = 60000000000, .base_ns = 1000000,
+                   .longest_ns = 2000000 },
+        .stall_ns = 30000000000, .stall_bytes = 100, .patient_ns = 30000000000,
+    };
     char endpoint[64];
 
     snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u/", fake_server_port(world.hub));
@@ -142,7 +147,7 @@ static void use(const char *token)
     unsetenv("HF_TOKEN");
     if (token != NULL)
         setenv("HF_TOKEN", token, 1);
-    remote_reset(NULL, NULL);
+    remote_reset(&patience, NULL);
 }
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
@@ -222,6 +227,33 @@ static void test_list(void **state)
     assert_int_equal(store_list(URL "/nothing", add_name, names, &error), SHEAF_ERR_NOT_FOUND);
 }
 
+/* An answer that ends early is asked for again. */
+static void test_torn(void **state)
+{
+    struct fake_fault torn = { .kind = FAKE_TORN, .at = 20, .times = 2 };
+    char names[300] = "";
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        torn.match = i == 0 ? "/revision/" : "/tree/";
+        torn.times = 2;
+        use("hf_secret");
+        fake_server_add_fault(world.hub, &torn);
+        must(store_list(URL "/train/", add_name, names, &error));
+        fake_server_clear_faults(world.hub);
+        torn.times = 0;
+        use("hf_secret");
+        fake_server_add_fault(world.hub, &torn);
+        assert_int_equal(store_list(URL "/train/", add_name, names, &error), SHEAF_ERR_CORRUPT);
+        fake_server_clear_faults(world.hub);
+        assert_non_null(strstr(error.message, i == 0 ? "finding revision main: "
+                                                     : "listing " URL "/train/: "));
+        assert_non_null(strstr(error.message, "the response is not JSON; gave up after 3 "
+                               "attempts in "));
+    }
+    assert_string_equal(names, "a.tar:5 b 1.tar:36 a.tar:5 b 1.tar:36 ");
+}
+
 /* A hub that is not one. */
 static void test_damaged(void **state)
 {
@@ -278,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_torn),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_refused),
     };

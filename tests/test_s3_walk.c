@@ -181,6 +181,37 @@ static void test_ends(void **state)
     clear(&found);
 }
 
+/* A page that ends early in an answer that is whole is asked for again, and for ever it is an
+ * error. */
+static void test_torn(void **state)
+{
+    static const size_t ends[] = { 0, 30, 120 };
+    struct fake_fault torn = { .kind = FAKE_TORN, .match = "prefix=torn%2F", .times = 3 };
+    struct found found = { .count = 0 };
+    const size_t count = plant("torn", 3, 2, 4);
+    unsigned before;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        torn.at = ends[i];
+        fake_server_add_fault(s3.server, &torn);
+        check_walk("s3://bucket/torn", "torn", count);
+        fake_server_clear_faults(s3.server);
+    }
+    torn.times = 0;
+    before = fake_server_count(s3.server, "GET", torn.match);
+    fake_server_add_fault(s3.server, &torn);
+    assert_int_equal(store_walk("s3://bucket/torn", collect, &found, &error), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(error.message, "listing s3://bucket/torn/: a reply of 120 bytes is not "
+                           "XML: "));
+    assert_non_null(strstr(error.message, "; gave up after 6 attempts in "));
+    assert_int_equal(store_list("s3://bucket/torn", collect, &found, &error), SHEAF_ERR_CORRUPT);
+    assert_non_null(strstr(error.message, "; gave up after 6 attempts in "));
+    assert_int_equal(fake_server_count(s3.server, "GET", torn.match) - before, 12);
+    assert_int_equal(found.count, 0);
+    fake_server_clear_faults(s3.server);
+}
+
 /* Each is an error that says so, and nothing is freed twice (under AddressSanitizer). */
 static void test_endless(void **state)
 {
@@ -319,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes), cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_nothing), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_torn),
         cmocka_unit_test(test_endless),
         cmocka_unit_test(test_sizes), cmocka_unit_test(test_known),
     };

@@ -103,7 +103,9 @@ static int list(const char *text, size_t size, struct buf *found, struct s3_xml_
     int code;
 
     found->size = 0;
-    code = s3_xml_list(copy, size, collect, found, page, &error);
+    code = s3_xml_page(copy, size, page, &error);
+    if (code == SHEAF_OK)
+        code = s3_xml_entries(copy, size, page, collect, found, &error);
     if (code == SHEAF_OK)
         code = buf_append(found, "", 1, &error);
     free(copy);
@@ -251,7 +253,8 @@ static void test_stop(void **state)
     unsigned calls = 0;
 
     (void)state;
-    assert_int_equal(s3_xml_list(whole, strlen(whole), stop, &calls, &page, &error), 42);
+    assert_int_equal(s3_xml_page(whole, strlen(whole), &page, &error), SHEAF_OK);
+    assert_int_equal(s3_xml_entries(whole, strlen(whole), &page, stop, &calls, &error), 42);
     assert_int_equal(calls, 1);
     s3_xml_page_free(&page);
 }

@@ -125,7 +125,8 @@ int credentials_read_file(const char *path, char **text, struct sheaf_error *err
 }
 
 int credentials_ask(const struct credentials_context *c, enum http_method method,
-                    const char *url, const char *header, const char *value, char **text,
+                    const char *url, const char *header, const char *value,
+                    int (*check)(struct request *request, struct sheaf_error *err), char **text,
                     struct sheaf_error *err)
 {
     struct target target = { .engine = c->engine, .patience = c->patience, .no_proxy = true,
@@ -144,6 +145,7 @@ int credentials_ask(const struct credentials_context *c, enum http_method method
         if (asprintf(&what, "asking %s for credentials", target.origin) < 0)
             what = NULL;
         code = request_init(&r, &target, method, strdup(parts.path), NULL, what, err);
+        r.check = check;
         if (code == SHEAF_OK && header != NULL)
             code = request_set_header(&r, header, value, err);
         if (code == SHEAF_OK)

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "store/json_answer.h"
 #include "store/s3/credentials_sources.h"
 
 /* ---- Container ------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ int credentials_from_container(const struct credentials_context *c, struct crede
     code = container_token(&token, err);
     if (code == SHEAF_OK)
         code = credentials_ask(c, HTTP_GET, url, token != NULL ? "authorization" : NULL, token,
-                               &text, err);
+                               json_answer_check, &text, err);
     if (code == SHEAF_OK)
         code = credentials_from_json(text, strlen(text), "the container's credentials", 0, set,
                                      err);
@@ -103,7 +104,9 @@ int credentials_from_container(const struct credentials_context *c, struct crede
 #define ROLES "/latest/meta-data/iam/security-credentials/"
 
 static int ask_instance(const struct credentials_context *c, const char *token, const char *path,
-                        const char *last, char **text, struct sheaf_error *err)
+                        const char *last,
+                        int (*check)(struct request *request, struct sheaf_error *err),
+                        char **text, struct sheaf_error *err)
 {
     const char *origin = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
     size_t size;
@@ -120,9 +123,10 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
         return err_memory(err, 64);
     if (token == NULL)
         code = credentials_ask(c, HTTP_PUT, url, "x-aws-ec2-metadata-token-ttl-seconds", "21600",
-                               text, err);
+                               check, text, err);
     else
-        code = credentials_ask(c, HTTP_GET, url, "x-aws-ec2-metadata-token", token, text, err);
+        code = credentials_ask(c, HTTP_GET, url, "x-aws-ec2-metadata-token", token, check, text,
+                               err);
     free(url);
     return code;
 }
@@ -139,7 +143,7 @@ static int instance_token(const struct credentials_context *c, char **token,
     int code;
 
     hasty.patience = &once;
-    code = ask_instance(&hasty, NULL, "/latest/api/token", "", token, err);
+    code = ask_instance(&hasty, NULL, "/latest/api/token", "", NULL, token, err);
     return code == SHEAF_ERR_NETWORK || code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED
            ? SHEAF_END : code;
 }
@@ -155,12 +159,12 @@ int credentials_from_instance(const struct credentials_context *c, struct creden
         return SHEAF_END;
     code = instance_token(c, &token, err);
     if (code == SHEAF_OK)
-        code = ask_instance(c, token, ROLES, "", &role, err);
+        code = ask_instance(c, token, ROLES, "", NULL, &role, err);
     if (code == SHEAF_ERR_NOT_FOUND)
         code = SHEAF_END;       /* an instance without a role */
     if (code == SHEAF_OK) {
         role[strcspn(role, "\r\n")] = '\0';
-        code = ask_instance(c, token, ROLES, role, &text, err);
+        code = ask_instance(c, token, ROLES, role, json_answer_check, &text, err);
     }
     if (code == SHEAF_OK)
         code = credentials_from_json(text, strlen(text), "the instance's credentials", 0, set,

@@ -65,6 +65,8 @@ int credentials_assume_role(const struct credentials_context *context, const str
 /* The <Credentials> of an answer; `expires`: they must say when. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
+/* request.check: the answer has them. */
+int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
 /* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}.  `from` is for
  * messages, which never hold any of the text.  `version`: there must be a "Version" with this
@@ -76,9 +78,10 @@ int credentials_from_json(const char *text, size_t size, const char *from, int v
 int credentials_read_file(const char *path, char **text, struct sheaf_error *err);
 
 /* A GET or PUT of `url` with at most one header of its own (name NULL: none); the answer's text
- * with a NUL after it, to be freed. */
+ * with a NUL after it, to be freed.  `check` as in struct request. */
 int credentials_ask(const struct credentials_context *context, enum http_method method,
-                    const char *url, const char *header, const char *value, char **text,
+                    const char *url, const char *header, const char *value,
+                    int (*check)(struct request *request, struct sheaf_error *err), char **text,
                     struct sheaf_error *err);
 
 #endif

@@ -180,6 +180,7 @@ static int ask_portal(const struct target *target, const struct sso *s, const ch
         code = made;
     if (code == SHEAF_OK)
         code = request_set_header(&r, "x-amz-sso_bearer_token", token, err);
+    r.check = json_answer_check;
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     if (code != SHEAF_OK && r.http.status == 401)

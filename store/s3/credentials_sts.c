@@ -80,6 +80,16 @@ static int fill_form(struct form *form, const struct role *role, struct sheaf_er
     return web ? SHEAF_OK : form_add_tags(form, role->tags, err);
 }
 
+int credentials_check_xml(struct request *r, struct sheaf_error *err)
+{
+    struct s3_xml_credentials xml;
+    const int code = s3_xml_credentials(r->http.reply.data, r->http.reply.size, &xml, err);
+
+    if (code == SHEAF_OK)
+        s3_xml_credentials_free(&xml);
+    return code;
+}
+
 int credentials_from_xml(const struct request *r, bool expires, struct credentials **set,
                          struct sheaf_error *err)
 {
@@ -114,6 +124,7 @@ static int post(const struct target *target, const struct role *role, const stru
         what = NULL;
     code = request_init(&r, target, HTTP_POST, strdup("/"), NULL, what, err);
     r.classify = aws_classify;
+    r.check = credentials_check_xml;
     r.http.body = body->data;
     r.http.body_size = body->size;
     if (code == SHEAF_OK)

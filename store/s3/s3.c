@@ -52,6 +52,7 @@ static int session_fetch(struct credentials_source *base, struct credentials **s
         what = NULL;
     code = request_init(&r, &source->target, HTTP_GET, strdup("/"), strdup("session="), what, err);
     r.classify = aws_classify;
+    r.check = credentials_check_xml;
     if (code == SHEAF_OK && r.query == NULL)
         code = err_memory(err, strlen("session="));
     if (code == SHEAF_OK && !source->may_write)

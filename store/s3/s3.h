@@ -60,10 +60,6 @@ int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
-/* A request to list a prefix of the bucket, which messages then name. */
-int s3_list_request(struct request *request, const struct s3_bucket *bucket, const char *prefix,
-                    struct sigv4_pair *query, size_t count, struct sheaf_error *err);
-
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 
 /* What HEAD says of an object; the strings are to be freed, and NULL for what it does not say. */

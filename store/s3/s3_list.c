@@ -31,12 +31,24 @@ int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char *
     return code;
 }
 
-int s3_list_request(struct request *r, const struct s3_bucket *bucket, const char *prefix,
-                    struct sigv4_pair *query, size_t count, struct sheaf_error *err)
+static int page_check(struct request *r, struct sheaf_error *err)
 {
+    struct s3_xml_page *page = &((struct s3_page_request *)r)->page;
+
+    s3_xml_page_free(page);     /* of an earlier attempt */
+    return s3_xml_page(r->http.reply.data, r->http.reply.size, page, err);
+}
+
+int s3_page_init(struct s3_page_request *p, const struct s3_bucket *bucket, const char *prefix,
+                 struct sigv4_pair *query, size_t count, struct sheaf_error *err)
+{
+    struct request *r = &p->base;
     int code = s3_request_init(r, bucket, HTTP_GET, "", query, count, "listing", err);
     char *what;
 
+    memset(&p->page, 0, sizeof(p->page));
+    r->http.reply.limit = PAGE_MOST;
+    r->check = page_check;
     if (code != SHEAF_OK)
         return code;
     if (asprintf(&what, "%s%s", r->what, prefix) < 0)
@@ -46,23 +58,30 @@ int s3_list_request(struct request *r, const struct s3_bucket *bucket, const cha
     return SHEAF_OK;
 }
 
+int s3_page_entries(struct s3_page_request *p, s3_xml_entry_fn *each, void *context,
+                    struct sheaf_error *err)
+{
+    const struct buf *text = &p->base.http.reply;
+    const int code = s3_xml_entries(text->data, text->size, &p->page, each, context, err);
+
+    if (code == SHEAF_ERR_CORRUPT)
+        err_prefix(err, "%s: ", p->base.what);
+    return code;
+}
+
 int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
                  size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
                  struct sheaf_error *err)
 {
-    struct request r;
-    int code = s3_list_request(&r, bucket, prefix, query, count, err);
+    struct s3_page_request p;
+    int code = s3_page_init(&p, bucket, prefix, query, count, err);
 
-    memset(page, 0, sizeof(*page));
-    r.http.reply.limit = PAGE_MOST;
     if (code == SHEAF_OK)
-        code = request_run(&r, err);
-    if (code == SHEAF_OK) {
-        code = s3_xml_list(r.http.reply.data, r.http.reply.size, each, context, page, err);
-        if (code == SHEAF_ERR_CORRUPT)
-            err_prefix(err, "%s: ", r.what);
-    }
-    request_free(&r);
+        code = request_run(&p.base, err);
+    if (code == SHEAF_OK)
+        code = s3_page_entries(&p, each, context, err);
+    *page = p.page;
+    request_free(&p.base);
     return code;
 }
 

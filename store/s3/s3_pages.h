@@ -22,8 +22,20 @@ struct s3_pages {
 /* SHEAF_ERR_CORRUPT: a listing of `prefix` has a key that is not below it.  (s3_list.c) */
 int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
 
-/* Gets a page; `query` is the whole of it, and the page must be freed whatever the result.
- * (s3_list.c) */
+/* A request for a page, and its answer's own values.  Both must be freed. */
+struct s3_page_request {
+    struct request base;        /* the first member */
+    struct s3_xml_page page;
+};
+/* Of a prefix of the bucket, which messages then name; `query` is the whole of it.  (s3_list.c) */
+int s3_page_init(struct s3_page_request *request, const struct s3_bucket *bucket,
+                 const char *prefix, struct sigv4_pair *query, size_t count,
+                 struct sheaf_error *err);
+/* Calls `each` for the entries of the answer.  (s3_list.c) */
+int s3_page_entries(struct s3_page_request *request, s3_xml_entry_fn *each, void *context,
+                    struct sheaf_error *err);
+
+/* All of that; the page must be freed whatever the result.  (s3_list.c) */
 int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
                  size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
                  struct sheaf_error *err);

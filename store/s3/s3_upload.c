@@ -250,6 +250,7 @@ static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
 struct beginning {
     struct request base;
     struct s3_proving *proving;
+    char **upload_id;
 };
 
 /* Stores that know only checksums of checksums do not mention the type. */
@@ -261,6 +262,13 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     proving->of_whole = proving->checksum == &s3_crc64nvme ||
                         (type != NULL && strcmp(type, "FULL_OBJECT") == 0);
     return aws_classify(r, again, err);
+}
+
+/* An upload whose answer is damaged is known to nobody; store_clean finds it later. */
+static int begin_check(struct request *r, struct sheaf_error *err)
+{
+    return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
+                            ((struct beginning *)r)->upload_id, err);
 }
 
 /* Directory buckets keep checksums of checksums. */
@@ -280,11 +288,12 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_p
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploads", "" } };
-    struct beginning b = { .proving = proving };
+    struct beginning b = { .proving = proving, .upload_id = upload_id };
     struct request *r = &b.base;
     int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "starting the upload of", err);
 
     r->classify = begin_classify;
+    r->check = begin_check;
     *upload_id = NULL;
     if (code == SHEAF_OK)
         code = request_set_header(r, "content-type", "application/octet-stream", err);
@@ -296,11 +305,6 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_p
         code = request_set_header(r, S3_MARK, mark, err);
     if (code == SHEAF_OK)
         code = request_run(r, err);
-    if (code == SHEAF_OK) {
-        code = s3_xml_upload_id(r->http.reply.data, r->http.reply.size, upload_id, err);
-        if (code != SHEAF_OK)
-            err_prefix(err, "%s: ", r->what);
-    }
     request_free(r);
     return code;
 }
@@ -321,32 +325,11 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-struct completion {
-    struct request base;
-    bool is_gone;               /* the upload is not there: completed before, or aborted */
-};
-
 /* The store may answer 200 and then an error, so that the connection stays alive while it works;
- * aws_classify sees that.  An upload that is not there has been completed by an attempt whose
- * answer was lost (libcurl makes such ones by itself, too), or somebody has aborted it; the object
- * itself then tells which. */
-static int complete_classify(struct request *r, bool *again, struct sheaf_error *err)
+ * aws_classify sees that. */
+static int complete_check(struct request *r, struct sheaf_error *err)
 {
-    struct completion *c = (struct completion *)r;
-    char reason[64];
-    int code = aws_classify(r, again, err);
-
-    if (code != SHEAF_OK) {
-        aws_error_code(r, reason);
-        c->is_gone = strcmp(reason, "NoSuchUpload") == 0;
-        return code;
-    }
-    code = s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
-    if (code != SHEAF_OK) {
-        err_prefix(err, "%s: ", r->what);
-        *again = true;
-    }
-    return code;
+    return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
 }
 
 static int complete_body(const struct s3_completion *u, struct buf *body, struct sheaf_error *err)
@@ -466,33 +449,35 @@ int s3_upload_complete(const struct s3_completion *u, const struct store_seen *s
                        struct store_seen *now, struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploadId", u->upload_id } };
-    struct completion c = { .is_gone = false };
+    struct request r;
     enum proof proof = NOT_SAID;
     struct buf body = BUF_INIT(COMPLETE_MOST);
-    struct request *r = &c.base;
-    int code = s3_request_init(r, u->bucket, HTTP_POST, u->key, query, 1,
+    int code = s3_request_init(&r, u->bucket, HTTP_POST, u->key, query, 1,
                                "completing the upload of", err);
 
-    r->classify = complete_classify;
-    r->is_patient = true;
+    r.check = complete_check;
+    r.is_patient = true;
     if (code == SHEAF_OK)
         code = complete_body(u, &body, err);
-    r->http.body = body.data;
-    r->http.body_size = body.size;
+    r.http.body = body.data;
+    r.http.body_size = body.size;
     if (code == SHEAF_OK)
-        code = request_set_header(r, "content-type", "application/xml", err);
+        code = request_set_header(&r, "content-type", "application/xml", err);
     if (code == SHEAF_OK)
-        code = send_checksum(r, u, err);
+        code = send_checksum(&r, u, err);
     if (code == SHEAF_OK)
-        code = s3_require(r, seen, err);
+        code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
-        code = request_run(r, err);
+        code = request_run(&r, err);
+    /* An upload that is not there has been completed by an attempt whose answer was lost (libcurl
+     * makes such ones by itself, too), or somebody has aborted it; the object itself then tells
+     * which. */
     if (code == SHEAF_OK)
-        code = check_object(u, r->what, &proof, now, err);
-    else if ((c.is_gone || code == SHEAF_ERR_CHANGED) &&
-             check_object(u, r->what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
+        code = check_object(u, r.what, &proof, now, err);
+    else if ((code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CHANGED) &&
+             check_object(u, r.what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
         code = SHEAF_OK;
-    request_free(r);
+    request_free(&r);
     buf_free(&body);
     return code;
 }

@@ -26,14 +26,13 @@
 
 #define LANES 16
 #define SPLITS_MOST 64
-#define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
 
 struct walk;
 
 /* A prefix that is being listed. */
 struct lane {
     struct inflight_item item;  /* the first member */
-    struct request request;     /* of a page */
+    struct s3_page_request request;
     struct walk *walk;
     char *prefix;
     char *token;                /* of the next page; NULL: the first */
@@ -84,7 +83,7 @@ static void page_done(struct request *r)
 
 static void cancel(struct inflight_item *item)
 {
-    request_cancel(&((struct lane *)item)->request);
+    request_cancel(&((struct lane *)item)->request.base);
 }
 
 static void end_lane(struct lane *lane)
@@ -108,16 +107,15 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
         query[count++] = (struct sigv4_pair){ "delimiter", "/" };
     if (lane->token != NULL)
         query[count++] = (struct sigv4_pair){ "continuation-token", lane->token };
-    code = s3_list_request(&lane->request, lane->walk->bucket, lane->prefix, query, count, err);
-    lane->request.http.reply.limit = PAGE_MOST;
-    lane->request.done = page_done;
+    code = s3_page_init(&lane->request, lane->walk->bucket, lane->prefix, query, count, err);
+    lane->request.base.done = page_done;
     if (code != SHEAF_OK) {
-        request_free(&lane->request);
+        request_free(&lane->request.base);
         end_lane(lane);
         return code;
     }
     inflight_begin(&lane->walk->window, &lane->item);
-    request_start(&lane->request);
+    request_start(&lane->request.base);
     return SHEAF_OK;
 }
 
@@ -214,24 +212,20 @@ static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error
 static int take_page(struct lane *lane, struct sheaf_error *err)
 {
     struct walk *w = lane->walk;
-    struct request r = lane->request;
-    struct s3_xml_page page = { 0 };
-    struct parsing parsing = { lane, &page };
-    int code = r.code;
+    struct s3_page_request p = lane->request;
+    struct parsing parsing = { lane, &p.page };
+    int code = p.base.code;
 
     if (code != SHEAF_OK && err != NULL)
-        *err = r.error;
-    if (code == SHEAF_OK) {
-        code = s3_xml_list(r.http.reply.data, r.http.reply.size, take_entry, &parsing, &page, err);
-        if (code == SHEAF_ERR_CORRUPT)
-            err_prefix(err, "%s: ", r.what);
-    }
-    request_free(&r);
+        *err = p.base.error;
     if (code == SHEAF_OK)
-        code = go_on(lane, &page, err);
+        code = s3_page_entries(&p, take_entry, &parsing, err);
+    request_free(&p.base);
+    if (code == SHEAF_OK)
+        code = go_on(lane, &p.page, err);
     if (code != SHEAF_OK)
         end_lane(lane);
-    s3_xml_page_free(&page);
+    s3_xml_page_free(&p.page);
     w->no_split |= w->waiting_count >= LANES;
     return code;
 }
@@ -245,7 +239,8 @@ static void walk_stop(struct walk *w)
 
     inflight_cancel(&w->window);
     while ((lane = (struct lane *)inflight_next(&w->window)) != NULL) {
-        request_free(&lane->request);
+        request_free(&lane->request.base);
+        s3_xml_page_free(&lane->request.page);
         end_lane(lane);
     }
     inflight_close(&w->window);

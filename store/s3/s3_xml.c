@@ -319,16 +319,18 @@ void s3_xml_page_free(struct s3_xml_page *page)
     memset(page, 0, sizeof(*page));
 }
 
-int s3_xml_list(const void *data, size_t size, s3_xml_entry_fn *each, void *context,
-                struct s3_xml_page *page, struct sheaf_error *err)
+int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err)
+{
+    memset(page, 0, sizeof(*page));
+    return walk(data, size, page_visit, page, err);
+}
+
+int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,
+                   void *context, struct sheaf_error *err)
 {
     struct list_parse p = { .each = each, .context = context, .page = page };
-    int code;
+    const int code = walk(data, size, entry_visit, &p, err);
 
-    memset(page, 0, sizeof(*page));
-    code = walk(data, size, page_visit, page, err);
-    if (code == SHEAF_OK)
-        code = walk(data, size, entry_visit, &p, err);
     entry_free(&p);
     return code;
 }

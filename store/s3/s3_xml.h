@@ -47,10 +47,11 @@ struct s3_xml_page {
     char *first_key;            /* of the first entry; NULL before it, or if there is none */
 };
 
-/* Calls `each` for each entry; *page is complete before the first.  The page must be freed
- * whatever the result. */
-int s3_xml_list(const void *data, size_t size, s3_xml_entry_fn *each, void *context,
-                struct s3_xml_page *page, struct sheaf_error *err);
+/* The page's own values, and whether it is XML to its end; it must be freed whatever the result. */
+int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err);
+/* Calls `each` for each entry of such a page, and notes the first one. */
+int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,
+                   void *context, struct sheaf_error *err);
 void s3_xml_page_free(struct s3_xml_page *page);
 
 /* CreateMultipartUpload's <UploadId>, in memory of its own. */

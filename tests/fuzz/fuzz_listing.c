@@ -53,7 +53,8 @@ static void fill_bucket(const uint8_t *page, size_t page_size, const uint8_t *co
 
     bucket.content = sealed != NULL ? sealed : memcpy(malloc(size + 1), content, size);
     bucket.content_size = sealed != NULL ? strlen(sealed) : size;
-    (void)s3_xml_list(page, page_size, keep_object, NULL, &head, NULL);
+    if (s3_xml_page(page, page_size, &head, NULL) == SHEAF_OK)
+        (void)s3_xml_entries(page, page_size, &head, keep_object, NULL, NULL);
     s3_xml_page_free(&head);
 }
 

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(code == SHEAF_OK || code == SHEAF_END || code == SHEAF_ERR_CORRUPT);
     require(memchr(error.code, '\0', sizeof(error.code)) != NULL);
     require(memchr(error.message, '\0', sizeof(error.message)) != NULL);
-    (void)s3_xml_list(data, size, each, &entries, &page, NULL);
+    if (s3_xml_page(data, size, &page, NULL) == SHEAF_OK)
+        (void)s3_xml_entries(data, size, &page, each, &entries, NULL);
     require(entries <= size);
     s3_xml_page_free(&page);
     code = s3_xml_upload_id(data, size, &id, NULL);

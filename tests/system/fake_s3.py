@@ -31,7 +31,7 @@ FAULTS = (
     ("twice", 6),               # it is done twice, as where a proxy repeats it; the second answers
     ("409", 4),                 # a condition cannot be decided now
     ("412", 0.2),               # a condition is said not to hold, though it does
-    ("torn", 0.2),              # a listing that ends early, in an answer that is whole
+    ("torn", 10),               # an answer's XML ends early or is damaged, and all else is right
     ("page", 10),               # a page of a listing that has fewer entries, and says so
     ("pause", 2),               # half of the body comes a second later
     ("storm", 0.5),             # this request and the next ones are to come more slowly
@@ -189,7 +189,8 @@ class Server:
         if fault == "bytes" and status // 100 == 2:
             data = self._changed(data)
         if fault == "torn" and status == 200:
-            data = data[:self.chance.randrange(len(data))]
+            at = self.chance.randrange(len(data))
+            data = data[:at] + self.chance.choice((b"", b"\0" + data[at + 1:]))
         cut = self.chance.randrange(len(data)) if fault == "cut" and data else None
         return await self._send(writer, method, status, more, data, cut, fault == "pause")
 
@@ -215,7 +216,7 @@ class Server:
                 "store": is_put, "lie": method in ("PUT", "HEAD") and self.rules.lies,
                 "in200": method == "POST" and "uploadId" in query, "cut": method == "GET",
                 "sent": body != b"", "tag": is_put, "409": on_terms, "412": on_terms,
-                "torn": is_list, "page": is_list and "uploads" not in query, "pause": is_get}
+                "torn": is_list or method == "POST", "page": is_list and "uploads" not in query, "pause": is_get}
         able = [(n, w * self.times.get(n, 1)) for n, w in FAULTS if fits.get(n, True)]
         name = self.chance.choices([n for n, _ in able], [w for _, w in able])[0]
         self.counts[name] += 1

@@ -147,6 +147,39 @@ class Uploads(Base):
         self.run_sheaf("verify", "s3://bucket/set")
 
 
+class Torn(Base):
+    """An answer whose XML ends early or is damaged, and whose length is right."""
+
+    def test_each_once(self):
+        make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
+        torn = set()
+
+        def choose(method, key, query):
+            kind = fake_s3.fake_s3_rules.operation(method, key, query)
+            if (key == "" or method == "POST") and (kind, key) not in torn:
+                torn.add((kind, key))
+                return "torn"
+            return None
+        self.server._fault = choose
+        self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "webdataset")
+        self.objects["in/a/0.bin"] = fake_s3.Object(b"0")
+        self.run_sheaf("pack", "s3://bucket/in", "s3://bucket/again", "--format", "webdataset",
+                       "--overwrite")       # lists the uploads before
+        self.assertEqual(self.server.buckets["bucket"].uploads, {})
+        self.run_sheaf("verify", "s3://bucket/set")
+        self.assertEqual({kind for kind, _ in torn}, {
+            "ListObjectsV2", "ListMultipartUploads", "CreateMultipartUpload",
+            "CompleteMultipartUpload"})
+
+    def test_for_ever(self):
+        self.env["AWS_MAX_ATTEMPTS"] = "2"
+        self.server._fault = lambda method, key, query: "torn" if key == "" else None
+        text = self.run_sheaf("pack", "s3://bucket/in", self.path("out"), "--format", "webdataset",
+                              status=1)
+        self.assertRegex(text, r"listing s3://bucket/in/: a reply of \d+ bytes? is not XML: .*; "
+                               r"gave up after 2 attempts in ")
+
+
 class Words(Base):
     def test_message_is_empty(self):
         """No colon stands before nothing."""

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Uploads that nobody has completed: ours are aborted, and no others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/store.h"
+#include "tests/common_fake_s3.h"
+#include "tests/common_must.h"
+
+#define SIZE ((size_t)9 << 20)      /* two parts */
+#define STALL_MS 30000              /* nothing stalls, however slow the machine is */
+
+static struct fake_s3 s3;
+static struct sheaf_error error;
+static uint8_t data[SIZE];
+
+static int start(void **state)
+{
+    (void)state;
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, STALL_MS);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_s3_stop(&s3);
+    return 0;
+}
+
+static int write_object(const char *url)
+{
+    return store_put(url, data, SIZE, &error);
+}
+
+static bool is_ours(const void *context, const char *name)
+{
+    return strncmp(name, context, strlen(context)) == 0;
+}
+
+static int clean(const char *url, const char *ours, bool by_name)
+{
+    bool is_by_name;
+    const int code = store_clean(url, is_ours, ours, &is_by_name, &error);
+
+    if (code == SHEAF_OK)
+        assert_int_equal(is_by_name, by_name);
+    return code;
+}
+
+static void leave_by(enum fake_kind kind, const char *url)
+{
+    const struct fake_fault fault = { .kind = kind, .method = "POST", .match = "uploads=",
+                                      .times = 3, .at = 40 };
+    const unsigned before = fake_s3_uploads(&s3);
+
+    fake_server_clear_faults(s3.server);
+    fake_server_add_fault(s3.server, &fault);
+    must(write_object(url));
+    fake_server_clear_faults(s3.server);
+    assert_true(fake_s3_uploads(&s3) > before);
+}
+
+/* Uploads whose beginning was answered by nobody. */
+static void leave_uploads(const char *url)
+{
+    leave_by(FAKE_LOSE, url);
+}
+
+static void test_clean(void **state)
+{
+    unsigned before;
+
+    (void)state;
+    leave_uploads("s3://bucket/dir/shard-1");
+    leave_uploads("s3://bucket/dir/shard-2");
+    before = fake_s3_uploads(&s3);
+    leave_uploads("s3://bucket/dir/backup.sql.gz");
+    leave_uploads("s3://bucket/dir/deeper/shard-1");
+    leave_uploads("s3://bucket/dirt");
+    for (unsigned page = 1; page < 1000; page += 998) {
+        fake_s3_set(&s3, s3.page = page);
+        must(clean("s3://bucket", "shard", false));
+        must(clean(page == 1 ? "s3://bucket/dir" : "s3://bucket/dir/", "shard", false));
+    }
+    fake_s3_set(&s3, s3.page = 1000);
+    assert_true(before >= 2);
+    assert_true(fake_s3_uploads(&s3) >= 3);     /* all but ours */
+    must(clean("s3://bucket/dir", "backup", false));
+    must(clean("s3://bucket/dir/deeper", "", false));
+    must(clean("s3://bucket", "", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+
+    leave_uploads("s3://bucket/dir/.sheaf-probe");      /* a run was killed while it cleaned */
+    must(clean("s3://bucket/dir", "shard", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+
+    leave_by(FAKE_TORN, "s3://bucket/dir/shard-1");     /* answered, but nobody could read it */
+    must(clean("s3://bucket/dir", "shard", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+/* A service that lists uploads by their keys alone is told from one that has none. */
+static void test_clean_by_name(void **state)
+{
+    (void)state;
+    must(clean("s3://bucket/dir", "shard", false));
+    fake_s3_set(&s3, s3.uploads_by_key = true);
+    leave_uploads("s3://bucket/dir/shard-1");
+    leave_uploads("s3://bucket/dir/shard-10");
+    must(clean("s3://bucket/dir", "shard", true));
+    assert_true(fake_s3_uploads(&s3) >= 2);
+    must(store_clean_object("s3://bucket/dir/shard-1", &error));
+    assert_true(fake_s3_uploads(&s3) >= 1);
+    fake_s3_set(&s3, s3.uploads_by_key = false);
+    must(store_clean_object("s3://bucket/dir/shard-1", &error));
+    assert_true(fake_s3_uploads(&s3) >= 1);     /* nor is the other one touched here */
+    must(store_clean_object("s3://bucket/dir/shard-10", &error));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+/* A service that says yes to an abort and does nothing: an error, not a loop. */
+static void test_clean_in_vain(void **state)
+{
+    const struct fake_fault idle = { .kind = FAKE_STATUS, .status = 204, .method = "DELETE" };
+    struct store_writer *writer;
+
+    (void)state;
+    must(store_create("s3://bucket/kept", &writer, &error));
+    must(store_write(writer, data, SIZE, &error));
+    fake_server_add_fault(s3.server, &idle);
+    store_abort(writer);
+    assert_int_equal(clean("s3://bucket", "", false), SHEAF_ERR_NETWORK);
+    assert_non_null(strstr(error.message, "s3://bucket/kept: its unfinished upload is still"));
+    fake_server_clear_faults(s3.server);
+    must(clean("s3://bucket", "", false));
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_clean_by_name),
+        cmocka_unit_test(test_clean_in_vain),
+    };
+
+    return cmocka_run_group_tests(tests, start, stop);
+}
