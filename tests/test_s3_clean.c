@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uploads that nobody has completed: ours are aborted, and no others. */
+ * Uploads that nobody has completed: ours are aborted, those that clean as well, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"
@@ -127,6 +128,40 @@ static void test_clean_by_name(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
+/* The probe of an empty listing leaves none of its own: not where the answer to its beginning is
+ * lost, in any store; nor where a single request of it is refused. */
+static void test_probe(void **state)
+{
+    static const struct {
+        struct fake_fault fault;
+        int code;
+    } cases[] = {
+        { { .kind = FAKE_LOSE, .method = "POST", .match = "uploads=", .times = 1 }, SHEAF_OK },
+        { { .kind = FAKE_TORN, .method = "POST", .match = "uploads=", .times = 1, .at = 40 },
+          SHEAF_OK },
+        { { .kind = FAKE_LOSE, .method = "DELETE", .times = 1 }, SHEAF_OK },
+        { { .kind = FAKE_STATUS, .status = 403, .code = "AccessDenied", .method = "DELETE",
+            .times = 1 }, SHEAF_ERR_ACCESS },
+        { { .kind = FAKE_STATUS, .status = 403, .code = "AccessDenied", .method = "GET",
+            .match = "uploads=", .skip = 1, .times = 1 }, SHEAF_ERR_ACCESS },
+    };
+    const struct fake_fault lose = cases[0].fault;
+
+    (void)state;
+    for (unsigned by_key = 0; by_key < 2; by_key++) {
+        fake_s3_set(&s3, s3.uploads_by_key = by_key != 0);
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+            fake_server_add_fault(s3.server, &lose);        /* so there are two */
+            fake_server_add_fault(s3.server, &cases[i].fault);
+            assert_int_equal(clean("s3://bucket/probed", "", by_key != 0), cases[i].code);
+            fake_server_clear_faults(s3.server);
+            if (fake_s3_uploads(&s3) != 0)
+                fail_msg("case %zu leaves %u uploads", i, fake_s3_uploads(&s3));
+        }
+    }
+    fake_s3_set(&s3, s3.uploads_by_key = false);
+}
+
 /* A service that says yes to an abort and does nothing: an error, not a loop. */
 static void test_clean_in_vain(void **state)
 {
@@ -150,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clean),
         cmocka_unit_test(test_clean_by_name),
+        cmocka_unit_test(test_probe),
         cmocka_unit_test(test_clean_in_vain),
     };
 

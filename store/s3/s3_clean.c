@@ -8,7 +8,7 @@
  * since radosgw then encodes them without saying so.
  *
  * Some stores (MinIO) list uploads only for a prefix that is the whole key.  An empty listing is
- * therefore tried with an upload of our own. */
+ * therefore tried with an upload of our own, the probe. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,40 +127,58 @@ static int abort_all(struct cleaning *c, struct sheaf_error *err)
     return code;
 }
 
-/* Of the probe's key all that is listed goes: an answer to its beginning may have been lost. */
-static int abort_probes(const struct cleaning *c, const char *key, struct sheaf_error *err)
+static void cleaning_free(struct cleaning *c)
 {
-    int code = SHEAF_OK;
+    forget(c);
+    free(c->uploads);
+}
 
-    for (size_t i = 0; i < c->count && code == SHEAF_OK; i++)
-        if (strcmp(c->uploads[i].key, key) == 0)
-            code = s3_upload_abort(c->bucket, key, c->uploads[i].id, err);
+/* Aborts all uploads of a key, which is asked for as a whole: any store lists that. */
+static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
+{
+    struct cleaning c = { .bucket = bucket, .prefix = key };
+    const int code = abort_all(&c, err);
+
+    cleaning_free(&c);
     return code;
 }
 
 /* Whether an upload that is there is listed for its directory. */
-static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
+static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
+                         struct sheaf_error *err)
 {
     struct cleaning seen = { .bucket = c->bucket, .prefix = c->prefix, .is_ours = c->is_ours,
                              .directory_size = c->directory_size, .context = c->context };
     struct s3_proving proving = { .checksum = NULL };
-    char *key, *id = NULL, mark[S3_MARK_SIZE];
-    int code, ended;
+    char *id = NULL, mark[S3_MARK_SIZE];
+    int code = s3_upload_begin(c->bucket, key, &proving, &id, mark, err), ended;
 
-    if (asprintf(&key, "%s" PROBE_NAME, c->prefix) < 0)
-        return err_memory(err, strlen(c->prefix));
-    code = s3_upload_begin(c->bucket, key, &proving, &id, mark, err);
     if (code == SHEAF_OK) {
         code = list_uploads(&seen, err);
         *listed = seen.seen != 0;
         ended = s3_upload_abort(c->bucket, key, id, code == SHEAF_OK ? err : NULL);
         code = code == SHEAF_OK ? ended : code;
-        if (code == SHEAF_OK)
-            code = abort_probes(&seen, key, err);
     }
-    forget(&seen);
-    free(seen.uploads);
+    cleaning_free(&seen);
     free(id);
+    return code;
+}
+
+/* The answer to a beginning may have been lost or damaged, and then nobody knows that upload; or
+ * the abort was refused.  So what there is of the key goes, unless the server does not answer: the
+ * next run finds it. */
+static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
+{
+    char *key;
+    int code, ended;
+
+    if (asprintf(&key, "%s" PROBE_NAME, c->prefix) < 0)
+        return err_memory(err, strlen(c->prefix));
+    code = probe_listing(c, key, listed, err);
+    if (code != SHEAF_ERR_NETWORK && code != SHEAF_ERR_INTERRUPTED) {
+        ended = clean_key(c->bucket, key, code == SHEAF_OK ? err : NULL);
+        code = code == SHEAF_OK ? ended : code;
+    }
     free(key);
     return code;
 }
@@ -183,24 +201,19 @@ int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bo
         code = probe(&c, &listed, err);
     if (by_name != NULL)
         *by_name = !listed;
-    forget(&c);
-    free(c.uploads);
+    cleaning_free(&c);
     free(prefix);
     return code;
 }
 
 int s3_clean_object(const char *url, struct sheaf_error *err)
 {
-    struct cleaning c = { .is_ours = NULL };
+    const struct s3_bucket *bucket;
     char *key = NULL;
-    int code = s3_locate(url, &c.bucket, &key, err);
+    int code = s3_locate(url, &bucket, &key, err);
 
-    if (code == SHEAF_OK) {
-        c.prefix = key;
-        code = abort_all(&c, err);
-    }
-    forget(&c);
-    free(c.uploads);
+    if (code == SHEAF_OK)
+        code = clean_key(bucket, key, err);
     free(key);
     return code;
 }

@@ -147,6 +147,45 @@ class Uploads(Base):
         self.run_sheaf("verify", "s3://bucket/set")
 
 
+    def commit_with(self, number, choose):
+        plan = self.path("plan-%d" % number)
+        self.objects.clear()
+        self.run_sheaf("plan", self.tree, "s3://bucket/set", "-o", plan, "--format", "tfrecord")
+        self.run_sheaf("pack", "--plan", plan)
+        self.server._fault = choose
+        self.run_sheaf("commit", plan)
+        del self.server._fault
+        self.assertEqual(self.server.buckets["bucket"].uploads, {})
+        self.run_sheaf("verify", "s3://bucket/set")
+
+    def test_probe_whose_abort_is_refused(self):
+        """A commit asks by an upload of its own whether uploads are listed."""
+        refused = []
+
+        def choose(method, key, _query):
+            if method == "DELETE" and key.endswith("/.sheaf-probe") and not refused:
+                refused.append(key)
+                return "denied"
+            return None
+        self.commit_with(1, choose)
+        self.assertEqual(refused, ["set/.sheaf-probe"])
+
+    def test_probe_that_is_begun_twice(self):
+        """And the listing that would show it is refused."""
+        begun, refused = [], []
+
+        def choose(method, key, query):
+            if method == "POST" and key.endswith("/.sheaf-probe") and not begun:
+                begun.append(key)
+                return "lose"
+            if begun and key == "" and "uploads" in query and not refused:
+                refused.append(query["prefix"])
+                return "denied"
+            return None
+        self.commit_with(2, choose)
+        self.assertEqual(refused, ["set/"])
+
+
 class Torn(Base):
     """An answer whose XML ends early or is damaged, and whose length is right."""
 
