@@ -267,6 +267,8 @@ static const struct {
         "AWS_USE_DUALSTACK_ENDPOINT=true" }, "data", "partition aws-iso-f" },
     { { NULL }, ARN "/ap", "ap-123456789012.s3-accesspoint.eu-west-1.amazonaws.com  eu-west-1 s3" },
     { { "AWS_S3_USE_ARN_REGION=false" }, ARN "/ap", "set AWS_REGION=eu-west-1" },
+    { { "AWS_S3_USE_ARN_REGION=false", "AWS_REGION=aws-global" },
+      "arn:aws:s3:us-east-1:123456789012:accesspoint/ap", "set AWS_REGION=us-east-1" },
     { { NULL }, "arn:aws:s3::123456789012:accesspoint/a.mrap", "multi-region access points" },
     { { NULL }, "arn:aws:s3-outposts:r:123456789012:outpost/o/accesspoint/a", "s3-outposts" },
     { { NULL }, "arn:aws:s3:::data", "is not the ARN of an access point" },
@@ -280,7 +282,7 @@ static const struct {
     { { "AWS_ENDPOINT_URL=http://10.0.0.1", "SHEAF_S3_ADDRESSING=virtual" }, "data",
       "10.0.0.1 /data us-east-1 s3" },
     { { "AWS_ENDPOINT_URL=http://h", "SHEAF_S3_ADDRESSING=path" }, "data--usw2-az1--x-s3",
-      "h /data--usw2-az1--x-s3 us-east-1 s3express" },
+      "data--usw2-az1--x-s3.h  us-east-1 s3express" },
     { { "AWS_ENDPOINT_URL=http://h", "SHEAF_S3_ADDRESSING=path" }, "data--usw2-az1--xa-s3",
       "data--usw2-az1--xa-s3.h  us-east-1 s3express" },
 };

@@ -147,6 +147,9 @@ static int place_plain(struct search *s, struct sheaf_error *err)
     if (c->accelerate && !in_host)
         return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint needs a bucket whose name "
                        "can be part of a host's: not \"%.80s\"", s->bucket);
+    if (c->accelerate && c->dual_stack && c->is_global)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: there is no global dual-"
+                       "stack host: set AWS_REGION to a region");
     if (c->accelerate && c->fips)
         return err_set(err, SHEAF_ERR_ARGUMENT, "use_accelerate_endpoint: S3 Accelerate has no "
                        "FIPS endpoints");
@@ -182,9 +185,7 @@ static int place_express(struct search *s, const char *zone, int zone_size,
 {
     const struct url *endpoint = &s->config->endpoint;
     const bool is_own = endpoint->host == NULL;
-    const bool is_point = zone != NULL && strcmp(zone + zone_size, "--xa-s3") == 0;
-    const bool in_host = is_own || ((is_point || s->config->style != S3_STYLE_PATH) &&
-                                    !is_address(endpoint->host));
+    const bool in_host = is_own || !is_address(endpoint->host);     /* whatever the style is */
     char own[HOST_MOST];
     int code = check_express(s, zone, err);
 
@@ -245,7 +246,7 @@ static int place_arn(struct search *s, char *fields[ARN_FIELDS], struct sheaf_er
         strcmp(aws_partition_of(fields[ARN_REGION])->name, own_partition) != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.150s: is in another partition than region %s: "
                        "set AWS_REGION=%s", s->bucket, c->region, fields[ARN_REGION]);
-    if (!c->use_arn_region && strcmp(fields[ARN_REGION], c->region) != 0)
+    if (!c->use_arn_region && (c->is_global || strcmp(fields[ARN_REGION], c->region) != 0))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.150s: is in another region than %s: set "
                        "AWS_REGION=%s, or AWS_S3_USE_ARN_REGION=true", s->bucket, c->region,
                        fields[ARN_REGION]);

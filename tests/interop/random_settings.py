@@ -15,7 +15,7 @@ BUCKETS = ["data", "data", "da.ta", "Da.ta", "da_ta", "x" * 63, "p-abc-s3alias",
            "arn:aws-cn:s3:cn-north-1:123456789012:accesspoint/point",
            "arn:aws-us-gov:s3:us-gov-west-1:123456789012:accesspoint/point"]
 ENDPOINTS = ["http://127.0.0.1:9000", "http://minio.local", "http://minio.local:9000/",
-             "https://host/a/b/", "https://acct.r2.cloudflarestorage.com", "http://[::1]:9000",
+             "https://host/a/b/", "https://acct.r2.cloudflarestorage.com",
              "https://s3.eu-west-1.amazonaws.com", "minio:9000"]
 SWITCH = ["true", "false", "True", "FALSE"]
 PROXIES = ["http://p:1", "p:1", ""]

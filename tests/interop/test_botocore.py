@@ -393,6 +393,8 @@ REFUSED = [
     ({"AWS_ACCESS_KEY_ID": ""}, "data",
      config(ROLE.replace("role\n", "role\nduration_seconds = 1h\n", 1) + BASE),
      "duration_seconds: \"1h\" is not a number"),
+    (dict(DUAL, AWS_DEFAULT_REGION="aws-global"), "data", s3("use_accelerate_endpoint = true"),
+     "no global dual-stack host"),
     ({"AWS_CONFIG_FILE": "$HOME/config"}, "data", {}, "only \"~/\" is expanded"),
     ({"AWS_ACCESS_KEY_ID": ""}, "data", config(ROLE + "mfa_serial = m\n" + BASE),
      "credential_process = aws configure export-credentials --profile default"),
@@ -405,7 +407,7 @@ REFUSED = [
 DELIBERATE = ("is not a number", "is not one of legacy, standard, adaptive",
               "the endpoint must have a name", "aws configure export-credentials --profile ",
               "a directory bucket's name ends in", "a directory bucket has no global endpoint",
-              "an access key id or secret without the other")
+              "an access key id or secret without the other", "no global dual-stack host")
 
 # What botocore looks at though the case does not need it.
 BESIDE_THE_POINT = "is configured to use the SSO token provider"
