@@ -29,7 +29,10 @@ class Server:
     lists_uploads = True
     lists_uploads_below = True      # not only those of an exact key
     encodes_keys = True             # in listings, where it says so
+    lists_etags = True
+    keeps_slashes = True            # "a//b" is not "a/b", which is listed in its place
     needs_buckets = True            # a PUT does not make them
+    refuses = ()                    # settings of test_s3_servers.SETTINGS
 
     program = ""                    # below INSTALLED
 
@@ -111,6 +114,8 @@ class Moto(Server):
 
 class S3Proxy(Server):
     program = "s3proxy"
+    refuses = ("acl=bucket-owner-full-control", "tags=team=vision&stage=raw%20data",
+               "encryption=aws:kms", "owner=123456789012", "requester-pays=true")
 
     def command(self, port):
         path = os.path.join(self.folder, "properties")
@@ -130,6 +135,8 @@ class S3Proxy(Server):
 
 class VersityGateway(Server):
     program = "bin/versitygw"
+    keeps_slashes = False
+    refuses = ("owner=123456789012",)       # it compares
 
     def command(self, port):
         return [self.installed(self.program), "--access", ACCESS, "--secret", SECRET, "--port",
@@ -140,7 +147,10 @@ class S3sFs(Server):
     program = "bin/s3s-fs"
     lists_uploads = False
     encodes_keys = False
+    lists_etags = False
+    keeps_slashes = False
     needs_buckets = False
+    refuses = ("storage-class=STANDARD_IA", "storage-class=EXPRESS_ONEZONE")
 
     def command(self, port):
         return [self.installed(self.program), "--host", "127.0.0.1", "--port", str(port),
@@ -151,6 +161,8 @@ class S3sFs(Server):
 class MinIO(Server):
     program = "bin/minio"
     lists_uploads_below = False
+    refuses = ("storage-class=STANDARD_IA", "storage-class=EXPRESS_ONEZONE", "encryption=AES256",
+               "encryption=aws:kms")
 
     def command(self, port):
         return [self.installed(self.program), "server", "--quiet", "--address",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The same matrix on every S3 server of s3_servers.py: what is packed, read, resumed, converted and
-fetched there is what it is on a local disk; nothing of others is touched, and nothing of ours stays.
-What a server cannot do is refused before anything is published."""
+"""The same matrix on every S3 server of s3_servers.py: what is packed, read, resumed, appended,
+converted and fetched there is what it is on a local disk; nothing of others is touched, and nothing
+of ours stays.  What a server cannot do is refused before anything is published."""
 
 import os
 import subprocess
@@ -21,6 +21,10 @@ SMALL = ("--shard-size", "100kB")
 IN_PARTS = ("--format", "tfrecord", "--shard-size", "10MB")     # of 8 MiB and the rest
 ODD = ["a b", "a+b", "a%20b", "100%", "a=b;c", "~t", "\u00fcml\u00e4ut", "(1)", "a&b", "it's",
        "q?x=1", "#1", "@", "{0..3}", "\U0001f33e"]
+SETTINGS = ("checksum=crc64nvme", "checksum=crc32c", "content-md5=true", "storage-class=STANDARD",
+            "storage-class=STANDARD_IA", "storage-class=EXPRESS_ONEZONE", "acl=private",
+            "acl=bucket-owner-full-control", "tags=team=vision&stage=raw%20data",
+            "encryption=AES256", "encryption=aws:kms", "owner=123456789012", "requester-pays=true")
 DEADLINE = 120      # seconds for what must come some time
 
 
@@ -98,27 +102,64 @@ class Matrix:
                         support.sheaf("cat", self.whole, "--seed", "3").stdout)
 
     def test_convert(self):
-        support.pack(self.tree, self.path("one"), "webdataset", "none", *SMALL)
-        support.sheaf("convert", self.path("one"), self.path("two"), "--format", "recordio",
-                      "--codec", "zstd")
-        self.sheaf("convert", self.path("one"), self.url("one"), "--format", "webdataset")
-        self.sheaf("convert", self.url("one"), self.url("two"), "--format", "recordio", "--codec",
-                   "zstd")
-        self.assertEqual(sorted(support.listing(self.url("two"), env=self.env)),
-                         sorted(support.listing(self.path("two"))))
-        self.sheaf("verify", self.url("two"))
-        self.assert_clean("two", support.tree_of(self.path("two")))
+        """In a ring: each container and codec from the one before it."""
+        kinds = [(container, codec) for codec in support.CODECS for container in support.CONTAINERS]
+        support.pack(self.tree, self.path("set"), "webdataset", "none", *SMALL)
+        self.client.put_tree(self.bucket, "set/", support.tree_of(self.path("set")))
+        before = "set"
+        for container, codec in kinds[1:] + kinds[:1]:
+            with self.subTest(container=container, codec=codec):
+                name = "%s-%s" % (container, codec)
+                words = ("--format", container, "--codec", codec)
+                support.sheaf("convert", self.path(before), self.path(name), *words)
+                self.sheaf("convert", self.url(before), self.url(name), *words)
+                self.assert_same(name, self.path(name))
+                self.sheaf("verify", self.url(name))
+                before = name
 
-    def test_get_and_views(self):
+    def test_append(self):
+        """To each container and codec; the second time there is nothing to do."""
+        more = support.make_tree(self.path("more"), {"new %d/%02d.jpg" % (i % 3, i): jpegs.jpeg(
+            8, 8, 3, i) for i in range(20)})
+        for container in support.CONTAINERS:
+            for codec in support.CODECS:
+                with self.subTest(container=container, codec=codec):
+                    name = container + "-" + codec
+                    words = ("--format", container, "--codec", codec, *SMALL)
+                    support.sheaf("pack", self.tree, self.path(name), *words)
+                    support.sheaf("append", more, self.path(name))
+                    self.sheaf("pack", self.tree, self.url(name), *words)
+                    self.sheaf("append", more, self.url(name))
+                    self.assert_same(name, self.path(name))
+                    self.sheaf("append", more, self.url(name), "--resume")
+                    self.assert_same(name, self.path(name))
+                    self.assertIn(b"sound", self.sheaf("verify", self.url(name)).stdout)
+
+    def test_get(self):
         self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", *SMALL)
         support.pack(self.tree, self.path("set"), "webdataset", "none", *SMALL)
         key = support.listing(self.path("set"))[5].split("\t")[0]
         self.assertTrue(self.sheaf("get", self.url("set"), key).stdout ==
                         support.sheaf("get", self.path("set"), key).stdout)
-        view = support.view_of(self, [(self.url("set"), {"where": {"every": [2, 1]}})])
-        local = support.view_of(self, [(self.path("set"), {"where": {"every": [2, 1]}})])
-        self.assertEqual(sorted(support.listing(view, env=self.env)),
-                         sorted(support.listing(local)))
+
+    def test_views(self):
+        """Of two data sets, of which one has grown; the second time from the cache."""
+        support.sheaf("pack", self.tree, self.path("one"), "--format", "webdataset", *SMALL)
+        support.sheaf("append", support.make_tree(self.path("more"), {"new/1.txt": b"1"}),
+                      self.path("one"))
+        self.client.put_tree(self.bucket, "one/", support.tree_of(self.path("one")))
+        self.client.put_tree(self.bucket, "two/", support.tree_of(self.whole))
+        chosen = ({"where": {"every": [2, 1]}}, {"where": {"every": [9, 4]}})
+        there = support.view_of(self, list(zip((self.url("one"), self.url("two")), chosen)))
+        here = support.view_of(self, list(zip((self.path("one"), self.whole), chosen)))
+        words = ("--to", "webdataset", "--no-shuffle")
+        expected = support.sheaf("cat", here, *words).stdout
+        self.assertTrue(self.sheaf("cat", there, *words).stdout == expected)
+        for _ in range(2):
+            self.assertTrue(self.sheaf("cat", there, *words, "--cache", self.path("cache")).stdout
+                            == expected)
+        self.assertEqual(sorted(support.listing(there, "--seed", "5", env=self.env)),
+                         sorted(support.listing(here, "--seed", "5")))
 
     def test_fetch(self):
         self.sheaf("pack", self.tree, self.url("set"), "--format", "tfrecord", *SMALL)
@@ -128,6 +169,9 @@ class Matrix:
         self.client.put_tree(self.bucket, "large/", support.tree_of(self.whole))
         self.sheaf("fetch", self.url("large/"), self.path("fetched-large"))
         self.assert_same_tree(self.path("fetched-large"), self.whole)
+        again = self.sheaf("fetch", self.url("large/"), self.path("fetched-large"))
+        if self.server.lists_etags:     # or it cannot be known that nothing has changed
+            self.assertIn(b"fetched 0 files", again.stdout)
 
     def test_cache(self):
         self.sheaf("pack", self.large, self.url("set"), *IN_PARTS)
@@ -140,14 +184,14 @@ class Matrix:
 
     # ---- Runs that end early, and others ---------------------------------------------------
 
-    def start(self, *more):
-        return subprocess.Popen([support.SHEAF, "pack", self.large, self.url("set"), *IN_PARTS,
-                                 *more], env=self.env, stdout=subprocess.DEVNULL,
+    def start(self, *words):
+        words = words or ("pack", self.large, self.url("set"), *IN_PARTS)
+        return subprocess.Popen([support.SHEAF, *words], env=self.env, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE)
 
-    def kill_when(self, is_time):
+    def kill_when(self, is_time, *words):
         """Starts a run, and kills it then; it may have come to its end."""
-        process, until = self.start(), time.monotonic() + DEADLINE
+        process, until = self.start(*words), time.monotonic() + DEADLINE
         while process.poll() is None and not is_time() and time.monotonic() < until:
             time.sleep(0.002)
         process.kill()
@@ -172,6 +216,34 @@ class Matrix:
                 for key in self.client.list(self.bucket):
                     self.client.delete(self.bucket, key)
 
+    def test_convert_killed_and_resumed(self):
+        self.client.put_tree(self.bucket, "from/", support.tree_of(self.whole))
+        support.sheaf("convert", self.whole, self.path("to"), "--format", "recordio")
+        words = ("convert", self.url("from"), self.url("set"), "--format", "recordio")
+        self.kill_when(self.is_there(".rec"), *words)
+        self.sheaf(*words, "--resume")
+        self.assert_same_objects("set", self.path("to"))
+        if self.server.lists_uploads_below:     # by name they are not known: nothing is planned
+            self.assert_clean("set", support.tree_of(self.path("to")))
+
+    def test_append_killed_and_resumed(self):
+        """The data set is what it was until all is there."""
+        few = ("--format", "tfrecord", "--shard-count", "2")
+        add = ("--shard-size", "10MB")
+        support.sheaf("pack", self.tree, self.path("grown"), *few)
+        before = support.listing(self.path("grown"))
+        support.sheaf("append", self.large, self.path("grown"), *add)
+        words = ("append", self.large, self.url("set"), *add)
+        for way, last in (("--resume", "shard-000002.tfrecord"),
+                          ("--overwrite", ".sheaf-partial/plan")):
+            with self.subTest(way=way):
+                self.sheaf("pack", self.tree, self.url("set"), *few, "--overwrite")
+                self.kill_when(self.is_there(last), *words)
+                if "set/dataset-1.index" not in self.client.list(self.bucket):
+                    self.assertEqual(support.listing(self.url("set"), env=self.env), before)
+                self.sheaf(*words, way)
+                self.assert_same("set", self.path("grown"))
+
     def test_killed_and_overwritten(self):
         self.kill_when(self.is_there(".tfrecord"))
         done = self.sheaf("pack", self.large, self.url("set"), *IN_PARTS, status=1)
@@ -195,7 +267,7 @@ class Matrix:
         self.assert_same("set", self.whole)
 
     def test_parts_of_a_plan(self):
-        plan = self.path("plan")
+        plan = self.url("plan")
         self.sheaf("plan", self.large, self.url("set"), "-o", plan, *IN_PARTS)
         for part in (1, 0):
             self.assert_error(self.sheaf("commit", plan, status=1), "missing")
@@ -258,12 +330,75 @@ class Matrix:
                         with self.assertRaises(servers.Refused):
                             self.client.get(self.bucket, name + "/" + key)
 
+    def test_double_slashes(self):
+        """A key with an empty name in it is a bad file; a destination with one is readable, or
+        refused."""
+        self.client.put(self.bucket, "in/a/1.txt", b"1")
+        try:
+            self.client.put(self.bucket, "in/b//2.txt", b"2")
+        except servers.Refused:
+            pass
+        if "in/b//2.txt" in self.client.list(self.bucket):
+            done = self.sheaf("pack", self.url("in"), self.url("no"), "--format", "webdataset",
+                              status=1)
+            self.assert_error(done, "b//2.txt")
+            self.assertEqual(self.client.list(self.bucket, "no/"), {})
+            self.sheaf("pack", self.url("in"), self.url("out"), "--format", "webdataset",
+                       "--on-error", "skip")
+            self.assertEqual(len(support.listing(self.url("out"), env=self.env)), 1)
+        support.pack(self.tree, self.path("local"), "webdataset", "none", *SMALL)
+        done = self.sheaf("pack", self.tree, self.url("x//y"), "--format", "webdataset", *SMALL,
+                          status=None)
+        if done.returncode == 0:
+            if self.server.keeps_slashes:
+                self.assert_same("x//y", self.path("local"))
+            self.sheaf("verify", self.url("x//y"))
+            self.assertEqual(support.listing(self.url("x//y"), env=self.env),
+                             support.listing(self.path("local")))
+        else:
+            self.assert_error(done, self.url("x//y"))
+            self.assertEqual(self.client.list(self.bucket, "x/"), {})
+
     def test_pages_of_keys(self):
         files = {"%04d.txt" % i: b"text %d" % i for i in range(1100)}
         support.pack(support.make_tree(self.path("tree"), files), self.path("local"))
         self.client.put_tree(self.bucket, "in/", files)
         self.sheaf("pack", self.url("in/"), self.path("remote"), "--format", "webdataset")
         self.assert_same_tree(self.path("local"), self.path("remote"))
+
+    # ---- What a policy may demand ----------------------------------------------------------
+
+    def test_settings(self):
+        """Each is taken, or refused by the server before anything is published."""
+        for setting in SETTINGS:
+            with self.subTest(setting=setting):
+                name = setting.partition("&")[0].replace("=", "-").replace(":", "-")
+                done = self.sheaf("pack", self.large, self.url(name), *IN_PARTS, "--s3", setting,
+                                  status=None)
+                self.assertEqual(done.returncode, setting in self.server.refuses, done.stderr)
+                if done.returncode == 0:
+                    self.assert_same(name, self.whole)
+                else:
+                    self.assert_error(done, self.url(name))
+                    self.assertEqual(self.client.list(self.bucket, name), {})
+                    self.assert_clean(name, support.tree_of(self.whole))
+
+    def test_settings_of_all_commands(self):
+        """All that the server takes at once, and by none of them do the bytes change."""
+        given = [word for setting in SETTINGS[::-1] if setting not in self.server.refuses
+                 for word in ("--s3", setting)]
+        plan = self.url("plan")
+        self.sheaf("plan", self.large, self.url("set"), "-o", plan, *IN_PARTS, *given)
+        for part in (0, 1):
+            self.sheaf("pack", "--plan", plan, "--part", "%d/2" % part, *given)
+        self.sheaf("commit", plan, *given)
+        self.assert_same("set", self.whole)
+        self.sheaf("convert", self.url("set"), self.url("other"), "--format", "recordio", *given)
+        support.sheaf("convert", self.whole, self.path("other"), "--format", "recordio")
+        self.assert_same("other", self.path("other"))
+        for place in (self.url("other"), self.path("other")):
+            self.sheaf("append", self.tree, place, *(given if place.startswith("s3:") else ()))
+        self.assert_same("other", self.path("other"))
 
     # ---- Refusals --------------------------------------------------------------------------
 
