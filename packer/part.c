@@ -11,6 +11,7 @@
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "packer/run.h"
+#include "store/interrupt.h"
 #include "store/scopes.h"
 
 struct part_run {
@@ -23,11 +24,15 @@ struct part_run {
     struct sheaf_pack_result result;
 };
 
+/* An archive is copied from its store then, which may take long. */
 static int open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
+    const volatile int *before = interrupt_watch(p->options.interrupt);
+    const int code = source_reopen(facts->source, facts->root, facts->is_remote, &p->source, err);
 
-    return source_reopen(facts->source, facts->root, facts->is_remote, &p->source, err);
+    interrupt_watch(before);
+    return code;
 }
 
 static int pack_shards(struct part_run *p, struct sheaf_error *err)

@@ -4,6 +4,8 @@
 #include "packer/source/archive_fetch.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -74,19 +76,27 @@ static int fetch_all(struct fetching *f, struct sheaf_error *err)
     return code;
 }
 
-int archive_fetch(const char *url, uint64_t bytes, uint64_t stamp, int to, struct watch *watch,
+/* Without a version, the size alone tells an archive from another one. */
+static uint64_t stamp_of(const struct store_object *object)
+{
+    return object->version == NULL ? object->bytes
+                                   : XXH3_64bits(object->version, strlen(object->version));
+}
+
+int archive_fetch(const char *url, int to, uint64_t *bytes, uint64_t *stamp, struct watch *watch,
                   struct sheaf_error *err)
 {
     struct fetching f = {
-        .to = to, .bytes = bytes, .watch = watch,
-        .progress = { .stage = "fetch", .total_bytes = bytes },
-        .data = malloc(READS * READ_BYTES),
+        .to = to, .watch = watch, .progress.stage = "fetch", .data = malloc(READS * READ_BYTES),
     };
     int code = f.data == NULL ? err_memory(err, READS * READ_BYTES)
-                              : store_open_known(url, bytes, stamp, &f.object, err);
+                              : store_open(url, &f.object, err);
 
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
+        *bytes = f.bytes = f.progress.total_bytes = f.object->bytes;
+        *stamp = stamp_of(f.object);
         code = fetch_all(&f, err);
+    }
     store_close(f.object);
     free(f.data);
     return code;

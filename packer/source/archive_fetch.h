@@ -9,9 +9,10 @@
 
 #include "base/watch.h"
 
-/* Copies an archive, of which store_identify has said bytes and stamp, into the file `to`.
- * SHEAF_ERR_CHANGED: it is another one by now.  `watch`: NULL, or what is shown the progress. */
-int archive_fetch(const char *url, uint64_t bytes, uint64_t stamp, int to, struct watch *watch,
+/* Copies an archive into the file `to`.  *stamp: another content has another one.
+ * SHEAF_ERR_CHANGED: it has become another one meanwhile.  `watch`: NULL, or what is shown the
+ * progress. */
+int archive_fetch(const char *url, int to, uint64_t *bytes, uint64_t *stamp, struct watch *watch,
                   struct sheaf_error *err);
 
 #endif

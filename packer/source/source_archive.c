@@ -202,25 +202,21 @@ static int open_local(struct content *c, const char *path, struct sheaf_error *e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", path);
 }
 
-/* Without a stamp, the size alone tells an archive from another one. */
 static int open_remote(struct content *c, const char *url, struct watch *watch,
                        struct sheaf_error *err)
 {
     char *directory = tempfile_directory(NULL);
-    uint64_t stamp = 0;
-    int code = directory == NULL ? err_memory(err, 1)
-                                 : store_identify(url, &c->file.bytes, &stamp, err);
+    int code;
 
+    if (directory == NULL)
+        return err_memory(err, 1);
     c->is_copy = true;
-    c->stamp = stamp != 0 ? stamp : c->file.bytes;
-    if (code == SHEAF_OK) {
-        c->archive_fd = tempfile_create(directory, err);
-        code = c->archive_fd < 0 ? err->code
-             : archive_fetch(url, c->file.bytes, stamp, c->archive_fd, watch, err);
-        if (code == SHEAF_ERR_IO || c->archive_fd < 0)
-            err_prefix(err, "%s: a remote archive is copied into a file in %s, which TMPDIR "
-                       "names: ", url, directory);
-    }
+    c->archive_fd = tempfile_create(directory, err);
+    code = c->archive_fd < 0 ? err->code
+         : archive_fetch(url, c->archive_fd, &c->file.bytes, &c->stamp, watch, err);
+    if (code == SHEAF_ERR_IO || c->archive_fd < 0)
+        err_prefix(err, "%s: a remote archive is copied into a file in %s, which TMPDIR names: ",
+                   url, directory);
     free(directory);
     return code;
 }

@@ -6,8 +6,10 @@ import gzip
 import io
 import os
 import random
+import signal
 import subprocess
 import tarfile
+import threading
 import time
 import zipfile
 
@@ -376,11 +378,14 @@ class FromS3(Archive, servers.S3Case):
         self.assert_error(done, self.url("a.tar"), "TMPDIR", "No such file")
 
 
-class Replaced(Archive):
-    """An archive that becomes another one while it is copied."""
+class Copied(Archive):
+    """What happens while an archive is copied."""
 
-    def test_it_is_never_of_both(self):
+    def setUp(self):
+        super().setUp()
         servers.start_fake(self)
+
+    def test_it_becomes_another_one(self):
         one, other = (tar_of({"c/%d.bin" % i: random.Random(i + first).randbytes(4 << 20)
                               for i in range(8)}) for first in (0, 100))
 
@@ -394,6 +399,31 @@ class Replaced(Archive):
                          "webdataset", "--on-error", how, env=self.env, status=1)
             self.assert_error(done, "s3://bucket/%s.tar" % how, "was replaced while it was in use")
             self.assert_nothing(self.path("none"))
+
+
+    def test_interrupt(self):
+        """Also of a part, which copies it anew: while the service does not answer."""
+        self.objects["a.tar"] = fake_s3.Object(tar_of(FILES))
+        words, plan = ("--format", "webdataset"), self.path("plan")
+        sheaf("plan", "s3://bucket/a.tar", self.path("parts"), "-o", plan, *words, env=self.env)
+        asked, answer = threading.Event(), threading.Event()
+        self.addCleanup(answer.set)
+
+        def served(method, _key, _query):
+            if method == "GET":
+                asked.set()
+                answer.wait()
+        self.server.served = served
+        for command in (("s3://bucket/a.tar", self.path("out"), *words), ("--plan", plan)):
+            run = subprocess.Popen([SHEAF, "pack", *command], env=self.env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.assertTrue(asked.wait(60))
+            run.send_signal(signal.SIGINT)
+            self.assertIn(b"interrupted", run.communicate(timeout=60)[1])
+            answer.set()
+            asked.clear()
+            answer.clear()
+        self.assert_nothing(self.path("out"))
 
 
 class Zips(Archive):
