@@ -224,7 +224,7 @@ struct sheaf_dataset_info {
     int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
     uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
     int counts_fields, counts_classes; size_t field_count;  /* fields: 0 of over 256 names, too */
-    uint64_t images_converted, images_resized;  /* by packing (sheaf_pack_result); 0 of a view */
+    uint64_t images_converted, images_resized;  /* by packing; 0 of a view; UINT64_MAX: unknown */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -563,7 +563,7 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  *     ("path" and "label"), any other file (a path per line; the directory is the class);
  *   - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
  *     *.json or *.jsonl, by its content;
- *   - a local archive, *.tar, *.zip, *.tar.gz, ...: the directory that it would unpack to.
+ *   - an archive, *.tar, *.zip, *.tar.gz, ..., if remote copied first: the directory it unpacks to.
  * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
  * labels, order, shards), made before any file is read, and the files determine every byte. */
 /* One shard of a plan. */
@@ -653,7 +653,7 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
 /* Appends such samples to the data set `dataset`, in its way, as new shards (shard_bytes 0, the
  * default here: its own).  Known classes keep numbers, new ones follow.  Readers go on; others see
  * it as it was, or with all new ones; earlier positions are _CHANGED.  A key that it has is a bad
- * file's; if all are skipped as such, OK without shards.  overwrite removes what an unfinished one
+ * file's; if bad ones alone were new, OK without shards.  overwrite removes what an unfinished one
  * has left; resume is OK, too, if it grew by these last.  _UNSUPPORTED: views, foreign shards. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
