@@ -5,10 +5,9 @@
  * A data set and its readers are opened and closed many times in a process, and a connection with
  * TLS, or a role's credentials, cost more to get than most of what is then asked with them; so they
  * are shared by all that the process reads and writes, and nothing else is kept here.  No call's
- * result depends on it, but for who pays and whose bucket it is (store/s3/s3_scope.h): what a URL
- * means is decided by the environment and the configuration files when its bucket is first used.
- * It is made under a lock at the first URL that needs it, is left alone by a child after fork(),
- * and a process that never names such a URL never has it.
+ * result depends on it: what a URL means is decided by the environment and the configuration files
+ * when its bucket is first used.  It is made under a lock at the first URL that needs it, is left
+ * alone by a child after fork(), and a process that never names such a URL never has it.
  *
  * They end by an exit handler, which is registered after libcurl and OpenSSL were started and
  * thus runs before theirs: a thread must not be in OpenSSL while that is taken apart. */

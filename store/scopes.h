@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings of a call for what it writes: they hold below its destinations, and until it ends; those
- * of all requests then for what is read there. */
+ * Settings of a call for what it writes: they hold below its destinations, and until it ends. */
 #ifndef STORE_SCOPES_H
 #define STORE_SCOPES_H
 

@@ -212,42 +212,6 @@ static void scopes_are_below_their_keys(void **state)
     s3_scopes_close(scopes);
 }
 
-static const char *setting_of(struct s3_scopes *scopes, enum s3_setting which, const char *key)
-{
-    const char *value = s3_scope_settings(scopes, "bucket", key)->values[which];
-
-    return value != NULL ? value : "none";
-}
-
-/* What all requests have stays when a scope ends, below it, and where no other scope is. */
-static void what_reading_needs_stays(void **state)
-{
-    static const char *const paid[] = { "acl=private", "requester-pays=true", NULL },
-        *const owned[] = { "acl=public-read", "owner=000000000001", NULL },
-        *const plain[] = { "acl=private", NULL };
-    struct store_scope *a, *outer;
-    struct s3_scopes *scopes = NULL;
-
-    (void)state;
-    assert_int_equal(s3_scopes_open(&scopes, &error), SHEAF_OK);
-    assert_int_equal(s3_scope_begin(scopes, "bucket", "a/b", paid, &a, &error), SHEAF_OK);
-    s3_scope_end(a);
-    assert_string_equal(setting_of(scopes, S3_REQUESTER_PAYS, "a/b/c"), "requester");
-    assert_string_equal(setting_of(scopes, S3_ACL, "a/b/c"), "none");
-    assert_string_equal(setting_of(scopes, S3_REQUESTER_PAYS, "a/bc"), "none");
-    assert_int_equal(s3_scope_begin(scopes, "bucket", "a", owned, &outer, &error), SHEAF_OK);
-    assert_string_equal(setting_of(scopes, S3_REQUESTER_PAYS, "a/b/c"), "none");
-    assert_string_equal(setting_of(scopes, S3_ACL, "a/b/c"), "public-read");
-    s3_scope_end(outer);
-    assert_string_equal(setting_of(scopes, S3_REQUESTER_PAYS, "a/b/c"), "requester");
-    assert_string_equal(setting_of(scopes, S3_OWNER, "a/c"), "000000000001");
-    assert_int_equal(s3_scope_begin(scopes, "bucket", "a/b", plain, &a, &error), SHEAF_OK);
-    s3_scope_end(a);                /* the last one of a place counts */
-    assert_string_equal(setting_of(scopes, S3_REQUESTER_PAYS, "a/b/c"), "none");
-    assert_string_equal(setting_of(scopes, S3_OWNER, "a/b/c"), "000000000001");
-    s3_scopes_close(scopes);
-}
-
 /* ---- Requests -------------------------------------------------------------------------------- */
 
 static char no_prefix[] = "";
@@ -408,7 +372,6 @@ int main(void)
         cmocka_unit_test(the_last_of_a_name_counts),
         cmocka_unit_test(the_environment_has_them),
         cmocka_unit_test(scopes_are_below_their_keys),
-        cmocka_unit_test(what_reading_needs_stays),
         cmocka_unit_test(requests_have_what_is_theirs),
         cmocka_unit_test(directory_buckets_do_not_take_all),
         cmocka_unit_test(refusals_are_explained),

@@ -20,7 +20,6 @@ struct store_scope {
     struct s3_scopes *all;
     char *bucket, *key;
     const struct s3_settings *settings;
-    bool has_ended;                         /* and holds for what is in no other one */
     struct store_scope *next;               /* begun earlier */
 };
 
@@ -49,24 +48,12 @@ int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err)
     return code;
 }
 
-static void scope_free(struct store_scope *s)
-{
-    free(s->bucket);
-    free(s->key);
-    free(s);
-}
-
 void s3_scopes_close(struct s3_scopes *all)
 {
-    struct store_scope *s;
     struct known *k;
 
     if (all == NULL)
         return;
-    while ((s = all->locked.last) != NULL) {
-        all->locked.last = s->next;
-        scope_free(s);
-    }
     while ((k = all->locked.known) != NULL) {
         all->locked.known = k->next;
         s3_settings_free(&k->settings);
@@ -75,6 +62,13 @@ void s3_scopes_close(struct s3_scopes *all)
     s3_settings_free(&all->environment);
     pthread_mutex_destroy(&all->lock);
     free(all);
+}
+
+static void scope_free(struct store_scope *s)
+{
+    free(s->bucket);
+    free(s->key);
+    free(s);
 }
 
 /* The known ones that are the same, or these. */
@@ -126,47 +120,15 @@ int s3_scope_begin(struct s3_scopes *all, const char *bucket, const char *key,
     return SHEAF_OK;
 }
 
-/* Removes it, and what an earlier one of its place has left. */
-static void remove_locked(struct store_scope *s)
-{
-    struct store_scope **place = &s->all->locked.last, *each;
-
-    while ((each = *place) != NULL) {
-        if (each != s && (!each->has_ended || strcmp(each->bucket, s->bucket) != 0 ||
-                          strcmp(each->key, s->key) != 0)) {
-            place = &each->next;
-            continue;
-        }
-        *place = each->next;
-        if (each != s)
-            scope_free(each);
-    }
-}
-
-/* Without memory nothing stays, and a read that is refused says what it lacks. */
 void s3_scope_end(struct store_scope *s)
 {
-    struct s3_scopes *all = s->all;
-    struct known *k = calloc(1, sizeof(*k));
-    const bool stays = k != NULL &&
-                       s3_settings_for_reading(&all->environment, s->settings, &k->settings,
-                                               NULL) == SHEAF_OK &&
-                       !s3_settings_are_same(&k->settings, &all->environment);
+    struct store_scope **place = &s->all->locked.last;
 
-    pthread_mutex_lock(&all->lock);
-    remove_locked(s);
-    if (stays) {
-        s->settings = know_locked(all, k);
-        s->has_ended = true;
-        s->next = all->locked.last;
-        all->locked.last = s;
-    }
-    pthread_mutex_unlock(&all->lock);
-    if (stays)
-        return;
-    if (k != NULL)
-        s3_settings_free(&k->settings);
-    free(k);
+    pthread_mutex_lock(&s->all->lock);
+    while (*place != s)
+        place = &(*place)->next;
+    *place = s->next;
+    pthread_mutex_unlock(&s->all->lock);
     scope_free(s);
 }
 
@@ -179,25 +141,19 @@ static bool is_in(const struct store_scope *s, const char *bucket, const char *k
 }
 
 /* Of two scopes of one place, the one that was begun first stays in force: what comes second is
- * refused there, and must not change what is under way.  What has ended comes after all others. */
-static bool is_before(const struct store_scope *s, const struct store_scope *found)
-{
-    if (found == NULL || s->has_ended != found->has_ended)
-        return found == NULL || found->has_ended;
-    return strlen(s->key) >= strlen(found->key);
-}
-
+ * refused there, and must not change what is under way. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {
-    const struct store_scope *found = NULL;
-    const struct s3_settings *settings;
+    const struct s3_settings *found = &all->environment;
+    size_t longest = 0;
 
     pthread_mutex_lock(&all->lock);
     for (const struct store_scope *s = all->locked.last; s != NULL; s = s->next)
-        if (is_in(s, bucket, key) && is_before(s, found))
-            found = s;
-    settings = found == NULL ? &all->environment : found->settings;
+        if (is_in(s, bucket, key) && strlen(s->key) >= longest) {
+            found = s->settings;
+            longest = strlen(s->key);
+        }
     pthread_mutex_unlock(&all->lock);
-    return settings;
+    return found;
 }

@@ -2,8 +2,7 @@
  *
  * Which settings a request has: those of the innermost scope that its key is in, or else the
  * environment's.  A scope is all that is below a URL, for as long as a call writes there; so
- * several calls may write at once, each with its own.  When it ends, what it had for every request
- * (the bucket's owner, and who pays) stays for what the process reads there. */
+ * several calls may write at once, each with its own. */
 #ifndef STORE_S3_S3_SCOPE_H
 #define STORE_S3_S3_SCOPE_H
 

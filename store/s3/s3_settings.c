@@ -293,22 +293,6 @@ int s3_settings_of_environment(struct s3_settings *settings, struct sheaf_error 
     return code == SHEAF_OK ? check_together(settings, err) : code;
 }
 
-int s3_settings_for_reading(const struct s3_settings *base, const struct s3_settings *from,
-                            struct s3_settings *settings, struct sheaf_error *err)
-{
-    memset(settings, 0, sizeof(*settings));
-    for (size_t i = 0; i < S3_SETTINGS; i++) {
-        const struct s3_settings *of = table[i].on == ON_EVERY_REQUEST ? from : base;
-
-        if (of->values[i] == NULL)
-            continue;
-        settings->values[i] = strdup(of->values[i]);
-        if (settings->values[i] == NULL)
-            return err_memory(err, strlen(of->values[i]));
-    }
-    return SHEAF_OK;
-}
-
 /* ---- Requests -------------------------------------------------------------------------------- */
 
 static bool has_header(const struct request *r, const char *name, size_t size)

@@ -25,9 +25,6 @@ int s3_settings_of_environment(struct s3_settings *settings, struct sheaf_error 
  * it away. */
 int s3_settings_with(const struct s3_settings *base, const char *const *texts,
                      struct s3_settings *settings, struct sheaf_error *err);
-/* `base` with what `from` has for every request.  To be freed in any case. */
-int s3_settings_for_reading(const struct s3_settings *base, const struct s3_settings *from,
-                            struct s3_settings *settings, struct sheaf_error *err);
 bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings *b);
 void s3_settings_free(struct s3_settings *settings);
 
