@@ -191,10 +191,13 @@ static void say_one(const char *directory, const char *name)
 {
     struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
+    struct sheaf_error error;
     uint64_t *samples;
 
-    if (sheaf_dataset_open(&directory, 1, &dataset, NULL) != SHEAF_OK)
+    if (sheaf_dataset_open(&directory, 1, &dataset, &error) != SHEAF_OK) {
+        say("packed, but it cannot be read back to tell of its fields: %s", error.message);
         return;
+    }
     info = info_of(dataset);
     if (info.counts_fields && info.samples != 0) {
         if (name[0] != '\0')

@@ -84,8 +84,12 @@ class Policies(Case):
 
     def test_all_that_is_written_has_what_is_demanded(self):
         rules = self.demand_all()
-        self.run_sheaf("pack", self.tree, "s3://bucket/set", *FORMAT, *options({**NEW, **EVERY}))
-        # At the end, the command reads the data set, to say what its samples have.
+        said = self.run_sheaf("pack", self.tree, "s3://bucket/set", *FORMAT,
+                              *options({**NEW, **EVERY}))
+        # At the end, the command reads the data set, to say what its samples have.  That is no
+        # request of the packer's, so it has the environment's settings.
+        self.assertIn("packed, but it cannot be read back", said)
+        self.assertIn("set SHEAF_S3_REQUESTER_PAYS=true", said)
         last = max(i for i, (kind, _, _) in enumerate(rules.seen) if kind == "DeleteObject")
         self.assertEqual([each[:2] for each in rules.refused if each in rules.seen[:last]], [])
         self.check_set()
