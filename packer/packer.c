@@ -517,6 +517,11 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
                             : publish_dataset(&p->output, &p->problems, &facts, &p->error);
 
     free(json);
+    if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
+        /* Where uploads are told of by whole names alone, those of a killed run are known now. */
+        p->output.shard_counts[0] = shard_count;
+        code = output_clean(&p->output, &p->error);
+    }
     return code == SHEAF_OK ? output_end(&p->output, &p->error) : code;
 }
 

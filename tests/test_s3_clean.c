@@ -162,17 +162,48 @@ static void test_probe(void **state)
     fake_s3_set(&s3, s3.uploads_by_key = false);
 }
 
-/* A service that says yes to an abort and does nothing: an error, not a loop. */
-static void test_clean_in_vain(void **state)
+/* An upload of a writer that is gone.  The service says yes to an abort from now on, and does
+ * nothing. */
+static void leave_one(const char *url)
 {
     const struct fake_fault idle = { .kind = FAKE_STATUS, .status = 204, .method = "DELETE" };
     struct store_writer *writer;
 
-    (void)state;
-    must(store_create("s3://bucket/kept", &writer, &error));
+    must(store_create(url, &writer, &error));
     must(store_write(writer, data, SIZE, &error));
     fake_server_add_fault(s3.server, &idle);
     store_abort(writer);
+    assert_int_equal(fake_s3_uploads(&s3), 1);
+}
+
+/* A packer that makes its shards as samples come knows their names at its end. */
+static void test_clean_by_name_at_the_end(void **state)
+{
+    const struct sheaf_field field = { .name = "bin", .data = "x", .size = 1 };
+    const struct sheaf_sample sample = { .key = "a", .fields = &field, .field_count = 1 };
+    struct sheaf_pack_options options;
+    struct sheaf_packer *packer;
+
+    (void)state;
+    fake_s3_set(&s3, s3.uploads_by_key = true);
+    leave_one("s3://bucket/made/shard-000000.tfrecord");
+    fake_server_clear_faults(s3.server);
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.container = SHEAF_TFRECORD;
+    options.overwrite = 1;
+    must(sheaf_packer_open("s3://bucket/made", &options, &packer, &error));
+    must(sheaf_packer_append(packer, &sample));
+    must(sheaf_packer_finish(packer, NULL));
+    sheaf_packer_free(packer);
+    assert_int_equal(fake_s3_uploads(&s3), 0);
+    fake_s3_set(&s3, s3.uploads_by_key = false);
+}
+
+/* An abort that is answered and does nothing is an error, not a loop. */
+static void test_clean_in_vain(void **state)
+{
+    (void)state;
+    leave_one("s3://bucket/kept");
     assert_int_equal(clean("s3://bucket", "", false), SHEAF_ERR_NETWORK);
     assert_non_null(strstr(error.message, "s3://bucket/kept: its unfinished upload is still"));
     fake_server_clear_faults(s3.server);
@@ -186,6 +217,7 @@ int main(void)
         cmocka_unit_test(test_clean),
         cmocka_unit_test(test_clean_by_name),
         cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_clean_by_name_at_the_end),
         cmocka_unit_test(test_clean_in_vain),
     };
 
