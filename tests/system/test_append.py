@@ -448,7 +448,7 @@ class Append(Case):
         run.communicate()
         os.unlink(self.path("mark"))
         self.assert_error(self.append(status=1), "another run appends to it, or was interrupted",
-                          "--resume continues it, --overwrite starts again")
+                          "if it has ended, --resume continues it and --overwrite starts again")
         done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)
         self.assert_error(done, "another plan")
         more = make_tree(self.path("more"), {"cat/more.bin": b"m"})

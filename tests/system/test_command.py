@@ -314,7 +314,8 @@ class Advice(Case):
     def test_what_to_do(self):
         tree = make_tree(self.path("tree"), {"a.txt": b"x"})
         done, begun, plan = self.path("done"), self.path("begun"), self.path("plan")
-        again, both = "--overwrite replaces it", "--resume continues it, --overwrite starts again"
+        again = "--overwrite replaces it"
+        both = "if it has ended, --resume continues it and --overwrite starts again"
         sheaf("pack", tree, done, "--format", "tfrecord")
         sheaf("plan", tree, begun, "-o", plan, "--format", "tfrecord")
         for words, advice in (
