@@ -60,7 +60,8 @@ def split_name(path):
 
 
 def parse_labels(data):
-    """Numbers between blanks, tabs or commas; None if it is anything else."""
+    """Numbers between blanks, tabs or commas; None if it is anything else, or an integer that would
+    have to be rounded."""
     words = re.split(r"[ \t,]+", data.decode("latin-1").strip(" \t\r\n"))
     labels = []
     for word in words:
@@ -68,6 +69,9 @@ def parse_labels(data):
             return None
         value = float(word)
         if abs(value) > 3.5e38:
+            return None
+        if re.fullmatch(r"[-+]?\d+", word) and abs(int(word)) > 1 << 53 and \
+                struct.unpack("<f", struct.pack("<f", value))[0] != int(word):
             return None
         if value != int(value) or abs(value) > 1 << 53:
             value = struct.unpack("<f", struct.pack("<f", value))[0]
