@@ -103,7 +103,8 @@ def tell(chain, seed, number, text):
     shutil.copytree(chain.folder, kept, symlinks=True, ignore_dangling_symlinks=True, ignore=pipes)
     return "\n".join([
         "chain %d differs: %s" % (number, text),
-        "  again: SEED=%d CAMPAIGN_FIRST=%d CAMPAIGN_CHAINS=1 make campaign" % (seed, number),
+        "  again: SEED=%d CAMPAIGN_FIRST=%d CAMPAIGN_CHAINS=1 CAMPAIGN_S3=%d make campaign" % (
+            seed, number, setting("CAMPAIGN_S3", 10)),
         "  files: %s; its commands:" % kept, *("    " + line for line in chain.lines), ""])
 
 
