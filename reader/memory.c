@@ -28,7 +28,7 @@
 /* Remote reads in flight at once, at most; and the bytes and reads that an epoch starts with. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
-#define REMOTE_FIRST_READS 8u
+#define REMOTE_FIRST_READS 4u
 #define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
 /* Where that is too much for the lanes that there are. */
 #define CHUNK_TINY_BYTES   ((uint64_t)4 << 10)

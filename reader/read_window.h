@@ -2,15 +2,15 @@
  *
  * How many remote reads run at once: more are issued only as long as they raise the throughput.
  *
- * A near server is not faster for 32 requests than for 8, but each of them has its memory, which
+ * A near server is not faster for 32 requests than for 4, but each of them has its memory, which
  * is then never in a cache and is touched for the first time; a far one is.  So a few are begun
  * with, and after a while, if the consumer waits for data, twice as many are tried; if what comes
  * then is hardly more, it goes back, and tries again much later.  A slow link, where the memory
  * costs nothing beside the waiting, gets all of them soon and without a trial; one that shows with
  * the first reads gets them then.
  *
- *     8 reads  --consumer waits-->  16 on trial  --faster-->       32 on trial
- *                                                --hardly so-->    8, at rest
+ *     4 reads  --consumer waits-->  8 on trial  --faster-->       16 on trial ...
+ *                                               --hardly so-->    4, at rest
  *
  * Pure: no clock, no threads. */
 #ifndef READER_READ_WINDOW_H
