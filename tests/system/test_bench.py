@@ -96,10 +96,10 @@ class Page(unittest.TestCase):
             "| **3** | **new** | | | | |"])
         page = results.merged(page, self.report(3))
         self.assertEqual(page[:4], [
-            "`make bench` on X.", "Rows 1 on P, M, Linux K, D, commit C.",
-            "Rows 3 on P, M, Linux K, D, commit C.", ""])
+            "`make bench` on X.", "Row 1 on P, M, Linux K, D, commit C.",
+            "Row 3 on P, M, Linux K, D, commit C.", ""])
         self.assertEqual(results.merged(page, self.report(1))[1:3], [
-            "Rows 3 on P, M, Linux K, D, commit C.", "Rows 1 on P, M, Linux K, D, commit C."])
+            "Row 3 on P, M, Linux K, D, commit C.", "Row 1 on P, M, Linux K, D, commit C."])
 
 
 class Post(unittest.TestCase):

@@ -18,7 +18,7 @@ CHARTS = os.path.join(HERE, "charts")
 
 HEAD = ["| # | what | beside | measured | to reach | |", "|---|---|---|---|---|---|"]
 ROW = re.compile(r"\| \*\*(\d+)\*\* \|")
-ROWS = re.compile(r"Rows ([\d, ]+) on ")
+ROWS = re.compile(r"Rows? ([\d, ]+) on ")
 
 
 def table(report):
@@ -56,13 +56,17 @@ def rows_of(lines):
     return rows
 
 
+def rows_named(numbers):
+    return "Row%s %s" % ("s" if len(numbers) > 1 else "", ", ".join(numbers))
+
+
 def without(note, numbers):
     """A note of single rows, of those that were not measured again; "" if none is left."""
     found = ROWS.match(note)
     if not found:
         return note
     left = [n for n in found.group(1).split(", ") if int(n) not in numbers]
-    return "Rows %s on %s" % (", ".join(left), note[found.end():]) if left else ""
+    return "%s on %s" % (rows_named(left), note[found.end():]) if left else ""
 
 
 def merged(lines, report):
@@ -70,7 +74,7 @@ def merged(lines, report):
     at = lines.index("")
     new = rows_of(table(report))
     notes = [note for note in (without(note, new) for note in lines[:at]) if note]
-    notes += machine(report, "Rows " + ", ".join(str(n) for n in sorted(new)))
+    notes += machine(report, rows_named([str(n) for n in sorted(new)]))
     rows = {**rows_of(lines[at + 1:]), **new}
     return [*notes, "", *HEAD, *(line for number in sorted(rows) for line in rows[number])]
 
