@@ -525,7 +525,7 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
 static int refuse_leftovers(const struct output *o, const struct destination *d,
                             struct sheaf_error *err)
 {
-    const char *holder = d->holder.holder;      /* "": there is no claim, or an old one */
+    const char *holder = d->holder.holder;      /* empty: no claim, or an old one */
 
     return err_set(err, SHEAF_ERR_EXISTS, "%s: holds an unfinished run%s%s%s", o->dest,
                    holder[0] == '\0' ? "" : " (", holder, holder[0] == '\0' ? "" : ")");

@@ -85,7 +85,7 @@ static char *unquote(char *name)
 }
 
 /* "[profile x]", "[default]", "[services x]" and "[sso-session x]" of config, "[x]" of
- * credentials: "profile x", ...  Another one keeps its bracket, so that it is none of these. */
+ * credentials: "profile x", ...  Any other section keeps its bracket, and equals none of these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };

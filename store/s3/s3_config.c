@@ -67,7 +67,7 @@ static int services_endpoint(const struct s3_config *c, const char *service, con
     return SHEAF_OK;
 }
 
-/* *value is NULL if there is none. */
+/* Sets *value to NULL if nothing is configured. */
 static int configured_endpoint(const struct s3_config *c, const char *service, const char **value,
                                struct sheaf_error *err)
 {

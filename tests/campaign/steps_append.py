@@ -70,7 +70,7 @@ class Growth:
         return words or None
 
     def has_nothing_new(self):
-        """Whether the data set has all that can be packed, which is no failure."""
+        """Whether the data set has all that can be packed already; appending then succeeds."""
         return not self.samples and self.planned.known.total() != 0
 
     def killed(self):

@@ -160,7 +160,7 @@ class Parts:
         for part in (0, 1):
             self.part(plan, part, 2)
         self.run_sheaf("commit", plan)
-        # also after the end: a straggler's retry is no failure, and leaves nothing
+        # also after the end: a late retry succeeds, and leaves nothing
         before = self.everything(many)
         self.part(plan, 0, 2)
         self.assertEqual(self.everything(many), before)
@@ -202,7 +202,7 @@ class Parts:
         self.assert_error(self.run_sheaf("commit", plan, status=None))
 
     def test_a_plan_is_not_lost_to_another(self):
-        """One of another destination, or what is no plan, is not replaced."""
+        """Neither a plan of another destination nor a file that is not a plan is replaced."""
         source = make_tree(self.path("source"), image_tree(3, 4))
         where = self.source_of(source)
         many, elsewhere, plan = self.spot("many"), self.spot("elsewhere"), self.spot("plan")
