@@ -82,13 +82,17 @@ class Matrix:
 
     # ---- Packing and reading ---------------------------------------------------------------
 
+    def pack_here(self, container, codec):
+        """Packs the tree on this machine; the set's name, and the options that it was packed with."""
+        name, words = container + "-" + codec, ("--format", container, "--codec", codec, *SMALL)
+        support.sheaf("pack", self.tree, self.path(name), *words)
+        return name, words
+
     def test_containers_and_codecs(self):
         for container in support.CONTAINERS:
             for codec in support.CODECS:
                 with self.subTest(container=container, codec=codec):
-                    name = container + "-" + codec
-                    words = ("--format", container, "--codec", codec, *SMALL)
-                    support.sheaf("pack", self.tree, self.path(name), *words)
+                    name, words = self.pack_here(container, codec)
                     self.sheaf("pack", self.tree, self.url(name), *words)
                     self.assert_same(name, self.path(name))
                     self.assertEqual(support.listing(self.url(name), "--seed", "7", env=self.env),
@@ -124,9 +128,7 @@ class Matrix:
         for container in support.CONTAINERS:
             for codec in support.CODECS:
                 with self.subTest(container=container, codec=codec):
-                    name = container + "-" + codec
-                    words = ("--format", container, "--codec", codec, *SMALL)
-                    support.sheaf("pack", self.tree, self.path(name), *words)
+                    name, words = self.pack_here(container, codec)
                     support.sheaf("append", more, self.path(name))
                     self.sheaf("pack", self.tree, self.url(name), *words)
                     self.sheaf("append", more, self.url(name))
