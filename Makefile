@@ -38,9 +38,8 @@ MAJOR   := $(call VERSION_OF,MAJOR)
 VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
 
 # Sorted, and free of the directory that this is built in: the same bytes anywhere.
-LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,base formats store store/s3 packer packer/image \
-                                   packer/source packer/plan reader reader/lookup reader/verify \
-                                   reader/view modes copy)))
+ROOMS        = base formats image store publish packer reader modes copy
+LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$(ROOMS))))
 TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/report/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
@@ -71,7 +70,7 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 # Weights that are the same on every machine.
-$(BUILD)/packer/image/resample_axis.o: ALL_CFLAGS += -ffp-contract=off
+$(BUILD)/image/resample_axis.o: ALL_CFLAGS += -ffp-contract=off
 
 # What a program links: one object, whose internal names are its own.  INSIDE: static libraries
 # that it carries, so that it needs no others (tools/packaging/wheel.sh).
@@ -250,7 +249,7 @@ coverage: ##: build/coverage/index.html
 	$(Q)gcovr -r . --object-directory $(BUILD)/coverage -e tests/ --print-summary \
 	    --html-details $(BUILD)/coverage/index.html
 
-map: ##: write doc/MAP.md, a line for each file
+map: ##: print a line for each file of the source
 	$(Q)$(PYTHON) tools/check_rooms.py --map
 
 # ---- Python --------------------------------------------------------------------------------

@@ -18,8 +18,8 @@
 #include "formats/codec.h"
 #include "formats/format.h"
 #include "formats/tally.h"
-#include "packer/image/image.h"
-#include "packer/image/jpeg_header.h"
+#include "image/image.h"
+#include "image/jpeg_header.h"
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 

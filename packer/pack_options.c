@@ -15,7 +15,7 @@
 #include "formats/interop_index.h"
 #include "formats/json_dump.h"
 #include "formats/name.h"
-#include "packer/image/image.h"
+#include "image/image.h"
 
 #define PREFIX_LIMIT 200
 

@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "packer/image/resample.h"
+#include "image/resample.h"
 #include "tests/common_random.h"
 
 static struct rng rng;

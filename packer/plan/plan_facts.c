@@ -12,7 +12,7 @@
 #include "formats/interop_index.h"
 #include "formats/label.h"
 #include "formats/manifest.h"
-#include "packer/image/image.h"
+#include "image/image.h"
 #include "packer/plan/plan_file.h"
 
 #define TEXT_LIMIT ((uint64_t)1 << 28)

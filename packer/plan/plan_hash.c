@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/image/image.h"
+#include "image/image.h"
 #include "packer/plan/plan.h"
 
 /* Changes with every change of the bytes that a plan stands for. */

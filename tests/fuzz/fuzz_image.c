@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "formats/jpeg.h"
-#include "packer/image/image.h"
+#include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JPEG, by libjpeg-turbo: grey stays grey, all else becomes RGB.  Pictures of four components are
+ * taken as Adobe's programs write them, inverted, whether or not they say so: as Pillow does. */
+#include <string.h>
+
+#include "base/error.h"
+#include "image/jpeg_input.h"
+
+struct reading {
+    struct jpeg_input in;
+    struct decoding *d;
+    struct pixels *pixels;
+    struct sheaf_error *err;
+    int result;
+    struct pixels row;          /* of four components, before they are RGB */
+};
+
+/* Pillow's arithmetic: a product of two bytes, as a byte. */
+static unsigned scaled(unsigned a, unsigned b)
+{
+    const unsigned product = a * b + 128;
+
+    return ((product >> 8) + product) >> 8;
+}
+
+/* Inverted CMYK: 0 is full ink, 255 no ink. */
+static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
+{
+    for (uint32_t x = 0; x < width; x++, from += 4, to += 3)
+        for (int c = 0; c < 3; c++) {
+            const int value = (int)from[3] - (int)scaled(255u - from[c], from[3]);
+
+            to[c] = (uint8_t)(value < 0 ? 0 : value);
+        }
+}
+
+static int open_pixels(struct reading *r)
+{
+    struct jpeg_decompress_struct *codec = &r->in.codec;
+    const unsigned channels = codec->num_components == 1 ? 1 : 3;
+    int code;
+
+    r->d->by_row = r->d->checks;
+    if ((uint64_t)codec->image_width * codec->image_height > IMAGE_PIXELS_MOST)
+        return pixels_open(r->pixels, r->d, codec->image_width, codec->image_height, channels, 0,
+                           r->err);
+    code = pixels_open(r->pixels, r->d, codec->output_width, codec->output_height, channels,
+                       jpeg_input_bytes(&r->in), r->err);
+    if (code == SHEAF_OK && codec->num_components == 4)
+        code = pixels_map(&r->row, codec->output_width, 1, 4, r->err);
+    return code;
+}
+
+static void read_rows(struct reading *r)
+{
+    struct jpeg_decompress_struct *codec = &r->in.codec;
+
+    while (codec->output_scanline < codec->output_height) {
+        uint8_t *to = pixels_row(r->pixels, r->d->by_row ? 0 : codec->output_scanline);
+        uint8_t *row = r->row.data != NULL ? r->row.data : to;
+
+        jpeg_read_scanlines(codec, &row, 1);
+        if (row != to)
+            rgb_of_cmyk(row, to, codec->output_width);
+    }
+}
+
+static int read_all(struct reading *r)
+{
+    struct jpeg_decompress_struct *codec = &r->in.codec;
+
+    jpeg_input_begin(&r->in, r->d);
+    codec->out_color_space = codec->num_components == 1 ? JCS_GRAYSCALE
+                           : codec->num_components == 4 ? JCS_CMYK : JCS_RGB;
+    jpeg_calc_output_dimensions(codec);
+    r->result = open_pixels(r);
+    if (r->result != SHEAF_OK)
+        return r->result;
+    jpeg_start_decompress(codec);
+    read_rows(r);
+    jpeg_finish_decompress(codec);
+    if (r->in.failure.warnings != 0)
+        return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r->in.failure.message);
+    return SHEAF_OK;
+}
+
+int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
+{
+    struct reading r = { .d = d, .pixels = pixels, .err = err };
+    int code;
+
+    /* the whole picture is there, as every loader shows it */
+    jpeg_input_init(&r.in, !d->checks);
+    if (setjmp(r.in.failure.failed) == 0) {
+        code = read_all(&r);
+    } else {
+        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r.in.failure.message);
+    }
+    jpeg_input_close(&r.in);
+    pixels_close(&r.row);
+    return code;
+}

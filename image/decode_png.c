@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * PNG, by libpng.  Grey stays grey.  Colours are as Pillow's convert("RGB") gives them:
+ * transparency is dropped, not blended, and no gamma is applied; of 16 bits the upper eight count
+ * (for grey ones, too, which Pillow clips to 255 instead). */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "image/pixels.h"
+
+/* What libpng takes: zlib's window, and some rows. */
+#define LIBRARY_BYTES ((uint64_t)512 << 10)
+#define CHUNK_BYTES_MOST ((png_alloc_size_t)8 << 20)
+
+struct reading {
+    jmp_buf failed;
+    char message[160];
+    png_structp png;
+    png_infop info;
+    const uint8_t *at, *end;
+    struct decoding *d;
+    struct pixels *pixels;
+    struct sheaf_error *err;
+    png_bytep *rows;            /* of an interlaced picture */
+};
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    struct reading *r = png_get_error_ptr(png);
+
+    snprintf(r->message, sizeof(r->message), "%s", message);
+    longjmp(r->failed, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
+
+static void read_bytes(png_structp png, png_bytep to, size_t size)
+{
+    struct reading *r = png_get_io_ptr(png);
+
+    if (size > (size_t)(r->end - r->at))
+        png_error(png, "it ends too early");
+    memcpy(to, r->at, size);
+    r->at += size;
+}
+
+/* Returns the channels of the result. */
+static unsigned transform(struct reading *r)
+{
+    const int type = png_get_color_type(r->png, r->info);
+
+    if (png_get_bit_depth(r->png, r->info) == 16)
+        png_set_strip_16(r->png);
+    if (type == PNG_COLOR_TYPE_PALETTE)
+        png_set_palette_to_rgb(r->png);
+    else if (png_get_bit_depth(r->png, r->info) < 8)
+        png_set_expand_gray_1_2_4_to_8(r->png);
+    png_set_strip_alpha(r->png);
+    return (type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
+}
+
+static int open_pixels(struct reading *r)
+{
+    const uint64_t width = png_get_image_width(r->png, r->info);
+    const uint64_t height = png_get_image_height(r->png, r->info);
+    const unsigned channels = transform(r);
+    const bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
+    const uint64_t library = LIBRARY_BYTES + 64 * width +
+                             (interlaced ? height * sizeof(r->rows[0]) : 0);
+
+    return pixels_open(r->pixels, r->d, width, height, channels, library, r->err);
+}
+
+static int read_rows(struct reading *r)
+{
+    const uint32_t height = r->pixels->height;
+
+    if (png_get_interlace_type(r->png, r->info) == PNG_INTERLACE_NONE) {
+        for (uint32_t y = 0; y < height; y++)
+            png_read_row(r->png, pixels_row(r->pixels, y), NULL);
+        return SHEAF_OK;
+    }
+    r->rows = malloc(height * sizeof(r->rows[0]));
+    if (r->rows == NULL)
+        return err_memory(r->err, height * sizeof(r->rows[0]));
+    for (uint32_t y = 0; y < height; y++)
+        r->rows[y] = pixels_row(r->pixels, y);
+    png_read_image(r->png, r->rows);
+    return SHEAF_OK;
+}
+
+static int read_all(struct reading *r)
+{
+    int code;
+
+    /* pixels_open has limits of its own */
+    png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_malloc_max(r->png, CHUNK_BYTES_MOST);
+    png_set_read_fn(r->png, r, read_bytes);
+    png_read_info(r->png, r->info);
+    code = open_pixels(r);
+    if (code != SHEAF_OK)
+        return code;
+    png_set_interlace_handling(r->png);
+    png_read_update_info(r->png, r->info);
+    if (png_get_rowbytes(r->png, r->info) != (size_t)r->pixels->width * r->pixels->channels)
+        png_error(r->png, "rows of another size than its header says");
+    code = read_rows(r);
+    if (code == SHEAF_OK)
+        png_read_end(r->png, NULL);
+    return code;
+}
+
+int decode_png(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
+{
+    struct reading r = { .at = d->data, .end = d->data + d->size, .d = d, .pixels = pixels,
+                         .err = err };
+    int code;
+
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
+    if (r.png == NULL)
+        return err_memory(err, LIBRARY_BYTES);
+    if (setjmp(r.failed) == 0) {
+        r.info = png_create_info_struct(r.png);
+        code = r.info == NULL ? err_memory(err, LIBRARY_BYTES) : read_all(&r);
+    } else {
+        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged PNG: %s", r.message);
+    }
+    png_destroy_read_struct(&r.png, &r.info, NULL);
+    free(r.rows);
+    return code;
+}

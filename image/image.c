@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kinds, headers, and the way from one to the other end. */
+#include "image/image.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <webp/decode.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/jpeg.h"
+#include "image/encode_jpeg.h"
+#include "image/exif.h"
+#include "image/pixels.h"
+#include "image/planes.h"
+#include "image/resample.h"
+
+/* ---- Kinds ----------------------------------------------------------------------------------- */
+
+static bool look_jpeg(const uint8_t *data, size_t size, struct image_look *look)
+{
+    struct jpeg_info info;
+
+    if (!jpeg_size(data, size, &info))
+        return false;
+    look->width = info.width;
+    look->height = info.height;
+    look->components = info.components;
+    look->orientation = exif_orientation(data, size);
+    return true;
+}
+
+static bool look_png(const uint8_t *data, size_t size, struct image_look *look)
+{
+    if (size < 24)
+        return false;
+    look->width = (uint32_t)data[16] << 24 | (uint32_t)data[17] << 16 | (uint32_t)data[18] << 8 |
+                  data[19];
+    look->height = (uint32_t)data[20] << 24 | (uint32_t)data[21] << 16 | (uint32_t)data[22] << 8 |
+                   data[23];
+    return true;
+}
+
+/* Of its screen. */
+static bool look_gif(const uint8_t *data, size_t size, struct image_look *look)
+{
+    if (size < 10)
+        return false;
+    look->width = (uint32_t)data[6] | (uint32_t)data[7] << 8;
+    look->height = (uint32_t)data[8] | (uint32_t)data[9] << 8;
+    return true;
+}
+
+static bool look_bmp(const uint8_t *data, size_t size, struct image_look *look)
+{
+    const bool is_core = size >= 26 && data[14] == 12;
+    int32_t height;
+
+    if (size < 26)
+        return false;
+    look->width = (uint32_t)data[18] | (uint32_t)data[19] << 8;
+    look->height = (uint32_t)data[20] | (uint32_t)data[21] << 8;
+    if (is_core)
+        return true;
+    look->width |= look->height << 16;
+    height = (int32_t)((uint32_t)data[22] | (uint32_t)data[23] << 8 | (uint32_t)data[24] << 16 |
+                       (uint32_t)data[25] << 24);
+    look->height = height < 0 ? 0u - (uint32_t)height : (uint32_t)height;
+    return true;
+}
+
+static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
+{
+    int width, height;
+
+    if (!WebPGetInfo(data, size, &width, &height))
+        return false;
+    look->width = (uint32_t)width;
+    look->height = (uint32_t)height;
+    return true;
+}
+
+static const struct kind {
+    const char *name;
+    size_t at, begins_size;
+    const char *begins;
+    bool (*look)(const uint8_t *data, size_t size, struct image_look *look);
+    decode_fn *decode;
+} kinds[] = {
+    [IMAGE_JPEG] = { "JPEG", 0, 3, "\xff\xd8\xff", look_jpeg, decode_jpeg },
+    [IMAGE_PNG] = { "PNG", 0, 8, "\x89PNG\r\n\x1a\n", look_png, decode_png },
+    [IMAGE_GIF] = { "GIF", 0, 4, "GIF8", look_gif, decode_gif },
+    [IMAGE_BMP] = { "BMP", 0, 2, "BM", look_bmp, decode_bmp },
+    [IMAGE_WEBP] = { "WebP", 8, 4, "WEBP", look_webp, decode_webp },
+};
+
+enum image_kind image_kind_of(const void *data, size_t size)
+{
+    for (enum image_kind i = IMAGE_JPEG; i < COUNT_OF(kinds); i++)
+        if (size >= kinds[i].at + kinds[i].begins_size &&
+            memcmp((const uint8_t *)data + kinds[i].at, kinds[i].begins,
+                   kinds[i].begins_size) == 0 &&
+            (i != IMAGE_WEBP || memcmp(data, "RIFF", 4) == 0))
+            return i;
+    return IMAGE_UNKNOWN;
+}
+
+const char *image_kind_name(enum image_kind kind)
+{
+    return kind == IMAGE_UNKNOWN ? "an unknown kind" : kinds[kind].name;
+}
+
+bool image_look(const void *data, size_t size, struct image_look *look)
+{
+    *look = (struct image_look){ .kind = image_kind_of(data, size), .orientation = 1 };
+    return look->kind != IMAGE_UNKNOWN && kinds[look->kind].look(data, size, look) &&
+           look->width != 0 && look->height != 0;
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+static void swap(uint32_t *a, uint32_t *b)
+{
+    const uint32_t kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* As torchvision and im2rec do it: the other side is rounded down. */
+static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
+{
+    return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
+}
+
+bool image_shrinks(const struct image_look *look, const struct image_settings *settings,
+                   uint32_t *width, uint32_t *height)
+{
+    const uint32_t size = settings->size;
+    uint32_t shorter, longer;
+
+    *width = look->width;
+    *height = look->height;
+    if (look->orientation >= 5)
+        swap(width, height);
+    shorter = MIN(*width, *height);
+    longer = MAX(*width, *height);
+    if (size == 0 || size >= longer || (settings->mode == IMAGE_SHORTER && size >= shorter) ||
+        (settings->mode == IMAGE_EXACT && size > shorter))
+        return false;
+    if (settings->mode == IMAGE_EXACT) {
+        *width = *height = size;
+    } else if ((settings->mode == IMAGE_SHORTER) == (*width <= *height)) {
+        *height = other_side(*height, size, *width);
+        *width = size;
+    } else {
+        *width = other_side(*width, size, *height);
+        *height = size;
+    }
+    return true;
+}
+
+/* ---- Decoding -------------------------------------------------------------------------------- */
+
+static int decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
+{
+    const enum image_kind kind = image_kind_of(d->data, d->size);
+
+    if (kind == IMAGE_UNKNOWN)
+        return err_set(err, SHEAF_ERR_CORRUPT, "not an image: neither JPEG, PNG, GIF, BMP nor "
+                       "WebP");
+    return kinds[kind].decode(d, pixels, err);
+}
+
+static void give_back(struct decoding *d)
+{
+    if (d->taken != 0)
+        d->room->give(d->room->context, d->taken);
+}
+
+int image_check(const void *data, size_t size, const struct image_room *room,
+                struct sheaf_error *err)
+{
+    struct decoding d = { .data = data, .size = size, .room = room, .checks = true };
+    struct pixels pixels = { .data = NULL };
+    const int code = decode(&d, &pixels, err);
+
+    pixels_close(&pixels);
+    give_back(&d);
+    return code;
+}
+
+/* A decoder that scales has cut the last pixels; others give what they found. */
+static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
+                  struct sheaf_error *err)
+{
+    const uint64_t whole_width = (uint64_t)p->width * d->divisor;
+    const uint64_t whole_height = (uint64_t)p->height * d->divisor;
+
+    if (p->width < d->width || p->height < d->height)
+        return err_set(err, SHEAF_ERR_CORRUPT, "damaged %s: %u x %u pixels, but its header says "
+                       "%u x %u", image_kind_name(look->kind), p->width, p->height, look->width,
+                       look->height);
+    return resample(p, d->divisor == 1 ? p->width : (uint32_t)MIN(whole_width, look->width),
+                    d->divisor == 1 ? p->height : (uint32_t)MIN(whole_height, look->height),
+                    d->divisor, d->width, d->height, err);
+}
+
+/* By planes, if it has them; else nothing is done. */
+static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
+                         struct buf *out, bool *done, struct sheaf_error *err)
+{
+    struct planes planes;
+    int code = planes_of_jpeg(d, look->orientation, &planes, err);
+
+    *done = planes.count != 0;
+    if (code == SHEAF_OK && *done)
+        code = planes_upright(&planes, look->orientation, err);
+    if (code == SHEAF_OK && *done)
+        code = encode_planes(&planes, quality, out, err);
+    planes_close(&planes);
+    return code;
+}
+
+static int convert(struct decoding *d, const struct image_look *look, bool shrinks, int quality,
+                   struct buf *out, struct sheaf_error *err)
+{
+    struct pixels pixels = { .data = NULL };
+    int code;
+
+    d->copies = shrinks || look->orientation != 1;
+    code = decode(d, &pixels, err);
+    if (code == SHEAF_OK && shrinks)
+        code = shrink(&pixels, look, d, err);
+    if (code == SHEAF_OK)
+        code = pixels_upright(&pixels, look->orientation, err);
+    if (code == SHEAF_OK)
+        code = encode_jpeg(&pixels, quality, out, err);
+    pixels_close(&pixels);
+    return code;
+}
+
+int image_to_jpeg(const void *data, size_t size, const struct image_settings *settings,
+                  const struct image_room *room, struct buf *out, struct sheaf_error *err)
+{
+    struct decoding d = { .data = data, .size = size, .room = room, .divisor = 1 };
+    struct image_look look;
+    const bool shrinks = image_look(data, size, &look) &&
+                         image_shrinks(&look, settings, &d.width, &d.height);
+    bool done = false;
+    int code = SHEAF_OK;
+
+    if (look.orientation >= 5)          /* as it is stored */
+        swap(&d.width, &d.height);
+    if (shrinks && look.kind == IMAGE_JPEG)
+        code = shrink_planes(&d, &look, settings->quality, out, &done, err);
+    if (code == SHEAF_OK && !done)
+        code = convert(&d, &look, shrinks, settings->quality, out, err);
+    give_back(&d);
+    return code;
+}
+
+/* ---- What the bytes depend on ---------------------------------------------------------------- */
+
+#define TEXT_OF(x)    #x
+#define VERSION_OF(x) TEXT_OF(x)
+
+/* Of a JPEG's bytes; PNG, GIF and BMP have but one way to be decoded. */
+const char *image_libraries(void)
+{
+    static _Thread_local char text[96];
+    const int webp = WebPGetDecoderVersion();
+
+    snprintf(text, sizeof(text), "libjpeg-turbo %s, libwebp %d.%d.%d, resample %d",
+             VERSION_OF(LIBJPEG_TURBO_VERSION), webp >> 16, webp >> 8 & 255, webp & 255,
+             RESAMPLE_VERSION);
+    return text;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errors end the call; warnings of damage are counted, and the first one kept. */
+#include "image/jpeg_error.h"
+
+#include <string.h>
+
+#include <jerror.h>
+
+static void on_error(j_common_ptr codec)
+{
+    struct jpeg_failure *f = (struct jpeg_failure *)(void *)codec->err;
+
+    f->code = codec->err->msg_code;
+    codec->err->format_message(codec, f->message);
+    longjmp(f->failed, 1);
+}
+
+/* A level of -1 is a warning: data that are damaged, or a header that is merely odd. */
+static void on_message(j_common_ptr codec, int level)
+{
+    struct jpeg_failure *f = (struct jpeg_failure *)(void *)codec->err;
+    const int what = codec->err->msg_code;
+
+    if (level >= 0 || what == JWRN_ADOBE_XFORM || what == JWRN_JFIF_MAJOR ||
+        what == JWRN_TOO_MUCH_DATA || (what == JWRN_EXTRANEOUS_DATA && f->lenient))
+        return;
+    if (f->warnings++ == 0)
+        codec->err->format_message(codec, f->message);
+}
+
+static void on_output(j_common_ptr codec)
+{
+    (void)codec;
+}
+
+struct jpeg_error_mgr *jpeg_failure_init(struct jpeg_failure *f)
+{
+    memset(f, 0, sizeof(*f));
+    jpeg_std_error(&f->errors);
+    f->errors.error_exit = on_error;
+    f->errors.emit_message = on_message;
+    f->errors.output_message = on_output;
+    return &f->errors;
+}

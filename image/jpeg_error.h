@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What decoder and encoder do with errors of libjpeg, which reports them by a callback that must
+ * not return. */
+#ifndef IMAGE_JPEG_ERROR_H
+#define IMAGE_JPEG_ERROR_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>      /* jpeglib.h needs it */
+
+#include <jpeglib.h>
+
+struct jpeg_failure {
+    struct jpeg_error_mgr errors;       /* first: libjpeg knows this one */
+    jmp_buf failed;
+    char message[JMSG_LENGTH_MAX];      /* of the error, or of the first warning */
+    int code;                           /* of an error: libjpeg's */
+    unsigned warnings;                  /* of damage */
+    bool lenient;                       /* bytes that belong to nothing are none */
+};
+
+/* The callbacks. */
+struct jpeg_error_mgr *jpeg_failure_init(struct jpeg_failure *failure);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of resampling for processors with AVX2, which multiplies sixteen 16-bit numbers and
+ * adds each two products at once. */
+#include "image/resample_kernel.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#include <string.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static inline __m128i load(const void *from)
+{
+    return _mm_loadu_si128(from);
+}
+
+/* Eight numbers of 16 bits of each of eight rows: of each column, those of the rows. */
+AVX2 static void turn_words(const uint8_t *from, size_t stride, __m128i column[8])
+{
+    __m128i a[8], b[8];
+
+    for (int i = 0; i < 4; i++) {
+        const __m128i one = load(from + (size_t)(2 * i) * stride);
+        const __m128i two = load(from + (size_t)(2 * i + 1) * stride);
+
+        a[2 * i] = _mm_unpacklo_epi16(one, two);
+        a[2 * i + 1] = _mm_unpackhi_epi16(one, two);
+    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            b[4 * i + 2 * j] = _mm_unpacklo_epi32(a[4 * i + j], a[4 * i + 2 + j]);
+            b[4 * i + 2 * j + 1] = _mm_unpackhi_epi32(a[4 * i + j], a[4 * i + 2 + j]);
+        }
+    for (int i = 0; i < 4; i++) {
+        column[2 * i] = _mm_unpacklo_epi64(b[i], b[4 + i]);
+        column[2 * i + 1] = _mm_unpackhi_epi64(b[i], b[4 + i]);
+    }
+}
+
+AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile)
+{
+    for (uint32_t x = 0; x < columns; x += 16, tile += 8 * RESAMPLE_ROWS)
+        for (uint32_t half = 0; half < 2; half++) {
+            __m128i column[8];
+
+            turn_words(from + 8 * half * stride + x, stride, column);
+            for (uint32_t i = 0; i < 8; i++)
+                _mm256_storeu_si256((void *)(tile + i * RESAMPLE_ROWS + 8 * half),
+                                    _mm256_cvtepu8_epi16(column[i]));
+        }
+}
+
+/* Sums of sixteen: eight each, of the weights' parts. */
+struct sums {
+    __m256i high[2], low[2];
+};
+
+AVX2 static inline void add(struct sums *s, const struct resample_pair *pair, __m256i first,
+                            __m256i second)
+{
+    int32_t high, low;
+    __m256i weights;
+
+    memcpy(&high, pair->high, sizeof(high));
+    memcpy(&low, pair->low, sizeof(low));
+    weights = _mm256_set1_epi32(high);
+    s->high[0] = _mm256_add_epi32(s->high[0], _mm256_madd_epi16(first, weights));
+    s->high[1] = _mm256_add_epi32(s->high[1], _mm256_madd_epi16(second, weights));
+    weights = _mm256_set1_epi32(low);
+    s->low[0] = _mm256_add_epi32(s->low[0], _mm256_madd_epi16(first, weights));
+    s->low[1] = _mm256_add_epi32(s->low[1], _mm256_madd_epi16(second, weights));
+}
+
+AVX2 static inline void begin(struct sums *s)
+{
+    s->high[0] = s->high[1] = _mm256_setzero_si256();
+    s->low[0] = s->low[1] = _mm256_set1_epi32(RESAMPLE_HALF);
+}
+
+AVX2 static inline void end(const struct sums *s, uint8_t *to)
+{
+    __m256i sum[2], words;
+
+    for (int i = 0; i < 2; i++)
+        sum[i] = _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(s->high[i], 8), s->low[i]),
+                                   RESAMPLE_DIGITS);
+    words = _mm256_permute4x64_epi64(_mm256_packs_epi32(sum[0], sum[1]), _MM_SHUFFLE(3, 1, 2, 0));
+    _mm_storeu_si128((void *)to, _mm_packus_epi16(_mm256_castsi256_si128(words),
+                                                  _mm256_extracti128_si256(words, 1)));
+}
+
+AVX2 static void across_avx2(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to)
+{
+    for (uint32_t x = 0; x < axis->size; x++, to += RESAMPLE_ROWS) {
+        const struct resample_pair *pair = axis->weights + (size_t)x * axis->most;
+        const uint32_t *from = tile + (size_t)axis->first[x] / 2 * RESAMPLE_ROWS;
+        struct sums sums;
+
+        begin(&sums);
+        for (uint32_t k = 0; k < axis->pairs[x]; k++, from += RESAMPLE_ROWS)
+            add(&sums, pair + k, _mm256_loadu_si256((const void *)from),
+                _mm256_loadu_si256((const void *)(from + 8)));
+        end(&sums, to);
+    }
+}
+
+/* Four times, each two vectors whose numbers' last bit differs change theirs with each other. */
+AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
+{
+    for (uint32_t x = 0; x < columns; x += 16, from += 16 * RESAMPLE_ROWS) {
+        __m128i a[16], b[16];
+
+        for (int i = 0; i < 16; i++)
+            a[i] = load(from + 16 * i);
+        for (int step = 0; step < 4; step++) {
+            for (int i = 0; i < 8; i++) {
+                b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
+                b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+            }
+            memcpy(a, b, sizeof(a));
+        }
+        for (uint32_t i = 0; i < 16; i++)
+            _mm_storeu_si128((void *)(to + i * stride + x), a[i]);
+    }
+}
+
+AVX2 static void down_avx2(const struct resample_pair *weights, uint32_t pairs,
+                           const uint8_t *from, size_t stride, uint32_t columns, uint8_t *to)
+{
+    for (uint32_t x = 0; x < columns; x += 16) {
+        const uint8_t *at = from + x;
+        struct sums sums;
+
+        begin(&sums);
+        for (uint32_t k = 0; k < pairs; k++, at += 2 * stride) {
+            const __m128i one = load(at), two = load(at + stride);
+
+            add(&sums, weights + k, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(one, two)),
+                _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(one, two)));
+        }
+        end(&sums, to + x);
+    }
+}
+
+const struct resample_kernel *resample_avx2(void)
+{
+    static const struct resample_kernel kernel = { tile_avx2, across_avx2, untile_avx2, down_avx2 };
+
+    return __builtin_cpu_supports("avx2") ? &kernel : NULL;
+}
+#else
+const struct resample_kernel *resample_avx2(void)
+{
+    return NULL;
+}
+#endif

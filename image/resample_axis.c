@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weights are computed by additions, multiplications and divisions of doubles, in one order, so
+ * they are the same on every machine; the Makefile has the compiler not contract them.  Several are
+ * computed side by side, since one is a long chain. */
+#include "image/resample_axis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define LOBES 3
+#define SIDE_BY_SIDE 8u
+
+/* As many as any processor has side by side; of larger vectors compilers make worse code. */
+typedef double doubles __attribute__((vector_size(16)));
+typedef int64_t masks __attribute__((vector_size(16)));
+
+#define EACH(STATEMENT) STATEMENT(0); STATEMENT(1); STATEMENT(2); STATEMENT(3)
+
+/* sin(x)^2 / x^2 times the same of 3 x, at x = pi t / 3: as a power series in x^2, whose terms
+ * beyond these are less than 2^-52.  Of what is beyond the lobes, 0. */
+static void lanczos(const doubles t[4], doubles value[4])
+{
+    const double pi = 3.14159265358979323846;
+    static const double factors[] = {       /* of factorials of odd numbers */
+        1., -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800.,
+        -1. / 1307674368000., 1. / 355687428096000., -1. / 121645100408832000.,
+        1. / 51090942171709440000., -1. / 25852016738884976640000.,
+        1. / 15511210043330985984000000., -1. / 10888869450418352160768000000.,
+        1. / 8841761993739701954543616000000.,
+    };
+    const doubles zero = { 0, 0 };
+    doubles p0, p1, p2, p3, s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+
+#define SQUARE(i) p##i = pi * pi / (LOBES * LOBES) * (t[i] * t[i])
+#define TERM(i)   s##i = s##i * p##i + factors[k - 1]
+#define END(i)                                                                                  \
+    value[i] = s##i * s##i * (1 - p##i * s##i * s##i * (4. / 3));                               \
+    value[i] = (doubles)((masks)value[i] & (t[i] > zero - LOBES) & (t[i] < zero + LOBES))
+
+    EACH(SQUARE);
+    for (size_t k = COUNT_OF(factors); k > 0; k--) {
+        EACH(TERM);
+    }
+    EACH(END);
+#undef SQUARE
+#undef TERM
+#undef END
+}
+
+static double filter_scale(const struct resample_side *side)
+{
+    return MAX(side->extent / side->out_extent, 1.0);
+}
+
+uint32_t resample_axis_most(const struct resample_side *side)
+{
+    return (uint32_t)(LOBES * filter_scale(side)) + 3;
+}
+
+/* What pixels `first` to `first + count` weigh in one at `center`; and by what that is to be
+ * multiplied, so that their sum is 1. */
+static double weigh(double *weight, uint32_t first, uint32_t count, double center, double scale)
+{
+    const double per_pixel = 1 / scale;
+    double sum = 0;
+
+    for (uint32_t k = 0; k < count; k += SIDE_BY_SIDE) {
+        const double at = (double)first + k - center + 0.5;
+        doubles t[4], value[4];
+
+        for (int i = 0; i < 4; i++)
+            t[i] = (doubles){ at + 2 * i, at + 2 * i + 1 } * per_pixel;
+        lanczos(t, value);
+        memcpy(weight + k, value, sizeof(value));
+    }
+    for (uint32_t k = 0; k < count; k++)
+        sum += weight[k];
+    return 1 / sum;
+}
+
+/* As Pillow rounds them. */
+static void put(struct resample_pair *pairs, uint32_t at, double weight)
+{
+    const double value = weight * (1 << RESAMPLE_DIGITS);
+    const int32_t fixed = (int32_t)(value < 0 ? value - 0.5 : value + 0.5);
+
+    pairs[at / 2].high[at % 2] = (int16_t)(fixed >> 8);
+    pairs[at / 2].low[at % 2] = (int16_t)(fixed & 255);
+}
+
+static void fill(struct resample_axis *axis, const struct resample_side *side, double *weight)
+{
+    const double scale = side->extent / side->out_extent, wide = filter_scale(side);
+    const double support = LOBES * wide;
+
+    for (uint32_t i = 0; i < axis->size; i++) {
+        const double center = (i + 0.5 + side->shift) * scale;
+        const double from = center - support + 0.5, to = center + support + 0.5;
+        const uint32_t first = from < 0 ? 0 : MIN((uint32_t)from, side->in - 1);
+        const uint32_t end = MAX(to > side->in ? side->in : (uint32_t)to, first + 1);
+        const double times = weigh(weight, first, end - first, center, wide);
+
+        axis->first[i] = first & ~1u;
+        axis->pairs[i] = (end - axis->first[i] + 1) / 2;
+        for (uint32_t k = 0; k < end - first; k++)
+            put(axis->weights + (size_t)i * axis->most, first % 2 + k, weight[k] * times);
+    }
+}
+
+void resample_axis_close(struct resample_axis *axis)
+{
+    free(axis->first);
+    free(axis->pairs);
+    free(axis->weights);
+}
+
+int resample_axis_open(struct resample_axis *axis, const struct resample_side *side,
+                       struct sheaf_error *err)
+{
+    const uint32_t most = resample_axis_most(side);
+    double *weight = calloc(2 * (size_t)most + SIDE_BY_SIDE, sizeof(*weight));
+
+    *axis = (struct resample_axis){ .size = side->out, .most = most };
+    axis->first = calloc(side->out, sizeof(axis->first[0]));
+    axis->pairs = calloc(side->out, sizeof(axis->pairs[0]));
+    axis->weights = calloc((size_t)side->out * most, sizeof(axis->weights[0]));
+    if (weight == NULL || axis->first == NULL || axis->pairs == NULL || axis->weights == NULL) {
+        free(weight);
+        resample_axis_close(axis);
+        *axis = (struct resample_axis){ 0 };
+        return err_memory(err, (size_t)side->out * most * sizeof(axis->weights[0]));
+    }
+    fill(axis, side, weight);
+    free(weight);
+    return SHEAF_OK;
+}
