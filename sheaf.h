@@ -128,6 +128,9 @@ struct sheaf_sample {
     uint64_t ordinal;       /* of a reader: 0-based, in its part of the epoch; skipped corrupt
                                records count; not for a resumed stream */
     int repeated;           /* of a reader: 1: it pads its lane, and was returned before */
+    uint64_t seed;          /* of a reader: for all that is drawn at random for the sample; a hash
+                               of its options.seed, the source and its epoch, and the number
+                               there (ORDER.md), the same in any container */
 };
 
 enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };

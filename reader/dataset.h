@@ -242,6 +242,16 @@ struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
+/* ---- reader/dataset_identity.c --------------------------------------------------------------- */
+
+/* Makes a table of the identities that the sources have in seeds (ORDER.md, section 12).  They do
+ * not depend on bytes, so a copy in another container has the same ones. */
+int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
+/* Returns the seed of a sample in an epoch of its source. */
+uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
+                             const struct sheaf_sample *sample, uint64_t seed,
+                             uint64_t source_epoch);
+
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
 /* Adds up what the sources of a union have counted; unknown if manifest.fields is already. */

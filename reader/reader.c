@@ -73,6 +73,8 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
             *err = r->error;
     }
     if (code == SHEAF_OK)
+        code = dataset_seed_sources(dataset, &r->seed_sources, err);
+    if (code == SHEAF_OK)
         code = workers_open(&r->feed.workers, r->options.threads, err);
     if (code == SHEAF_OK)
         code = open_cache(r, err);
@@ -115,6 +117,7 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r->feed.prefetches);
     free(r->lanes);
     free(r->gaps);
+    free(r->seed_sources);
     free(r);
 }
 
@@ -213,6 +216,14 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
+/* The seed of the sample that the last turn has given. */
+static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
+{
+    return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->feed.order.seed,
+                               r->mixing != NULL ? mixing_source_epoch(r->mixing)
+                                                 : r->feed.order.epoch);
+}
+
 static void count_sample(struct sheaf_reader *r, const struct item *item,
                          const struct sheaf_sample *sample)
 {
@@ -244,6 +255,7 @@ static int next_sample(struct sheaf_reader *r)
         if (code == SHEAF_OK) {
             r->samples[r->out_count].ordinal = r->turns - 1 - r->sum.empty;
             r->samples[r->out_count].repeated = item->repeats;
+            r->samples[r->out_count].seed = seed_of(r, &r->samples[r->out_count]);
             count_sample(r, item, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }

@@ -31,6 +31,7 @@ struct sheaf_reader {
                                        says */
     uint32_t own_lanes;             /* lanes of the order that are this reader's */
     struct mixing *mixing;          /* of a view; else NULL */
+    uint64_t *seed_sources;         /* their identities in the seeds of samples */
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
     uint64_t start_turns;           /* where the epoch was started or resumed; a stream that is
                                        not there yet is read forward by next() */

@@ -39,6 +39,7 @@ struct ends {
 
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
+    int json;                       /* the list is of JSON */
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
     uint64_t from;                  /* the first of them, in this reader's part of the epoch */
@@ -136,7 +137,7 @@ static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
     }
     if (!cat->list)
         return put_encoded(cat, sample);
-    errnum = list_sample(&cat->out, sample);
+    errnum = cat->json ? list_json(&cat->out, sample) : list_sample(&cat->out, sample);
     return errnum ? fail_write(cat, errnum) : -1;
 }
 
@@ -461,6 +462,9 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             { "list", OPTION_FLAG, .flag = &cat.list,
               .meaning = "print one line per sample instead: key, tab, labels, then for each "
                          "field a tab and name:bytes" },
+            { "json", OPTION_FLAG, .flag = &cat.json,
+              .meaning = "with --list: print JSON objects, which also have the sample's number, "
+                         "place and seed" },
             { "null", OPTION_FLAG, .flag = &cat.null,
               .meaning = "read everything, write no samples, and print counts and rates" },
             ORDER_ROWS(&cat.order, o),
@@ -493,6 +497,8 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
         return status;
     if ((container != 0) + cat.list + cat.null > 1)
         return misuse("cat: --to, --list and --null exclude each other");
+    if (cat.json && !cat.list)
+        return misuse("cat: --json needs --list");
     if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or use --list or --null");
     status = check_range(&cat);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of `sheaf cat --list`. */
+ * The lines of `sheaf cat --list`, and of --list --json. */
 #include "tools/list.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/json.h"
 #include "tools/tool.h"
 
 static int put_text(struct output *out, const char *text)
@@ -59,4 +61,47 @@ int list_sample(struct output *out, const struct sheaf_sample *sample)
     for (size_t i = 0; i < sample->field_count && !failed; i++)
         failed = put_field(out, &sample->fields[i]);
     return failed ? failed : output_put(out, "\n", 1);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void print_fields(FILE *file, const struct sheaf_sample *sample)
+{
+    for (size_t i = 0; i < sample->field_count; i++) {
+        fputs(i == 0 ? "" : ", ", file);
+        print_json_string(file, sample->fields[i].name);
+        fprintf(file, ": %zu", sample->fields[i].size);
+    }
+}
+
+static void print_sample(FILE *file, const struct sheaf_sample *sample)
+{
+    fputs("{\"key\": ", file);
+    print_json_string(file, sample->key);
+    fprintf(file, ", \"number\": %" PRIu64 ", \"shard\": %" PRIu32 ", \"record\": %" PRIu64
+            ", \"ordinal\": %" PRIu64 ", \"repeated\": %s, \"seed\": %" PRIu64 ", \"labels\": [",
+            sample->number, sample->shard, sample->record, sample->ordinal,
+            sample->repeated ? "true" : "false", sample->seed);
+    for (size_t i = 0; i < sample->label_count; i++)
+        fprintf(file, "%s%.17g", i == 0 ? "" : ", ", sample->labels[i]);
+    fputs("], \"class\": ", file);
+    print_json_string(file, sample->class_name);
+    fputs(", \"fields\": {", file);
+    print_fields(file, sample);
+    fputs("}}\n", file);
+}
+
+int list_json(struct output *out, const struct sheaf_sample *sample)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    int failed = file == NULL ? ENOMEM : 0;
+
+    if (!failed) {
+        print_sample(file, sample);
+        failed = fclose(file) != 0 ? ENOMEM : output_put(out, text, size);
+    }
+    free(text);
+    return failed;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sample as one line of text: key TAB labels [TAB name:bytes]... */
+ * A sample as one line of text, key TAB labels [TAB name:bytes]..., or as a line of JSON. */
 #ifndef TOOLS_LIST_H
 #define TOOLS_LIST_H
 
@@ -11,5 +11,7 @@
  * and names of foreign shards can have, are written \xHH, so that a sample is always one line.
  * Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);
+/* The sample as a line of JSON. */
+int list_json(struct output *out, const struct sheaf_sample *sample);
 
 #endif

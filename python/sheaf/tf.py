@@ -32,7 +32,8 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     """The samples of a data set as dicts: the named fields (by default those of the first
     sample, which all must have) and __key__ as strings, and, if the first sample has labels,
     __label__: label_type, by default int64 if the first sample's are whole numbers, else float32;
-    a vector if there are several.  With batch_size, batches of these.
+    a vector if there are several; and __seed__, the sample's seed as two int32, which
+    tf.image.stateless_random_crop and its like take.  With batch_size, batches of these.
 
     With state=True each sample has __state__, a string, in a batch of batch_size that of the whole
     batch: resume= takes it, or the last of an array of them, and goes on behind it, on the same
@@ -139,6 +140,7 @@ class _Columns:
 
     def signature(self, size: Optional[int]) -> Dict[str, tf.TensorSpec]:
         columns = {name: tf.TensorSpec([size], tf.string) for name in ["__key__", *self.fields]}
+        columns["__seed__"] = tf.TensorSpec([size, 2], tf.int32)
         if self.labels != 0:
             shape = [size] if self.labels == 1 else [size, self.labels]
             columns["__label__"] = tf.TensorSpec(shape, self.label_type)
@@ -150,6 +152,8 @@ class _Columns:
         columns: Dict[str, Any] = {"__key__": batch.keys}
         for name in self.fields:
             columns[name] = [bytes(view) for view in batch.fields(name)]
+        seeds = numpy.asarray(batch.seeds).astype("<u8")
+        columns["__seed__"] = seeds.view("<i4").reshape(-1, 2)
         if self.labels != 0:
             columns["__label__"] = self._labels_of(batch)
         if self.state:

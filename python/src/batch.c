@@ -166,6 +166,21 @@ static PyObject *batch_repeated(struct batch_object *self, void *Py_UNUSED(ignor
     return list;
 }
 
+static PyObject *batch_seeds(struct batch_object *self, void *Py_UNUSED(ignored))
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(self->count * sizeof(uint64_t)));
+    PyObject *view = bytes == NULL ? NULL : PyMemoryView_FromObject(bytes), *numbers = NULL;
+
+    for (size_t i = 0; view != NULL && i < self->count; i++)
+        memcpy(PyBytes_AsString(bytes) + i * sizeof(uint64_t), &self->samples[i].seed,
+               sizeof(uint64_t));
+    if (view != NULL)
+        numbers = PyObject_CallMethod(view, "cast", "s", "Q");
+    Py_XDECREF(bytes);
+    Py_XDECREF(view);
+    return numbers;
+}
+
 /* Whether a sample's fields are those of the one before it: then they share their names. */
 static bool is_like(const struct sheaf_sample *a, const struct sheaf_sample *b)
 {
@@ -448,6 +463,7 @@ static PyGetSetDef batch_getset[] = {
     { "repeated", (getter)batch_repeated, NULL,
       "Of each sample, whether it only makes the ranks' shares equal: a mask for evaluation.",
       NULL },
+    { "seeds", (getter)batch_seeds, NULL, "The samples' seeds, a memoryview of uint64.", NULL },
     { "labels", (getter)batch_labels, NULL,
       "The labels, a memoryview of samples x labels: int64 if all of the batch are whole numbers, "
       "else float64.  A ValueError if samples differ in how many they have.", NULL },

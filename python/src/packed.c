@@ -85,7 +85,7 @@ static bool get(struct span *span, struct span *data, const struct packed_head *
             .class_name = p->class_name == PACKED_NOTHING ? NULL : text_at(span, p->class_name),
             .fields = field, .field_count = p->fields, .labels = label, .label_count = p->labels,
             .number = p->number, .record = p->record, .shard = (uint32_t)p->shard,
-            .repeated = p->repeated != 0,
+            .repeated = p->repeated != 0, .seed = p->seed,
         };
         label += p->labels;
         for (size_t f = 0; f < p->fields; f++, pf++)

@@ -165,7 +165,7 @@ size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct
                                                 : put_text(base, &at, s->class_name),
             .fields = s->field_count, .labels = s->label_count,
             .number = s->number, .record = s->record, .shard = s->shard,
-            .repeated = (uint64_t)s->repeated,
+            .repeated = (uint64_t)s->repeated, .seed = s->seed,
         };
         put_names(samples, i, field, base, &at);
         field += s->field_count;

@@ -30,6 +30,7 @@ struct packed_sample {
     uint64_t fields, labels;                /* of it; they follow those of the sample before */
     uint64_t number, record;
     uint64_t shard, repeated;
+    uint64_t seed;
 };
 
 struct packed_field {

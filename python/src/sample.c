@@ -300,6 +300,11 @@ static PyObject *sample_repeated(struct sample_object *self, void *Py_UNUSED(ign
     return PyBool_FromLong(self->sample->repeated);
 }
 
+static PyObject *sample_seed(struct sample_object *self, void *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(self->sample->seed);
+}
+
 static PyObject *sample_repr(struct sample_object *self)
 {
     PyObject *key = text_of(self->sample->key);
@@ -364,6 +369,9 @@ static PyGetSetDef sample_getset[] = {
     { "record", (getter)sample_record, NULL, "Place in its shard, from 0.", NULL },
     { "repeated", (getter)sample_repeated, NULL,
       "Whether it came before in this epoch, and only makes the ranks' shares equal.", NULL },
+    { "seed", (getter)sample_seed, NULL,
+      "A 64-bit number for what is drawn at random for it: the same for any workers, ranks and "
+      "restarts, another one each epoch.  0 of a sample that was read by its number.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -19,21 +19,29 @@ struct drawing {
     uint64_t end;                   /* what it will be at the end of the epoch */
     double pace;                    /* draws a step, about */
     uint64_t before;                /* draws of the epoch in the stretches that were begun */
-    uint64_t left;                  /* in the stretch */
+    uint64_t left;                  /* in the stretch, */
+    uint64_t source_epoch;          /* which is of this one */
     struct source_line *line;       /* NULL: no stretch was begun */
     bool is_second;                 /* its lane is in the second half */
     struct source_line *coming;     /* of the next stretch, in the other half; NULL: none */
     uint64_t coming_bytes;          /* of the budget, for its slots */
 };
 
+/* What comes once more at a lane's end, if the run's count is not 0. */
+struct pad {
+    struct order_run run;
+    uint64_t source_epoch;
+};
+
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
     size_t *sources;                /* that its next step draws from, + 1; 0: not known yet */
-    struct order_run *pads;         /* what comes once more at its end, if count is not 0 */
+    struct pad *pads;               /* of each lane */
     struct drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
+    uint64_t source_epoch;          /* of the item that came last */
 };
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -173,6 +181,7 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
     else
         code = open_stretch(r, i, source, d->drawn, false, &d->line, &r->error);
     d->left = stretch.count - stretch.before;
+    d->source_epoch = stretch.source_epoch;
     if (code == SHEAF_OK && r->foresees)
         code = lane_foresee(lane_of(r, i, source), &r->error);
     return code;
@@ -251,7 +260,7 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
 
 /* The sample that comes once more at the end of a lane: the first that it draws in the epoch. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
-                    struct order_run *pad)
+                    struct pad *pad)
 {
     const struct dataset_view *view = r->dataset->view;
     const uint32_t number = mix_padding_lane(&view->mix, &r->feed.order, lane);
@@ -275,7 +284,8 @@ static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
     if (line == NULL)
         return r->error.code;
     shuffle_begin(&shuffle, &order, number, stretch.count);
-    *pad = order_line_locate(&line->line, stretch.start + shuffle_next(&shuffle).slot);
+    pad->run = order_line_locate(&line->line, stretch.start + shuffle_next(&shuffle).slot);
+    pad->source_epoch = stretch.source_epoch;
     source_line_drop(&r->mixing->lines, line);
     return SHEAF_OK;
 }
@@ -339,6 +349,7 @@ static int draw(struct sheaf_reader *r, uint32_t i, struct item *item)
         return code;
     d->left--;
     d->drawn++;
+    m->source_epoch = d->source_epoch;
     m->sources[i] = 0;
     if (d->left != 0)
         look_ahead(r, i, source);
@@ -353,23 +364,30 @@ static bool is_drawn(const struct mixing *m, uint32_t i)
 
 int mixing_turn(struct sheaf_reader *r, uint32_t i, struct item *item)
 {
-    struct order_run *pad = &r->mixing->pads[i];
+    struct pad *pad = &r->mixing->pads[i];
     int code;
 
     if (!is_drawn(r->mixing, i))
         return draw(r, i, item);
-    if (pad->count == 0)
+    if (pad->run.count == 0)
         return SHEAF_END;
-    code = lane_repeat(&r->feed, lane_of(r, i, 0), pad, item, &r->error);
-    if (code == SHEAF_OK)
-        pad->count = 0;
-    return code;
+    code = lane_repeat(&r->feed, lane_of(r, i, 0), &pad->run, item, &r->error);
+    if (code != SHEAF_OK)
+        return code;
+    pad->run.count = 0;
+    r->mixing->source_epoch = pad->source_epoch;
+    return SHEAF_OK;
+}
+
+uint64_t mixing_source_epoch(const struct mixing *m)
+{
+    return m->source_epoch;
 }
 
 bool mixing_has_ended(const struct mixing *m)
 {
     for (uint32_t i = 0; i < m->lane_count; i++)
-        if (!is_drawn(m, i) || m->pads[i].count != 0)
+        if (!is_drawn(m, i) || m->pads[i].run.count != 0)
             return false;
     return true;
 }

@@ -28,6 +28,9 @@ void mixing_end(struct sheaf_reader *r);
 /* The next item of the reader's lane `i`.  As lane_next. */
 int mixing_turn(struct sheaf_reader *r, uint32_t i, struct item *item);
 
+/* The source epoch of the item that mixing_turn gave last. */
+uint64_t mixing_source_epoch(const struct mixing *mixing);
+
 /* Whether all lanes are known to have ended. */
 bool mixing_has_ended(const struct mixing *mixing);
 
