@@ -115,8 +115,11 @@ struct sheaf_field {
     size_t size;            /* bytes */
 };
 
-/* The key is the path up to that dot ("001.ak47/001_0001").  Labels are integers up to 2^53 or
- * values that a 32-bit float represents exactly; a sample may have none.  Text is UTF-8. */
+/* The key is the path up to that dot ("001.ak47/001_0001").  A sample may have no label.  A label
+ * is a whole number of magnitude up to 2^53, or a number that a 32-bit float represents exactly.
+ * On input, a whole number is never changed: it is rejected if it is neither.  Other numbers are
+ * rounded to the nearest 32-bit float, so 0.1 becomes 0.10000000149011612.  The same holds for
+ * labels in lists and in files called .cls, in every container.  Text is UTF-8. */
 struct sheaf_sample {
     const char *key;
     const struct sheaf_field *fields; size_t field_count;

@@ -26,6 +26,11 @@ bool label_is_exact(double label)
                                        (double)(float)label == label);
 }
 
+double label_rounded(double number)
+{
+    return isfinite(number) && trunc(number) != number ? (double)(float)number : number;
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

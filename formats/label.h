@@ -12,6 +12,10 @@
 bool label_is_exact(double label);
 bool label_is_integer(double label);
 
+/* Returns the label that a number stands for: a fraction is rounded to the nearest 32-bit float.
+ * A whole number stays as it is, even if it cannot be a label. */
+double label_rounded(double number);
+
 /* Parses one or more numbers separated by blanks, tabs or commas.  A fraction is rounded to the
  * nearest 32-bit float; an integer of magnitude beyond 2^53 must be one.  Returns their number, at
  * most `most`, or -1 if the text is anything else. */

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/key_table.h"
+#include "formats/label.h"
 #include "formats/name.h"
 #include "formats/origin.h"
 #include "formats/sample.h"
@@ -207,6 +208,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
         free(p->classes[i]);
     free(p->classes);
     class_names_free(&p->class_names);
+    buf_free(&p->labels);
     free(p->dest);
     free(p->prefix);
     free(p->index);
@@ -427,6 +429,28 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
+/* Rounds fractions to 32-bit floats, as those of a list are. */
+static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
+{
+    int code;
+
+    p->labels.size = 0;
+    p->labels.limit = LABEL_LIMIT * sizeof(double);
+    if (s->label_count > LABEL_LIMIT)       /* refused as it is encoded */
+        return SHEAF_OK;
+    code = buf_reserve(&p->labels, s->label_count * sizeof(double), &p->error);
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < s->label_count; i++) {
+        const double label = label_rounded(s->labels[i]);
+
+        buf_put(&p->labels, &label, sizeof(label));
+    }
+    if (s->label_count != 0)
+        s->labels = (const double *)(const void *)p->labels.data;
+    return SHEAF_OK;
+}
+
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     return packer_append_kept(p, sample, NULL);
@@ -444,6 +468,8 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code != SHEAF_OK || p->is_there)
         return code;
     code = check_sample(p, &s, &payload);
+    if (code == SHEAF_OK)
+        code = round_labels(p, &s);
     if (code == SHEAF_OK)
         code = class_names_check(&p->class_names, &p->setup.context,
                                  p->setup.format->keeps_class, !p->is_part, &s,

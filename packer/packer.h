@@ -44,6 +44,7 @@ struct sheaf_packer {
     struct slot *slot;          /* the open block; NULL: none */
     struct block_need need;     /* of what is in it */
     uint64_t block_cost;        /* as plan_block_end() counts */
+    struct buf labels;          /* double[]: those of the sample that is being appended, rounded */
     struct plan_shard shard;    /* the open one: sample_count and payload so far */
     bool shard_done;            /* the next sample starts another one */
     struct sheaf_error error;

@@ -144,6 +144,18 @@ static void refuses_to_print_what_is_not_exact(void **state)
     buf_free(&out);
 }
 
+static void rounds_fractions_and_no_whole_numbers(void **state)
+{
+    static const double kept[] = { 0, -3, 0.25, 0x1p53, 0x1p53 + 2, 0x1p60, 1e300, INFINITY };
+
+    (void)state;
+    assert_true(label_rounded(0.1) == (double)0.1f);
+    assert_true(label_rounded(-1e-3) == (double)-1e-3f);
+    for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+        assert_true(label_rounded(kept[i]) == kept[i]);
+    assert_true(isnan(label_rounded(NAN)));
+}
+
 /* A float or an integer of any magnitude. */
 static double random_label(struct rng *rng)
 {
@@ -204,6 +216,7 @@ int main(void)
         cmocka_unit_test(minus_zero_is_zero),
         cmocka_unit_test(prints_the_shortest),
         cmocka_unit_test(refuses_to_print_what_is_not_exact),
+        cmocka_unit_test(rounds_fractions_and_no_whole_numbers),
         cmocka_unit_test(reads_back_what_it_prints),
         cmocka_unit_test(does_not_depend_on_the_locale),
     };

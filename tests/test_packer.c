@@ -309,6 +309,30 @@ static void test_samples_that_are_refused(void **state)
     assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_ERR_STATE);
 }
 
+/* A fraction is rounded to a 32-bit float, and a whole number is never changed. */
+static void test_labels_are_rounded_as_in_lists(void **state)
+{
+    const double labels[] = { 0.1, 3, -2.5 }, large = 0x1p53 + 2;
+    const struct sheaf_field field = { .name = "txt", .data = "1", .size = 1 };
+    struct sheaf_sample sample = { .key = "a", .fields = &field, .field_count = 1,
+                                   .labels = labels, .label_count = 3 };
+    char *shard;
+    size_t size;
+
+    (void)state;
+    open_packer("out");
+    assert_int_equal(sheaf_packer_append(packer, &sample), SHEAF_OK);
+    assert_true(labels[0] == 0.1);
+    sample = (struct sheaf_sample){ .key = "b", .fields = &field, .field_count = 1,
+                                    .labels = &large, .label_count = 1 };
+    assert_int_equal(sheaf_packer_append(packer, &sample), SHEAF_ERR_ARGUMENT);
+    assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_OK);
+    assert_int_equal(result.samples, 1);
+    shard = tree_read(&tree, "out/shard-000000.tar", &size);
+    assert_non_null(memmem(shard, size, "0.1 3 -2.5\0", 11));
+    free(shard);
+}
+
 static void test_bad_samples_are_skipped(void **state)
 {
     char *report;
@@ -395,6 +419,7 @@ int main(void)
         TEST(test_too_little_memory_is_refused_first),
         TEST(test_the_end_lets_go),
         TEST(test_samples_that_are_refused),
+        TEST(test_labels_are_rounded_as_in_lists),
         TEST(test_bad_samples_are_skipped),
         TEST(test_classes_come_first),
         TEST(test_abort_leaves_nothing),

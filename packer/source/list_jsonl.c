@@ -30,9 +30,7 @@ static int add_number(struct list_parser *p, const json_t *number, struct sheaf_
         (json_integer_value(number) > most || json_integer_value(number) < -most))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53",
                        (long long)json_integer_value(number));
-    value = json_number_value(number);
-    if (!label_is_exact(value))
-        value = (double)(float)value;
+    value = label_rounded(json_number_value(number));
     if (!label_is_exact(value))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %.17g is too large", value);
     if (p->labels.size / sizeof(double) >= LABEL_LIMIT)
