@@ -11,16 +11,16 @@
 #include "base/bytes.h"
 
 #define LEAST_GROWN 32u         /* bytes of a buffer that has grown */
-#define MORE_BYTES  4096u       /* for other blocks of a power of two */
+#define MORE_BYTES  4096u       /* a reserve for other blocks whose size is a power of two */
 
 typedef void *take_fn(size_t size);
 typedef void give_fn(void *memory);
 
-/* A variable of the process, as the other library's allocator is. */
+/* One variable for the whole process, because jansson's allocator is global too. */
 static struct {
     pthread_mutex_t lock;
-    size_t users_locked;                /* between begin and end */
-    _Atomic(take_fn *) take_before;     /* what was there */
+    size_t users_locked;                /* number of alloc_note_begin calls without an end */
+    _Atomic(take_fn *) take_before;     /* the allocator that was set before */
     _Atomic(give_fn *) give_before;
 } of_process = { .lock = PTHREAD_MUTEX_INITIALIZER, .take_before = malloc, .give_before = free };
 static _Thread_local struct alloc_note *current;
@@ -99,7 +99,7 @@ size_t alloc_note_longest(const char *text, size_t size)
 
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '\\')
-            i++;                /* what follows ends no token */
+            i++;                /* the escaped character does not end the token */
         else if (text[i] == '"') {
             longest = MAX(longest, i - first);
             first = i;

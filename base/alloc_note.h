@@ -25,13 +25,14 @@ struct alloc_note {
     bool has_failed;            /* an allocation of this thread */
 };
 
-/* For texts without a token of more than token_bytes.  Notes are not nested.  false: there is no
- * memory for the reserve. */
+/* Starts watching jansson's allocations while it works on a text whose longest token has
+ * `token_bytes` bytes. Calls must not be nested. Returns false if there is no memory for the
+ * reserve. */
 bool alloc_note_begin(struct alloc_note *note, alloc_note_get *get, alloc_note_set *set,
                       size_t token_bytes);
 void alloc_note_end(struct alloc_note *note);
 
-/* No JSON token of the text is longer. */
+/* Returns an upper bound of the length of the longest JSON token in the text. */
 size_t alloc_note_longest(const char *text, size_t size);
 
 #endif

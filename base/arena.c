@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chunks of 256 KiB; what is larger gets a chunk of its own. */
+ * The arena: chunks of 256 KiB. A larger request gets a chunk of its own. */
 #include "base/arena.h"
 
 #include <stdlib.h>

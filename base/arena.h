@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An arena: memory that is allocated piece by piece and freed at once, for the millions of names of
- * a plan. */
+ * An arena: memory that is allocated in small pieces and freed all at once. It holds the millions
+ * of names of a plan. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -17,10 +17,11 @@ struct arena {
     uint64_t bytes;                 /* of all */
 };
 
-/* `size` bytes, aligned for a double; NULL: out of memory. */
+/* Returns `size` bytes, aligned for a double, or NULL if memory is exhausted. */
 void *arena_take(struct arena *arena, size_t size);
 
-/* A copy of text with a NUL after it, unaligned; NULL: out of memory. */
+/* Returns a copy of the text with a NUL after it, or NULL if memory is exhausted. The copy is not
+ * aligned. */
 const char *arena_text(struct arena *arena, const char *text, size_t size);
 
 void arena_free(struct arena *arena);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A memory budget: a hard ceiling on the bytes that one reader or packer holds.
- * 0 <= used <= peak <= limit.  Not thread-safe: it belongs to the thread that plans the work,
- * which takes the bytes before it hands a job out and gives them back when the job is consumed.
+ * A memory budget: a hard ceiling on the bytes that one reader or packer holds, with 0 <= used <=
+ * peak <= limit. It is not thread-safe. It belongs to the thread that plans the work: that thread
+ * takes the bytes before it starts a job, and gives them back when it has consumed the result.
  *
- * What is read ahead must not take the memory that the next step needs.  So a part of the budget
- * can be reserved, for those who take and give it by name:
+ * Reading ahead must not take the memory that the next step needs. So a part of the budget can be
+ * reserved. Only budget_take_reserved takes from the reserved part:
  *
  *     0         used - reserve_used        limit - reserve               limit
- *     | the others' .................... | their room | reserved: ........... |   */
+ *     | taken by others .......... | free for others | reserved: ......... | */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -19,11 +19,11 @@ struct budget {
     uint64_t limit;
     uint64_t used;
     uint64_t peak;
-    uint64_t reserve;           /* of the limit */
-    uint64_t reserve_used;      /* of `used`, what was taken as reserved */
+    uint64_t reserve;           /* bytes of the limit that are reserved */
+    uint64_t reserve_used;      /* bytes of `used` that were taken as reserved */
 };
 
-/* What budget_take may take now. */
+/* Returns the number of bytes that budget_take can take now. */
 static inline uint64_t budget_room(const struct budget *b)
 {
     const uint64_t left = b->limit - b->used;
@@ -39,7 +39,7 @@ static inline void budget_add(struct budget *b, uint64_t bytes)
         b->peak = b->used;
 }
 
-/* Takes `bytes` if they fit; false, and nothing taken, if they do not. */
+/* Takes `bytes` and returns true if they fit. Otherwise takes nothing and returns false. */
 static inline bool budget_take(struct budget *b, uint64_t bytes)
 {
     if (bytes > budget_room(b))
@@ -53,7 +53,7 @@ static inline void budget_give(struct budget *b, uint64_t bytes)
     b->used -= bytes;
 }
 
-/* The same for what is reserved. */
+/* Takes `bytes`, also from the reserved part, and returns true if they fit. */
 static inline bool budget_take_reserved(struct budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used)
@@ -69,7 +69,8 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* What was taken as reserved no longer is, if there is room for it elsewhere. */
+/* Counts bytes that were taken as reserved as ordinary ones, if there is room for them outside of
+ * the reserve. Returns false if there is not. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

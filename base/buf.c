@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* Where many buffers of different sizes come and go, as of hundreds of lanes, malloc's holes would
- * be as large as they are. */
+/* Buffers of at least this size are mapped by buf_map. If many buffers of different sizes came and
+ * went in malloc, as for hundreds of lanes, its holes would become as large as the buffers. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

@@ -20,15 +20,15 @@ struct buf {
     size_t size;
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
-    bool is_mapped;     /* by buf_map: pages of its own, not malloc's */
-    bool is_full;       /* it was to grow past the limit, once */
+    bool is_mapped;     /* whether buf_map allocated `data`, as pages outside of malloc */
+    bool is_full;       /* whether a request to grow past the limit has failed */
 };
 
 #define BUF_INIT(most) { .limit = (most) }
 
 void buf_free(struct buf *b);
 
-/* What buf_reserve does where there is no room yet. */
+/* Grows the buffer for buf_reserve when the present capacity is not enough. */
 int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err);
 
 /* Makes room for `extra` more bytes.  The content may move. */
@@ -37,15 +37,16 @@ static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *e
     return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
 }
 
-/* Makes it an empty one with room for just `size` bytes; what it had is freed first.  Where they
- * are many, they are pages of its own: what threads fill and others free would stay with malloc's
- * arenas, tens of MiB for each thread. */
+/* Empties the buffer and gives it room for exactly `size` bytes. Its previous memory is freed
+ * first. Large sizes are mapped as pages of their own, outside of malloc. Memory that one thread
+ * fills and another thread frees would otherwise stay in malloc's arenas, tens of MiB for each
+ * thread. */
 int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For callers that have reserved room already. */
+/* Appends `size` bytes. The caller must have reserved the room. */
 static inline void buf_put(struct buf *b, const void *data, size_t size)
 {
     if (size != 0)
@@ -53,7 +54,8 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     b->size += size;
 }
 
-/* The same, where what is put may lie in its place already. */
+/* Appends `size` bytes, which may already lie at the end of the buffer's content. The caller must
+ * have reserved the room. */
 static inline void buf_put_content(struct buf *b, const void *data, size_t size)
 {
     if (data == b->data + b->size)

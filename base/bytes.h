@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unaligned loads and stores of numbers that are little-endian wherever they lie, whatever the
- * machine is; and the few attributes and limits that every part
- * of the library shares. */
+ * Unaligned loads and stores of little-endian numbers, on machines of any byte order; and the few
+ * attributes and limits that every part of the library shares. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
@@ -40,7 +39,8 @@ static inline double load_double(const void *p)
     return v;
 }
 
-/* Between numbers in memory and what a file holds of them, either way. */
+/* Converts an array of numbers between the machine's byte order and that of a file, in both
+ * directions. */
 static inline void words_le(uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

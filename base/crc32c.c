@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ISA-L takes an int length and leaves the inversions to its caller.  Its kernels fold many bytes
- * at once and have little to win where there are few: for those the processor's own instruction
- * takes half the time, and a tenth of it for the eight bytes of a TFRecord's length. */
+ * CRC-32C by ISA-L, whose functions take an int as length and leave the inversions to their caller.
+ * Its kernels fold many bytes at once and gain little on short inputs. For these, the processor's
+ * CRC instruction takes half the time, and a tenth of it for the eight bytes of a TFRecord length.
+ */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
@@ -13,7 +14,7 @@
 #ifdef __x86_64__
 #include <nmmintrin.h>
 
-#define FEW_BYTES ((size_t)256)     /* less is few */
+#define FEW_BYTES ((size_t)256)     /* inputs below this size use the processor's instruction */
 
 static inline bool is_few(size_t size)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-64/NVME.  ISA-L has it from version 2.31 on, and its other CRC-64 are of other polynomials,
- * so it is ours: on x86 64 bytes at a time are folded by carry-less multiplication, which is faster
- * than the bytes come; elsewhere, and for what is left, tables take eight bytes at a time.
+ * CRC-64/NVME. ISA-L has it only from version 2.31 on, so this is an implementation of our own. On
+ * x86 it folds 64 bytes at a time by carry-less multiplication, which is faster than bytes arrive
+ * from a network. On other machines, and for the remaining bytes, it takes eight bytes at a time
+ * with tables.
  *
- * A CRC is a remainder of polynomials over GF(2).  Bits are reflected, as the CRC's are: the lowest
- * bit of a word is the highest power.  "Raw" is without the inversion at both ends. */
+ * A CRC is a remainder of polynomials over GF(2). Bits are reflected as in the CRC itself: the
+ * lowest bit of a word is the coefficient of the highest power. "Raw" means without the inversions
+ * at both ends. */
 #include "base/crc64.h"
 
 #include "base/bytes.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* The table is linear: the entry of v is the sum of those of its bits. */
+/* The table is linear: the entry of v is the sum of the entries of the bits of v. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \
@@ -30,7 +32,7 @@
     { SIXTY_FOUR(0, __VA_ARGS__), SIXTY_FOUR(64, __VA_ARGS__), SIXTY_FOUR(128, __VA_ARGS__),    \
       SIXTY_FOUR(192, __VA_ARGS__) }
 
-/* tables[k][v]: what the byte v does to the CRC when k bytes follow it. */
+/* tables[k][v] is the effect of the byte v on the CRC when k more bytes follow. */
 static const uint64_t tables[8][256] = {
     TABLE(0x7f6ef0c830358979u, 0xfedde190606b12f2u, 0xc962e5739841b68fu, 0xa61cecb46814fe75u,
           0x78e0ff3b88be6f81u, 0xf1c1fe77117cdf02u, 0xd75adabd7a6e2d6fu, 0x9a6c9329ac4bc9b5u),
@@ -71,12 +73,13 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* x^(D + 63) and x^(D - 1) modulo the polynomial: the product of two reflected words comes out one
- * power too high.  The first is for the word that comes first. */
+/* x^(D + 63) and x^(D - 1) modulo the polynomial. They are one power lower than expected, because
+ * the product of two reflected words comes out one power too high. The first one is for the first
+ * word. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 
-/* What `a` is worth where `b` lies, D bits on. */
+/* Returns the contribution of `a` moved D bits on, to the position of `b`, plus `b`. */
 __attribute__((target("pclmul,sse2")))
 static inline __m128i fold(__m128i a, __m128i b, __m128i powers)
 {
@@ -116,7 +119,7 @@ uint64_t crc64_nvme(uint64_t crc, const void *data, size_t size)
 
 /* ---- Combining ------------------------------------------------------------------------------- */
 
-/* The product of two polynomials modulo a third. */
+/* Returns the product of two polynomials modulo a third. */
 static uint64_t multiply(uint64_t polynomial, unsigned bits, uint64_t a, uint64_t b)
 {
     uint64_t product = 0;

@@ -23,17 +23,18 @@ const char *sheaf_strerror(int code)
     }
 }
 
-/* Longer than a message: a URL is shortened, and what is not text grows. */
+/* More than the longest message, because text grows when unsafe characters are escaped and shrinks
+ * when URLs are shortened. */
 #define TEXT_MOST 8192
 
-/* What replaces the middle of a message that is too long, and how much stays before it. */
+/* If a message is too long, GAP replaces its middle and the first HEAD_BYTES bytes stay. */
 #define GAP        "..."
 #define HEAD_BYTES ((size_t)340)
 
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* What is too long loses its middle, which is that of a path: where it was is at the beginning, the
- * reason at the end. */
+/* Copies a message and cuts out its middle if it is too long. The middle is usually part of a path;
+ * the place of the fault is at the beginning and its reason at the end. */
 static void fit(char *message, size_t most, const char *text)
 {
     const size_t size = strlen(text);
@@ -52,7 +53,8 @@ static void fit(char *message, size_t most, const char *text)
     memcpy(message + begin + strlen(GAP), text + end, size - end + 1);
 }
 
-/* A message is one line of text, whatever names and bytes went into it, and no secret. */
+/* Sets the message. It is one line of text without secrets, whatever names and bytes went into it.
+ */
 static void set_message(struct sheaf_error *err, char *text)
 {
     char shown[2 * TEXT_MOST];

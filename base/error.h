@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One error type for the whole library: a code and a message.  The message is set where the fault
- * is found, and callers that know the place (shard, file) put it in front.  Functions return the
- * code, so that `return err_set(...)` is the usual way out. */
+ * One error type for the whole library: a code and a message. The function that finds a fault sets
+ * the message. Callers that know the place (shard, file) put it before the message. Functions
+ * return the code, so that `return err_set(...)` is the usual way out. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
@@ -18,23 +18,23 @@ static inline const char *plural(uint64_t count)
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says why, for programs (sheaf.h, enum sheaf_reason): err_because(err, err_set(err, ...), why).
- * What sets a message forgets the reason before it.  Returns code. */
+/* Sets the reason of an error for programs (sheaf.h, enum sheaf_reason), as in err_because(err,
+ * err_set(err, ...), reason). Setting a new message clears the reason. Returns the code. */
 int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
 
 /* Like err_set, with the code that fits `errnum` and ": <strerror>" after the message. */
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts text before the message that is there ("shard-000001.tar: " ...); returns err->code. */
+/* Puts text before the present message ("shard-000001.tar: " ...). Returns err->code. */
 int err_prefix(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Puts text behind the message that is there (": gave up"); does nothing to NULL. */
+/* Appends text to the present message (": gave up"). Does nothing if `err` is NULL. */
 void err_append(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The error "out of memory" for `bytes` bytes. */
+/* Sets the error "out of memory" for an allocation of `bytes` bytes. */
 int err_memory(struct sheaf_error *err, size_t bytes);
 
 #endif

@@ -25,7 +25,8 @@ static inline void event_set(struct event *event)
     pthread_mutex_unlock(&event->lock);
 }
 
-/* Waits for at most that long, by the monotonic clock; whether it has happened. */
+/* Waits for at most `timeout_ns`, measured by the monotonic clock. Returns whether the event has
+ * happened. */
 static inline bool event_wait_for(struct event *event, uint64_t timeout_ns)
 {
     struct timespec until;
@@ -44,7 +45,7 @@ static inline bool event_wait_for(struct event *event, uint64_t timeout_ns)
     return happened;
 }
 
-/* Waits, and ends the event. */
+/* Waits for the event and destroys it. */
 static inline void event_wait(struct event *event)
 {
     pthread_mutex_lock(&event->lock);

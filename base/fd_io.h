@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whole reads and writes of files: what one call leaves undone, or a signal interrupts, is done by
- * the next.  Each returns how many bytes were done; where these are fewer than asked for, errno is
- * what failed, or 0 at the end of the file. */
+ * Reads and writes of a whole range of a file. If one system call handles only part of the range,
+ * or a signal interrupts it, the next call continues. Each function returns the number of bytes
+ * done. If that is less than asked for, errno tells why; errno is 0 at the end of the file. */
 #ifndef BASE_FD_IO_H
 #define BASE_FD_IO_H
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Whether there is to be another call after one that returned `n`. */
+/* Returns whether to call again after a call that returned `n`. */
 static inline bool fd_io_goes_on(ssize_t n, size_t *done)
 {
     if (n < 0)

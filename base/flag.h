@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flags that another thread or a signal handler raises.  They are ints, as in the caller's options.
- * They carry no other data, so they need no memory order. */
+ * Flags that another thread or a signal handler raises. They are ints, like the flags in the
+ * caller's options. They carry no other data, so they need no memory order. */
 #ifndef BASE_FLAG_H
 #define BASE_FLAG_H
 
@@ -13,13 +13,13 @@ static inline void flag_raise(volatile int *flag)
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* NULL is never raised. */
+/* Returns whether the flag is raised. A NULL flag is never raised. */
 static inline bool flag_is_raised(const volatile int *flag)
 {
     return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
 }
 
-/* Lowers it; whether it was raised. */
+/* Lowers the flag and returns whether it was raised. */
 static inline bool flag_take(volatile int *flag)
 {
     return __atomic_exchange_n(flag, 0, __ATOMIC_RELAXED) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns of a shell.  Only the last star is ever tried again: what an earlier one could take in
- * addition, the last one can take as well. */
+ * Shell patterns. Only the last star is retried, because whatever an earlier star could match in
+ * addition, the last star can match as well. */
 #include "base/glob.h"
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ static bool is_punct(uint8_t c) { return is_graph(c) && !is_alnum(c); }
 static bool is_cntrl(uint8_t c) { return c < ' ' || c == 0x7f; }
 static bool is_xdigit(uint8_t c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
 
-/* Of ASCII, in any locale. */
+/* Character classes for ASCII, in every locale. */
 static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
     { "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", is_blank }, { "cntrl", is_cntrl },
     { "digit", is_digit }, { "graph", is_graph }, { "lower", is_lower }, { "print", is_print },
@@ -47,7 +47,8 @@ static bool take_class(const char **at, const char *end, uint8_t byte, bool *has
     return false;
 }
 
-/* Whether "[:" at *at begins a class: there is a "]" behind it, and the first has a ":" before. */
+/* Returns whether "[:" at *at begins a class: a "]" follows, and the first one has a ":" before it.
+ */
 static bool begins_class(const char *at, const char *end)
 {
     const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'
@@ -56,7 +57,7 @@ static bool begins_class(const char *at, const char *end)
     return close != NULL && close > at + 2 && close[-1] == ':';
 }
 
-/* Takes a member's byte, perhaps with a backslash; false at the end. */
+/* Takes one byte of a set, which may have a backslash before it. Returns false at the end. */
 static bool take_byte(const char **at, const char *end, uint8_t *byte)
 {
     *at += *at < end && **at == '\\';
@@ -66,7 +67,7 @@ static bool take_byte(const char **at, const char *end, uint8_t *byte)
     return true;
 }
 
-/* Takes a member or a range of them; false if it is not valid. */
+/* Takes a single byte or a range of a set. Returns false if it is invalid. */
 static bool take_member(const char **at, const char *end, uint8_t byte, bool *has)
 {
     uint8_t first, last;
@@ -85,7 +86,8 @@ static bool take_member(const char **at, const char *end, uint8_t byte, bool *ha
     return true;
 }
 
-/* The size of the set at `pattern`, up to its "]"; 0: it has no end, or no valid member. */
+/* Returns the size of the set at `pattern`, including its "]", or 0 if the set has no end or an
+ * invalid member. */
 static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     const char *at = pattern + 1, *end = pattern + size;
@@ -103,8 +105,8 @@ static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-/* The size of the piece (see glob_piece) at `pattern`, and whether it matches the byte.  It must
- * not be a star. */
+/* Returns the size of the piece (see glob_piece) at `pattern`, and sets *has if it matches the
+ * byte. The piece must not be a star. */
 static size_t piece(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     if (size == 0)
@@ -139,7 +141,8 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;    /* behind the last star; what it takes */
+    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;    /* position after the last star, and the
+                                                           number of bytes that the star matches */
 
     while (t < text_size || p < pattern_size) {
         bool has = false;

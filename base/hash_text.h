@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * XXH3-128 as text: its canonical form, as hexadecimal digits; and of several parts in a row. */
+ * XXH3-128 as text, in its canonical form of hexadecimal digits, and a running hash over several
+ * parts. */
 #ifndef BASE_HASH_TEXT_H
 #define BASE_HASH_TEXT_H
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#define HASH_TEXT_BYTES 33      /* with its NUL */
+#define HASH_TEXT_BYTES 33      /* including the NUL */
 
 static inline void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
 {
@@ -16,7 +17,8 @@ static inline void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
              (unsigned long long)hash.low64);
 }
 
-/* The next part: the hash of the sum so far and of the part's own. */
+/* Adds a part to the running hash: the new sum is the hash of the old sum and the part's own hash.
+ */
 static inline void hash_add(XXH128_hash_t *sum, const void *data, size_t size)
 {
     const XXH128_hash_t part = XXH3_128bits(data, size);

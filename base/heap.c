@@ -5,12 +5,12 @@
  *     base                                                          base + size
  *     | head | piece ... | head | free ............ | head | piece | end |  (reserved) ...
  *
- * A block is a head and what follows it.  Free blocks stand in lists by size: row r has the sizes
- * from 2^r up, in HEAP_SLOTS steps.  No two neighbours are both free.  Small blocks that were given
- * back are not free in this sense, until join_small() makes them so.
+ * A block is a head and the bytes after it. Free blocks are in lists by size: row r has the sizes
+ * from 2^r up, in HEAP_SLOTS steps. Two neighbours are never both free. Freed small blocks do not
+ * count as free in this sense until join_small() frees them.
  *
- * Addresses cost nothing but where their number is limited (ulimit -v), so they are reserved by
- * ranges: where the newest is full, the next is as large as all before it. */
+ * Address space costs nothing unless it is limited (ulimit -v), so addresses are reserved in
+ * ranges. When the newest range is full, the next one is as large as all earlier ones together. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -22,19 +22,21 @@
 #include "base/error.h"
 
 #define GRAIN      ((size_t)16)
-#define LEAST      ((size_t)16)             /* bytes of a piece: room for the links of a free one */
-#define STEP_LEAST ((size_t)64 << 10)       /* bytes that the heap grows by */
+#define LEAST      ((size_t)16)             /* smallest piece: it has room for the links of a
+                                               free block */
+#define STEP_LEAST ((size_t)64 << 10)       /* smallest growth step of the heap */
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
 #define RANGE_LEAST   ((size_t)64 << 20)
-#define FREE       ((size_t)1)              /* in `size`, whose low bits are not needed; */
-#define LENT       ((size_t)2)              /* it is lent, or was */
+#define FREE       ((size_t)1)              /* flag in the low bits of `size`, which are
+                                               otherwise unused */
+#define LENT       ((size_t)2)              /* flag: the piece is or was lent */
 
 struct heap_block {
-    struct heap_block *before;      /* the neighbour; NULL: it is the first */
-    size_t size;                    /* bytes behind the head, and FREE or LENT */
-    atomic_size_t users;            /* of a LENT one: the owner, and those it is lent to */
-    /* The head ends here; of a free block only: */
+    struct heap_block *before;      /* the preceding neighbour, or NULL for the first block */
+    size_t size;                    /* bytes after the head, with the flags FREE and LENT */
+    atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
+    /* The head ends here. The following fields exist in free blocks only. */
     _Alignas(GRAIN) struct heap_block *next;
     struct heap_block *previous;
 };
@@ -42,12 +44,12 @@ struct heap_block {
 #define HEAD offsetof(struct heap_block, next)
 _Static_assert(HEAD == HEAP_HEAD_BYTES, "what heap.h says");
 
-/* Addresses that follow each other, of which the first `size` are memory. */
+/* A range of consecutive addresses. The first `size` bytes are backed by memory. */
 struct heap_range {
     struct heap_range *older;
     uint8_t *base;
     size_t size, reserved;
-    struct heap_block *end;     /* the mark behind the last block */
+    struct heap_block *end;     /* the end mark after the last block */
 };
 
 static size_t size_of(const struct heap_block *b)
@@ -71,7 +73,8 @@ struct place {
     unsigned row, slot;
 };
 
-/* The list that a free block of this size stands in: its size is at least the list's. */
+/* Returns the list for a free block of this size. The block is at least as large as the list's
+ * size. */
 static struct place place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -111,8 +114,8 @@ static void withdraw(struct heap *h, struct heap_block *b)
     b->size &= ~FREE;
 }
 
-/* A free block of at least `size` bytes, without a search: any block of the first list whose
- * sizes are all large enough. */
+/* Returns a free block of at least `size` bytes without a search: any block of the first list whose
+ * blocks are all large enough. */
 static struct heap_block *find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -129,7 +132,7 @@ static struct heap_block *find_block(struct heap *h, size_t size)
     return h->free[__builtin_ctzll(rows)][__builtin_ctz(slots)];
 }
 
-/* One of its own list, where some are large enough and some are not. */
+/* Searches the block's own list, in which only some blocks may be large enough. */
 static struct heap_block *search(struct heap *h, size_t size)
 {
     const struct place p = place_of(size);
@@ -142,7 +145,7 @@ static struct heap_block *search(struct heap *h, size_t size)
 
 /* ---- Growing -------------------------------------------------------------------------------- */
 
-/* Makes `extra` more addresses of the range memory. */
+/* Backs `extra` more addresses of the range with memory. */
 static bool make_memory(const struct heap *h, const struct heap_range *r, size_t extra)
 {
     if (h->given.base == NULL)
@@ -177,7 +180,8 @@ static uint8_t *map_addresses(size_t bytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Reserves a range with room for `bytes`, and as large as all before it if there are addresses. */
+/* Reserves a range with room for `bytes`. The range is as large as all earlier ones together if
+ * there are enough addresses. */
 static bool reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
@@ -199,8 +203,8 @@ static bool reserve(struct heap *h, size_t bytes)
     return false;
 }
 
-/* Makes `extra` more bytes memory: one free block, with what is free before it.  NULL: there is
- * no room. */
+/* Backs `extra` more bytes with memory and returns them as one free block, merged with free space
+ * before it. Returns NULL if there is no room. */
 static struct heap_block *extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);
@@ -238,8 +242,8 @@ static struct heap_block *extend(struct heap *h, size_t extra)
     return b;
 }
 
-/* Makes room for a block of `size` bytes: a quarter more than there is, or else just what is
- * needed. */
+/* Makes room for a block of `size` bytes. Grows by a quarter of the present size if possible,
+ * otherwise by just the bytes needed. */
 static struct heap_block *grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);
@@ -356,7 +360,7 @@ void heap_return(struct heap *h, void *piece)
     one_user_less(h);
 }
 
-/* Makes a block free, and one with its neighbours that are. */
+/* Frees a block and merges it with its free neighbours. */
 static void release(struct heap *h, struct heap_block *b)
 {
     struct heap_block *next = after(b);
@@ -374,8 +378,8 @@ static void release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A small piece that was given back has room for where others of its size are, so that these are
- * taken again without being looked at. */
+/* A freed small piece. It holds an array of pointers to other freed pieces of its size, so that
+ * these can be reused without touching their memory. */
 struct heap_small {
     struct heap_small *next;
     size_t count;
@@ -401,7 +405,7 @@ static void push_small(struct heap *h, void *piece, size_t size)
     **list = (struct heap_small){ .next = top };
 }
 
-/* The piece of exactly this size that was freed last, or NULL. */
+/* Returns the piece of exactly this size that was freed last, or NULL. */
 static void *pop_small(struct heap *h, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;
@@ -413,7 +417,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Makes all small pieces free.  False: there are none. */
+/* Frees all small pieces properly, merging them with their neighbours. Returns false if there are
+ * none. */
 static bool join_small(struct heap *h)
 {
     bool found = false;
@@ -425,7 +430,7 @@ static bool join_small(struct heap *h)
     return found;
 }
 
-/* The block is no longer used. */
+/* Takes back a block that is no longer used. */
 static void put_back(struct heap *h, struct heap_block *b)
 {
     if ((b->size & LENT) != 0) {
@@ -450,7 +455,7 @@ void heap_give(struct heap *h, void *piece)
         put_back(h, b);
 }
 
-/* Takes back what became free elsewhere. */
+/* Takes back the pieces that other threads have returned. */
 static void look_at_returned(struct heap *h)
 {
     struct heap_block *b, *next;
@@ -470,7 +475,7 @@ static struct heap_block *find_or_search(struct heap *h, size_t size)
     return b != NULL ? b : search(h, size);
 }
 
-/* Cuts a block of `size` bytes from the free ones, or from new memory. */
+/* Cuts a block of `size` bytes from the free ones or from new memory. */
 static struct heap_block *cut(struct heap *h, size_t size)
 {
     struct heap_block *b = find_or_search(h, size), *rest;

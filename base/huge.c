@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * madvise over what is aligned. */
+ * Huge pages: madvise over the aligned part of a buffer. */
 #include "base/huge.h"
 
 #include <stdint.h>

@@ -2,15 +2,16 @@
  *
  * Huge pages for large buffers.
  *
- * To touch fresh memory for the first time costs more than to fill it, page by page of 4 KiB; many
- * systems give pages of 2 MiB only to those who ask. */
+ * Touching fresh memory for the first time, in pages of 4 KiB, takes longer than filling it. Many
+ * systems use pages of 2 MiB only for programs that ask for them. */
 #ifndef BASE_HUGE_H
 #define BASE_HUGE_H
 
 #include <stddef.h>
 
-/* Asks for them where they lie within the buffer as a whole, so that it takes no more memory than
- * before.  For memory that was not touched yet; a system without them loses nothing. */
+/* Asks for the huge pages that lie entirely within the buffer, so that the buffer takes no more
+ * memory than before. The memory must not have been touched yet. On a system without huge pages it
+ * has no effect. */
 void huge_advise(void *data, size_t size);
 
 #endif

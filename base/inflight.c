@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window: a list that belongs to the thread that plans, and a lock for what the others tell
- * it.  A thread that waits for one item is not woken for others. */
+ * The window: a list that belongs to the planning thread, and a lock for what other threads report.
+ * A thread that waits for one item is not woken for other items. */
 #include "base/inflight.h"
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "base/flag.h"
 #include "base/timed_wait.h"
 
-#define LOOK_NS 50000000        /* how often an interruption is looked for */
+#define LOOK_NS 50000000        /* how often the interrupt flag is checked */
 
 void inflight_open(struct inflight *w, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt)
@@ -104,7 +104,7 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Where the list has the one whose turn it is; NULL: it is not done. */
+/* Returns the link to the item whose turn it is, or NULL if that item is not done. */
 static struct inflight_item **find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;
@@ -138,7 +138,7 @@ struct inflight_item *inflight_take(struct inflight *w)
     return item;
 }
 
-/* Waits a little for the item, or for any. */
+/* Waits a short time for the item, or for any item if `item` is NULL. */
 static void wait_a_little(struct inflight *w, const struct inflight_item *item)
 {
     pthread_mutex_lock(&w->lock);

@@ -7,14 +7,15 @@
  *       ^                                     (any thread)                                  |
  *       +------------------------------- inflight_add --------------------------------------+
  *
- * Items are embedded, as the first member, in structs of the caller.  Either they are given to the
- * window at its start, and there is never more work than there are items; or each is allocated for
- * its work, and the caller limits them, by `count`, inflight_busy or a memory budget.
+ * An item is the first member of a struct of the caller. Either the caller adds all items at the
+ * start, and then there is never more work than items; or the caller allocates an item for each
+ * piece of work and limits their number by `count`, inflight_busy or a memory budget.
  *
- * The window does not care what does the work: a pool of workers (inflight_run), or whatever
- * calls inflight_done in the end, such as a read that a store has under way (store/read_item.h).
- * The result is in the caller's struct, beside the item: a caller that takes a failed one back
- * knows which one it is.  All calls but inflight_done are for the one thread. */
+ * The window does not need to know who does the work. It may be a pool of workers (inflight_run) or
+ * anything that finally calls inflight_done, such as a read that a store has under way
+ * (store/read_item.h). The result is in the caller's struct, beside the item, so a caller that
+ * collects a failed item knows which one it is. Only inflight_done may be called on other threads.
+ */
 #ifndef BASE_INFLIGHT_H
 #define BASE_INFLIGHT_H
 
@@ -26,61 +27,66 @@ struct inflight_item;
 typedef void inflight_fn(struct inflight_item *item);
 
 struct inflight_item {
-    inflight_fn *run;               /* the work of inflight_run; the caller's */
-    struct job job;                 /* the rest is the window's */
+    inflight_fn *run;               /* the work of inflight_run, set by the caller */
+    struct job job;                 /* used by the window only, like all fields below */
     struct inflight *window;
     struct inflight_item *next;
     bool is_done;                   /* guarded by the window's lock */
 };
 
-enum inflight_order { INFLIGHT_OLDEST, INFLIGHT_ANY };      /* which is taken back */
+enum inflight_order { INFLIGHT_OLDEST, INFLIGHT_ANY };      /* which item inflight_next collects */
 
 struct inflight {
-    struct inflight_item *first, **last;    /* started and not taken back, the oldest first */
+    struct inflight_item *first, **last;    /* started and not collected, the oldest first */
     size_t count;                   /* of these */
     struct inflight_item *idle;
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    int is_cancelled;               /* a flag: what runs from here on does nothing */
+    int is_cancelled;               /* a flag: work that has not begun yet is skipped */
     pthread_mutex_t lock;
     pthread_cond_t landed;
     struct {
         size_t busy;
         const struct inflight_item *awaited;    /* NULL: any */
-        bool any_landed;            /* since the last wait */
+        bool any_landed;            /* whether an item finished since the last wait */
     } locked;
 };
 
-/* `cancel` makes an item's work end soon, if it has not ended; NULL: nothing does, but for work of
- * inflight_run that waits for its turn, which is left out.  `interrupt`: see inflight_next; NULL:
- * it never rises. */
+/* Opens a window. `cancel` makes an item's work end soon if it has not ended. It may be NULL; then
+ * only work of inflight_run that still waits for a worker is skipped on cancellation. `interrupt`
+ * may be NULL (see inflight_next). */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
-/* Cancels, and waits for what is under way; before the workers that do it are closed. */
+/* Cancels the work and waits for what is under way. It must be called before the workers are
+ * closed. */
 void inflight_close(struct inflight *window);
 
-/* Gives an item to the window, new or taken back, to be used for other work. */
+/* Gives an idle item to the window: a new one, or a collected one that can be used for other work.
+ */
 void inflight_add(struct inflight *window, struct inflight_item *item);
-/* An item that was added and not begun; it leaves the idle ones.  NULL: there is none. */
+/* Removes an item that was added and not begun from the idle ones and returns it, or NULL if there
+ * is none. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
-/* The caller starts the item's work right after this. */
+/* Marks an item as begun. The caller starts the item's work right after this call. */
 void inflight_begin(struct inflight *window, struct inflight_item *item);
-/* The work is done.  The item may be taken back, and be gone, before this returns. */
+/* Reports that the item's work is done. The item may be collected, and freed, before this returns.
+ */
 void inflight_done(struct inflight_item *item);
-/* Begins item->run on one of the workers; NULL: does it here. */
+/* Runs item->run on one of the workers, or in this thread if `workers` is NULL. */
 void inflight_run(struct inflight *window, struct workers *workers, struct inflight_item *item);
-/* How many are not done. */
+/* Returns the number of items that are not done. */
 size_t inflight_busy(struct inflight *window);
 
-/* Waits for the one whose turn it is, and takes it back; NULL: none is left.  Once the interrupt
- * has risen, everything is cancelled and comes back soon, with whatever result. */
+/* Waits for the item whose turn it is and collects it. Returns NULL if no item is left. Once the
+ * interrupt flag is raised, all work is cancelled and its items come back soon, with any result. */
 struct inflight_item *inflight_next(struct inflight *window);
-/* The same, without waiting: NULL also if it is not done. */
+/* Collects the item whose turn it is without waiting. Returns NULL if it is not done. */
 struct inflight_item *inflight_take(struct inflight *window);
-bool inflight_is_ready(struct inflight *window);    /* whether there would be one */
-/* Waits until any has landed since the last such wait, for 50 ms at most. */
+bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
+                                                       an item. */
+/* Waits until an item has finished since the last such wait, for 50 ms at most. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

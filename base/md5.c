@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain C on ordinary registers: vectors need 16 messages before they are clearly better, since
- * their instructions take twice as long.  The number of lanes is a constant wherever blocks() is
- * inlined, so that its loops over them vanish. */
+ * MD5 in plain C on general registers. Vector instructions are clearly better only with 16
+ * messages, because they take twice as long. The number of lanes is a constant wherever blocks() is
+ * inlined, so the compiler removes the loops over lanes. */
 #include "base/md5.h"
 
 #include <stdint.h>
@@ -26,11 +26,11 @@ static const uint32_t sines[64] = {
 
 struct lane {
     uint32_t state[4];
-    const uint8_t *at;          /* what of the message was not hashed yet */
+    const uint8_t *at;          /* the part of the message that is not hashed yet */
 };
 
-/* RFC 1321's F, G, H and I.  G's two sides have no bit in common, so they may be added: the one
- * that does not wait for b comes first. */
+/* RFC 1321's functions F, G, H and I. The two sides of G have no bit in common, so they may be
+ * added; the side that does not need b comes first. */
 #define F(b, c, d) ((d) ^ ((b) & ((c) ^ (d))))
 #define G(b, c, d) (((c) & ~(d)) + ((b) & (d)))
 #define H(b, c, d) ((b) ^ (c) ^ (d))
@@ -38,7 +38,7 @@ struct lane {
 
 #define EACH(l) _Pragma("GCC unroll 4") for (unsigned l = 0; l < lanes; l++)
 
-/* Step i, with the word of this number. */
+/* Does step i with message word `word`. */
 #define STEP(f, a, b, c, d, i, word, left) \
     EACH(l) { \
         a[l] += load32(lane[l].at + 4 * ((word) % 16)) + sines[i]; \
@@ -46,7 +46,7 @@ struct lane {
         a[l] = (a[l] << (left) | a[l] >> (32 - (left))) + b[l]; \
     }
 
-/* Four steps from i on, whose words are `first`, `first + stride`, ... */
+/* Does four steps from i on, with the words `first`, `first + stride`, ... */
 #define STEPS(f, i, first, stride, left0, left1, left2, left3) \
     STEP(f, a, b, c, d, (i), (first), left0) \
     STEP(f, d, a, b, c, (i) + 1, (first) + (stride), left1) \
@@ -85,7 +85,7 @@ void blocks(struct lane *lane, const unsigned lanes, size_t count)
     }
 }
 
-/* Out of line, so that each has the registers for itself. */
+/* Kept out of line so that each variant has all registers for itself. */
 static __attribute__((noinline)) void blocks_of_one(struct lane *lane, size_t count)
 {
     blocks(lane, 1, count);
@@ -101,7 +101,8 @@ static __attribute__((noinline)) void blocks_of_three(struct lane *lane, size_t 
     blocks(lane, 3, count);
 }
 
-/* What the others of its group left of a message, and the padding: a bit, zeros, and its length. */
+/* Hashes the bytes of a message that its group left over, and the padding: a bit, zeros, and the
+ * length. */
 static void finish_lane(struct lane *lane, struct md5_message *m)
 {
     const size_t left = m->size - (size_t)(lane->at - (const uint8_t *)m->data);

@@ -2,16 +2,17 @@
  *
  * MD5 (RFC 1321) of several messages side by side.
  *
- * Each step of MD5 needs the result of the step before, so one message leaves most of a processor
- * idle; two more take hardly any time on top.  A checksum of what was sent, as S3's ETags are, and
- * no protection against someone who means harm. */
+ * Each step of MD5 needs the result of the step before, so a single message leaves most of a
+ * processor's units idle, and two more messages take hardly any additional time. MD5 serves as a
+ * checksum of transmitted data, as in S3's ETags. It does not protect against deliberate changes.
+ */
 #ifndef BASE_MD5_H
 #define BASE_MD5_H
 
 #include <stddef.h>
 
 #define MD5_BYTES 16
-#define MD5_LANES 3             /* messages side by side; more would not fit into the registers */
+#define MD5_LANES 3             /* messages side by side; more do not fit into the registers */
 
 struct md5_message {
     const void *data;
@@ -19,7 +20,8 @@ struct md5_message {
     unsigned char digest[MD5_BYTES];    /* the result */
 };
 
-/* Best with a multiple of MD5_LANES messages of one size. */
+/* Hashes `count` messages. It is fastest if `count` is a multiple of MD5_LANES and all have one
+ * size. */
 void md5_hash(struct md5_message *messages, size_t count);
 
 #endif

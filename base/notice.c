@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program's function for notices: one for the process, as its store is. */
+ * The program's function for notices. There is one for the whole process. */
 #include "base/notice.h"
 
 #include <pthread.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Notices: what is worth knowing and belongs to no call that could report it, since it is found on
- * a thread of the library's own. */
+ * Notices: information that is worth reporting but belongs to no call that could return it, because
+ * it is found on one of the library's own threads. */
 #ifndef BASE_NOTICE_H
 #define BASE_NOTICE_H
 
 #include "sheaf.h"
 
-/* A wait that a person may be in the dark about is told of, once, when it has lasted this long. */
+/* A wait of unknown length is reported once, when it has lasted this long. */
 #define NOTICE_WAIT_NS ((uint64_t)5000000000u)
 
-/* Tells the program that asked for notices (sheaf_on_notice) about `where`. */
+/* Reports a notice about `where` to the program's function (sheaf_on_notice), if there is one. */
 void notice_say(const char *where, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

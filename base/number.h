@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers as text from outside.  A whole number is digits and nothing else, with neither blank nor
- * sign, which strtoull would take. */
+ * Parses numbers in text from outside. A whole number consists of digits only. Blanks and signs,
+ * which strtoull would accept, are rejected. */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False for what is not a number of at most `most`. */
+/* Returns false if the text is not a number of at most `most`. */
 static inline bool number_parse(const char *text, uint64_t most, uint64_t *number)
 {
     const char *at = text;
@@ -21,7 +21,7 @@ static inline bool number_parse(const char *text, uint64_t most, uint64_t *numbe
     return at != text && *at == '\0';
 }
 
-/* The value of a hexadecimal digit; -1: not a digit. */
+/* Returns the value of a hexadecimal digit, or -1 if `c` is not one. */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffer, the runs and their merge.  If the buffer never was full, there are no runs: then it
- * is sorted where it is, and there is no file.
+ * The buffer, the runs and their merge. If the buffer never was full, there are no runs and no
+ * file, and the entries are sorted in the buffer.
  *
  *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
  *     file      | run                | run              | ...
- *     run       order, varint key size, varint value size, key, value;  ...
- */
+ *     run       order, varint key size, varint value size, key, value;  ... */
 #include "base/sort.h"
 
 #include <fcntl.h>
@@ -20,40 +19,41 @@
 #include "base/tempfile.h"
 #include "base/varint.h"
 
-#define BUFFER_MOST ((size_t)1 << 30)   /* offsets in it have 32 bits */
-#define WINDOW_LEAST ((size_t)64 << 10) /* of a run that is merged */
+#define BUFFER_MOST ((size_t)1 << 30)   /* because offsets in it have 32 bits */
+#define WINDOW_LEAST ((size_t)64 << 10) /* smallest window of a run during the merge */
 #define WINDOW_MOST  ((size_t)1 << 20)
 #define HEAD_MOST    (sizeof(uint64_t) + 2 * VARINT_MOST)
 
 struct ref {
     uint64_t order;
-    uint32_t at, size;          /* of the entry, without its order, in the buffer */
+    uint32_t at, size;          /* position and size of the entry in the buffer, without its
+                                   order */
 };
 
-/* A run that is merged, with a window of it in memory. */
+/* A run during the merge, with a window of it in memory. */
 struct run {
-    uint64_t offset, end;       /* of the file: what is not in the window */
+    uint64_t offset, end;       /* part of the file that is not in the window */
     uint8_t *window;
     size_t capacity, used, at;
-    struct sort_entry head;     /* the run's next */
+    struct sort_entry head;     /* the run's next entry */
     size_t number;
 };
 
 struct sort {
     uint8_t *buffer;
     size_t capacity, data, ref_count;
-    size_t next;                /* of the refs, where there are no runs */
+    size_t next;                /* next ref to return, if there are no runs */
     char *directory;
-    int fd;                     /* -1: no run was written yet */
+    int fd;
     uint64_t written;
-    uint64_t *ends;             /* of each run */
+    uint64_t *ends;             /* file offset of the end of each run */
     size_t run_count, run_capacity;
-    uint8_t *out;               /* what is written next */
+    uint8_t *out;               /* output buffer */
     struct run *runs;
-    struct run **heap;          /* the least head first */
+    struct run **heap;          /* heap of the runs; the one with the least head comes first */
     size_t heap_size;
     size_t window;
-    bool begun;                 /* the heap's first run has given its head away */
+    bool begun;                 /* whether the head of the heap's first run was returned already */
 };
 
 int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
@@ -101,7 +101,7 @@ static struct ref *refs_of(struct sort *s)
     return (struct ref *)(void *)(s->buffer + s->capacity) - s->ref_count;
 }
 
-/* The key of an entry in the buffer. */
+/* Returns the key of an entry in the buffer. */
 static const uint8_t *key_of(const uint8_t *buffer, const struct ref *ref, uint64_t *size)
 {
     const uint8_t *at = buffer + ref->at, *end = at + ref->size;
@@ -134,7 +134,8 @@ static int compare_refs(const void *x, const void *y, void *buffer)
     return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Puts bytes out, WINDOW_MOST at a time; *used is how many wait. */
+/* Writes bytes, WINDOW_MOST at a time. *used is the number of bytes that wait in the output buffer.
+ */
 static int put_out(struct sort *s, size_t *used, const void *data, size_t size,
                    struct sheaf_error *err)
 {
@@ -244,8 +245,8 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* What has been read gives its space back, so that the disk need not hold everything twice; a file
- * system that cannot do that does without. */
+/* Reads a part of the file and releases its disk space, so that the disk need not hold everything
+ * twice. A file system that cannot release space keeps it. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
@@ -257,7 +258,7 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
     return code;
 }
 
-/* Makes the window hold `size` bytes from its place on. */
+/* Makes the window hold at least `size` bytes from its position on. */
 static int fill_window(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -324,7 +325,7 @@ static bool is_before(const struct run *a, const struct run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Lets the run at `at` sink to its place. */
+/* Moves the run at `at` down the heap to its position. */
 static void sink(struct sort *s, size_t at)
 {
     struct run *run = s->heap[at];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * An external sort: what does not fit into memory is in temporary files.  Entries are collected
- * until a buffer is full, which is then sorted and written to a temporary file as a run; at the end
- * the runs are merged.
+ * An external sort: data that does not fit into memory goes to temporary files. Entries are
+ * collected in a buffer. A full buffer is sorted and written to a temporary file as a run. At the
+ * end the runs are merged.
  *
- *     order | key | value         sorted by order, then by key in byte order, then as they came
+ *     order | key | value         sorted by order, then by key in byte order, then by arrival
  *
- * The buffer is small beside what is sorted, so the time for an entry hardly depends on how many
- * there are: a merge of ten times the runs takes three comparisons more. */
+ * The buffer is small compared with the data, so the time per entry hardly depends on the number of
+ * entries: merging ten times the runs takes three more comparisons per entry. */
 #ifndef BASE_SORT_H
 #define BASE_SORT_H
 
@@ -24,21 +24,22 @@ struct sort_entry {
     size_t key_size, value_size;
 };
 
-/* `directory`: of the temporary file, borrowed; memory_bytes: of the buffer, and again of the
- * merge. */
+/* Opens a sort. `directory`, for the temporary file, is borrowed. `memory_bytes` is the size of the
+ * buffer; the merge takes the same amount again. */
 int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
               struct sheaf_error *err);
-void sort_close(struct sort *sort);     /* NULL is fine */
+void sort_close(struct sort *sort);     /* NULL is allowed. */
 
-/* Adds an entry; its key and value are to be written where *key and *value then point to, before
- * the next call.  SHEAF_ERR_LIMIT: it is larger than the buffer. */
+/* Adds an entry. The caller must write its key and value to *key and *value before the next call.
+ * Returns SHEAF_ERR_LIMIT if the entry is larger than the buffer. */
 int sort_add(struct sort *sort, uint64_t order, size_t key_size, size_t value_size,
              uint8_t **key, uint8_t **value, struct sheaf_error *err);
-/* No more will come. */
+/* Ends the input and prepares the merge. */
 int sort_finish(struct sort *sort, struct sheaf_error *err);
-/* Bytes of memory that it takes. */
+/* Returns the bytes of memory that the sort holds. */
 uint64_t sort_memory(const struct sort *sort);
-/* The next in order; it stays until the next call.  SHEAF_END after the last. */
+/* Returns the next entry in order, or SHEAF_END after the last one. The entry stays valid until the
+ * next call. */
 int sort_next(struct sort *sort, struct sort_entry *entry, struct sheaf_error *err);
 
 #endif

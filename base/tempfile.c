@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files, and bytes that become one when they are many. */
+ * Temporary files, and a buffer that becomes a file when it grows too large. */
 #include "base/tempfile.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/varint.h"
 
 #define BUFFER_FIRST ((size_t)64 << 10)
-#define BUFFER_BYTES ((size_t)1 << 20)      /* once there is a file */
+#define BUFFER_BYTES ((size_t)1 << 20)      /* size of the buffer once there is a file */
 
 char *tempfile_directory(const char *path)
 {
@@ -44,7 +44,8 @@ int tempfile_create(const char *directory, struct sheaf_error *err)
 
     if (fd >= 0)
         return fd;
-    /* NFS and FUSE know no files without names: between these two calls it has one. */
+    /* NFS and FUSE cannot create files without names. Here the file has a name between these two
+     * calls. */
     if (asprintf(&name, "%s/sheaf-XXXXXX", directory) < 0) {
         err_memory(err, strlen(directory));
         return -1;
@@ -121,7 +122,8 @@ static int flush_buffer(struct tempfile *s, struct sheaf_error *err)
     return code;
 }
 
-/* The buffer is full: it grows as far as it may; then what is in it goes to the file. */
+/* Makes room in a full buffer: grows it as far as allowed, and otherwise moves its content to the
+ * file. */
 static int make_room(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t before = s->capacity;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data that may not fit into memory: written once from start to end, then read any number of times.
- * Large data goes to a temporary file.  The file has no name, so nothing is left of it however the
- * process ends. */
+ * Data that may not fit into memory. It is written once from start to end and then read any number
+ * of times. Large data goes to a temporary file without a name, so nothing is left behind however
+ * the process ends. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
@@ -13,28 +13,29 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* The directory of temporary files: TMPDIR, else that of `path` if it is not NULL and can be
- * written to, else /var/tmp.  In memory of its own. */
+/* Returns the directory for temporary files as allocated memory: TMPDIR; or else the directory of
+ * `path`, if `path` is not NULL and the directory is writable; or else /var/tmp. */
 char *tempfile_directory(const char *path);
 
-/* A new file in a directory, without a name; -1 and an error. */
+/* Creates a file without a name in a directory. Returns its descriptor, or -1 and sets the error.
+ */
 int tempfile_create(const char *directory, struct sheaf_error *err);
-/* All bytes or an error. */
+/* Writes all bytes or returns an error. */
 int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err);
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* Bytes in a buffer of at most memory_bytes; beyond that, in a temporary file.  Starts as zeros,
- * with fd -1. */
+/* Bytes in a buffer of at most memory_bytes, and beyond that in a temporary file. Before
+ * tempfile_open, all fields must be zero and fd -1. */
 struct tempfile {
-    char *directory;            /* where the file will be */
-    size_t memory_bytes;        /* the buffer's most, before there is a file */
-    int fd;                     /* -1: the buffer has everything */
+    char *directory;            /* where the file will be created */
+    size_t memory_bytes;        /* largest buffer before a file is created */
+    int fd;
     uint8_t *buffer;
-    size_t capacity, used, at;  /* of the buffer: its bytes, and those that were read */
+    size_t capacity, used, at;  /* size of the buffer, bytes in it, and bytes read from it */
     bool is_written;
-    uint64_t size;              /* of what is written */
-    uint64_t offset;            /* where the bytes after the buffer's are */
+    uint64_t size;              /* total number of bytes written */
+    uint64_t offset;            /* file offset of the bytes that follow the buffer's */
 };
 
 int tempfile_open(struct tempfile *file, const char *directory, size_t memory_bytes,
@@ -42,11 +43,11 @@ int tempfile_open(struct tempfile *file, const char *directory, size_t memory_by
 void tempfile_close(struct tempfile *file);
 int tempfile_put(struct tempfile *file, const void *data, size_t size, struct sheaf_error *err);
 int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_error *err);
-/* To the beginning, to read: no more is written from then on. */
+/* Moves to the beginning for reading. Nothing more may be written afterwards. */
 int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
 int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
 int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
-/* Bytes from anywhere in it, once it was rewound: where they are, or in `room`. */
+/* Points *data at any bytes of the rewound file, either in its buffer or copied into `room`. */
 int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
                   const uint8_t **data, struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text that may be shown, as the headers say. */
+ * Makes text safe for display, as declared in text.h and sheaf.h. */
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 /* ---- Secrets in URLs ------------------------------------------------------------------------- */
 
-#define ENDS " \t\r\n\"<>"       /* what no URL holds */
+#define ENDS " \t\r\n\"<>"       /* characters that no URL contains */
 
 static char *find_url(char *text)
 {
@@ -54,14 +54,16 @@ char *text_shown_url(const char *url)
 
     if (shown == NULL || !is_http)
         return shown;
-    shown[strcspn(shown, "?#")] = '\0';     /* also what blanks in a query would leave */
+    shown[strcspn(shown, "?#")] = '\0';     /* this also removes the rest of a query that
+                                               contains blanks */
     text_hide_secrets(shown);
     return shown;
 }
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Terminals obey it, or it changes the order in which others are shown, or it is invisible. */
+/* Returns whether a character is invisible, changes the order in which others are shown, or is a
+ * command to a terminal. */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -79,7 +81,7 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* What is cut off is cut off whole: `used` stays behind from then on. */
+        /* Output is cut at a whole character, and nothing is written after the first cut. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

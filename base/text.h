@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text from outside (names, messages of servers), made safe for display. sheaf_show, which sheaf.h
- * describes, is all there is: messages of the library pass through it where they are made
- * (base/error.c), and what the commands print in tools/tool.c. */
+ * Text from outside (names, server messages), made safe for display. The public sheaf_show
+ * (sheaf.h) does the work. The library passes its messages through it where they are made
+ * (base/error.c), and the command passes its output through it in tools/tool.c. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
 #include <stddef.h>
 
-/* Shortens every http:// and https:// URL in the text to what may be known to all: without the user
- * name and password before its host, and without what follows its path. */
+/* Shortens every http:// and https:// URL in the text to its public part: removes the user name and
+ * password before the host, and the query and fragment after the path. */
 void text_hide_secrets(char *text);
-/* A copy of a URL or path without them, to be freed; NULL: out of memory. */
+/* Returns an allocated copy of a URL or path without secrets, or NULL if memory is exhausted. */
 char *text_shown_url(const char *url);
 
 #endif

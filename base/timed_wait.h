@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Condition variables with timed waits.  They use the monotonic clock: the wall clock may be set,
- * and a wait on it then ends at once, or hours late. */
+ * Condition variables with timed waits on the monotonic clock. A wait on the wall clock would end
+ * early, or hours late, when somebody sets that clock. */
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* As pthread_cond_init, for waits by wait_until and wait_for. */
+/* Initialises a condition variable for waits by wait_until and wait_for. */
 static inline void timed_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;
@@ -32,7 +32,7 @@ static inline struct timespec wait_deadline(uint64_t timeout_ns)
     return until;
 }
 
-/* Waits with the lock held; false once the time has come. */
+/* Waits with the lock held. Returns false once the deadline has passed. */
 static inline bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
                               const struct timespec *deadline)
 {

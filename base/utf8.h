@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7); 0 if it is malformed. */
+/* Returns the size of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7), or 0 if it is
+ * malformed. */
 static inline size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     const uint8_t first = p[0];
@@ -28,7 +29,7 @@ static inline size_t utf8_sequence(const uint8_t *p, size_t left)
     return size;
 }
 
-/* The character of a well-formed sequence. */
+/* Returns the code point of a well-formed sequence. */
 static inline uint32_t utf8_code_point(const uint8_t *p, size_t size)
 {
     uint32_t c = size == 1 ? p[0] : p[0] & (0x7fu >> size);
@@ -38,8 +39,8 @@ static inline uint32_t utf8_code_point(const uint8_t *p, size_t size)
     return c;
 }
 
-/* Passes over the byte order mark that a text may begin with: it says that this is UTF-8, and is no
- * part of the text. */
+/* Skips a byte order mark at the beginning of a text. The mark says that the text is UTF-8 and is
+ * not part of the text. */
 static inline void utf8_pass_mark(const char **text, size_t *size)
 {
     if (*size >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0) {

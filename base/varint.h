@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Variable-length integers: seven bits per byte, the lowest first; the top bit is set on all but
- * the last byte. */
+ * Variable-length integers: seven bits per byte, the lowest first. The top bit is set in all bytes
+ * but the last one. */
 #ifndef BASE_VARINT_H
 #define BASE_VARINT_H
 
@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VARINT_MOST 10      /* bytes of the longest */
+#define VARINT_MOST 10      /* bytes of the longest integer */
 
-/* Writes at most VARINT_MOST bytes; returns how many. */
+/* Writes at most VARINT_MOST bytes and returns their number. */
 static inline size_t varint_put(uint8_t *at, uint64_t value)
 {
     size_t size = 0;
@@ -22,7 +22,8 @@ static inline size_t varint_put(uint8_t *at, uint64_t value)
     return size;
 }
 
-/* Takes one off the bytes from *at to `end`; false if they hold none that fits 64 bits. */
+/* Reads an integer at *at and moves *at past it. Returns false if the bytes before `end` hold no
+ * complete integer, or one beyond 64 bits. */
 static inline bool varint_take(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;

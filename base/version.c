@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The version of the running library, which may differ from the header's. */
+ * The version of the running library, which may differ from the version in the header. */
 #include "sheaf.h"
 
 #define TEXT(x) #x

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Progress and interruption. */
+ * Progress reports and interruption of long calls. */
 #include "base/watch.h"
 
 #include "base/error.h"

@@ -10,13 +10,14 @@ struct watch {
     sheaf_progress_fn *progress;        /* NULL: none */
     void *context;
     const volatile int *interrupt;      /* NULL: never */
-    uint64_t shown_ns;                  /* when progress was called last */
+    uint64_t shown_ns;                  /* time of the last progress call */
 };
 
-/* SHEAF_OK, or SHEAF_ERR_INTERRUPTED. */
+/* Returns SHEAF_ERR_INTERRUPTED if the caller's flag is raised, otherwise SHEAF_OK. */
 int watch_check(const struct watch *w, struct sheaf_error *err);
 
-/* Calls back, unless that was done less than a tenth of a second ago and the stage goes on. */
+/* Calls the progress function, unless it was called less than a tenth of a second ago for the same
+ * stage. */
 void watch_show(struct watch *w, const struct sheaf_progress *progress);
 
 #endif

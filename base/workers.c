@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: one lock, a FIFO of jobs, one condition for workers and one for waiters.
- * Jobs are pieces of a megabyte or so, so the lock is taken a few thousand times a second at
- * most and nothing cleverer is needed. */
+ * The thread pool: one lock, a queue of jobs, a condition for workers and one for waiting threads.
+ * Jobs handle about a megabyte each, so the lock is taken only a few thousand times a second, and a
+ * single lock is enough. */
 #include "base/workers.h"
 
 #include <pthread.h>
@@ -16,13 +16,13 @@
 
 struct workers {
     pthread_mutex_t lock;
-    pthread_cond_t work;        /* a job was queued, or the pool ends */
-    pthread_cond_t done;        /* a job became done */
+    pthread_cond_t work;        /* a job was queued, or the pool is closing */
+    pthread_cond_t done;        /* a job is done */
     struct {
         struct job *first, **last;
         unsigned running;
         bool ending;
-        unsigned cancelling;    /* threads that sleep until no job is running */
+        unsigned cancelling;    /* threads that wait until no job is running */
     } locked;
     unsigned thread_count;
     pthread_t threads[];
@@ -55,7 +55,7 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
-/* Takes the first job, and runs it with the lock open. */
+/* Takes the first job and runs it without holding the lock. */
 static void run_first_locked(struct workers *w)
 {
     struct job *job = pop_locked(w);
@@ -117,7 +117,8 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    job->cancelled = false;     /* it may be awaited already: what it needs was on its way */
+    job->cancelled = false;     /* the job may already be awaited, because the data it needs was
+                                   under way */
     *w->locked.last = job;
     w->locked.last = &job->next;
     pthread_cond_signal(&w->work);
@@ -168,7 +169,7 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-/* Works on what is queued until the job is done or nothing is. */
+/* Runs queued jobs until the given job is done or the queue is empty. */
 static bool help(struct workers *w, const struct job *job, const volatile int *interrupt)
 {
     bool done;
