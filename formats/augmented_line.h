@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line of SageMaker's augmented manifest as it is written: a JSON object, whose members are the
- * attributes of a sample.  What becomes of them is for the packer (a sample's files) and the input
- * modes (objects, or records) to say. */
+ * A line of SageMaker's augmented manifest as text: a JSON object whose members are the attributes
+ * of a sample. The packer turns them into the files of a sample, and the input modes into objects
+ * or records. */
 #ifndef FORMATS_AUGMENTED_LINE_H
 #define FORMATS_AUGMENTED_LINE_H
 
@@ -13,7 +13,7 @@
 struct attribute {
     const char *name;
     json_t *value;
-    const char *text;           /* the value as it stands in the line, `size` bytes */
+    const char *text;           /* the value as the line states it, `size` bytes */
     size_t size;
 };
 
@@ -23,20 +23,21 @@ struct augmented_line {
     size_t count;
 };
 
-/* SHEAF_END: the line is blank; SHEAF_ERR_CORRUPT: no JSON object, or a name twice in one.  What it
- * finds points into the text.  augmented_line_free must be called in any case. */
+/* Parses a line. Returns SHEAF_END if the line is blank, and SHEAF_ERR_CORRUPT if it is not a JSON
+ * object or an object in it has a name twice. The results point into the text. The caller must call
+ * augmented_line_free in any case. */
 int augmented_line_parse(const char *text, size_t size, struct augmented_line *line,
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);
 
-/* NULL: there is none of that name. */
+/* Returns the attribute with this name, or NULL if there is none. */
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
-/* The attribute that is the label; NULL: none is. */
+/* Returns the attribute that is the label, or NULL if none is. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
 
-/* The object of NAME-ref: its URL, and in *path what follows scheme and bucket there.
- * SHEAF_ERR_CORRUPT. */
+/* Finds the object of a NAME-ref attribute: sets *url to its URL and *path to the part after the
+ * scheme and bucket. Returns SHEAF_ERR_CORRUPT if the value is not such a URL. */
 int attribute_object(const struct attribute *attribute, const char **url, const char **path,
                      struct sheaf_error *err);
 

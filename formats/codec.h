@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Codecs over any container, as a table: gzip, LZ4 frames, zstd frames.
+ * The table of codecs, which compress any container: gzip, LZ4 frames, zstd frames.
  *
- * A compressed shard is one gzip member or one LZ4 frame, since many readers stop after the first,
- * or zstd frames.  It is cut into BLOCKS of a few MiB of container bytes, each beginning with a
- * sample: pieces of the member that refer to nothing before them (deflate flushed to a byte
- * boundary; LZ4 blocks), so a block is compressed, and unpacked, without the others.  Shards of
- * older releases have a member or frame of its own for each block; they are read, and no longer
- * written. */
+ * A shard compressed by gzip or LZ4 is a single member or frame, since many readers stop after the
+ * first. A zstd shard consists of frames. Each shard is cut into BLOCKS of a few MiB of container
+ * bytes, and each block begins with a sample. No block refers to data before it (deflate is flushed
+ * to a byte boundary; LZ4 blocks are independent), so a block can be compressed and decompressed
+ * without the others. Older releases wrote one member or frame per block. Such shards are read but
+ * no longer written. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 
@@ -18,14 +18,15 @@
 
 struct codec_stream;
 
-/* What the end of a shard needs of all blocks together.  Zero-initialised; codec_total_free(). */
+/* State that is needed at the end of a shard, gathered from all its blocks. It must be
+ * zero-initialised and released by codec_total_free(). */
 struct codec_total {
     uint64_t raw_bytes;
-    uint32_t crc;           /* gzip's CRC-32 of all of them */
-    struct buf table;       /* of codecs that list their blocks at the end */
+    uint32_t crc;           /* gzip's CRC-32 of all raw bytes */
+    struct buf table;       /* table of blocks, for codecs that list their blocks at the end */
 };
 
-/* What one block adds to that. */
+/* One block's contribution to the total. */
 struct codec_block {
     uint64_t raw_bytes;
     uint32_t crc;
@@ -35,35 +36,37 @@ struct codec_ops {
     enum sheaf_codec id;
     const char *name;           /* "gzip" */
     const char *suffix;         /* ".gz" */
-    const char *piece;          /* "member" or "frame", of which streams are made */
+    const char *piece;          /* "member" or "frame": the unit of which streams consist */
     const char *library;        /* "zlib", */
-    const char *(*version)(void);   /* and the release of it that runs: it decides the bytes */
-    /* Whether a shard is one member or frame, of which blocks are pieces (for decompress()). */
+    const char *(*version)(void);   /* returns the running release of the library, which
+                                       determines the compressed bytes */
+    /* Whether a shard is a single member or frame, and its blocks are pieces of it (for
+     * decompress()). */
     bool single_member;
-    /* The first bytes of a stream. */
+    /* Returns whether a stream with these first bytes is compressed by this codec. */
     bool (*detect)(const uint8_t *data, size_t size);
-    /* Appends what comes before the first block. */
+    /* Appends the bytes before the first block. */
     int (*begin)(struct buf *out, struct sheaf_error *err);
-    /* Appends one block.  Thread-safe; the bytes depend on data and size only (and on the release
-     * of zlib or liblz4).  `out` grows by at most codec_bound(size). */
+    /* Appends one compressed block. Thread-safe. The bytes depend only on data and size, and on the
+     * release of the library. `out` grows by at most codec_bound(size). */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
-    /* Adds a block, with the bytes that compress() made of it, to the total.  NULL: counting the
-     * raw bytes is enough. */
+    /* Adds a block and its compressed bytes to the total. NULL if it is enough to count the raw
+     * bytes. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
-    /* Appends what comes after the last block. */
+    /* Appends the bytes after the last block. */
     int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
-    /* Unpacks one block whose raw size is known; anything else than exactly raw_size bytes from
-     * exactly size bytes is SHEAF_ERR_CORRUPT.  `single`: it is a piece; else an older release's,
-     * a whole member or frame.  What guards the content are the samples' CRCs: a piece of a gzip
-     * member has no checksum of its own, and LZ4's is not computed (that of a whole gzip member
-     * is).  Thread-safe. */
+    /* Decompresses one block of known raw size. Returns SHEAF_ERR_CORRUPT unless exactly `size`
+     * bytes give exactly `raw_size` bytes. `single` tells that the block is a piece of a member or
+     * frame; otherwise it is a whole one, as older releases wrote them. The content is protected by
+     * the CRCs of the samples: a piece of a gzip member has no checksum of its own, and LZ4's
+     * checksum is not verified. (The checksum of a whole gzip member is.) Thread-safe. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
-    /* The codec's part of codec_stream_*(), below.  stream_end may give SHEAF_END, and no message,
-     * for a stream that ends inside a member or frame. */
+    /* The codec's part of codec_stream_*() below. stream_end may return SHEAF_END without a message
+     * if a stream ends inside a member or frame. */
     int (*stream_open)(struct codec_stream **stream, struct sheaf_error *err);
     int (*stream_push)(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                        size_t *raw_size, struct sheaf_error *err);
@@ -74,35 +77,38 @@ struct codec_ops {
 /* NULL for SHEAF_CODEC_NONE. */
 const struct codec_ops *codec_of(enum sheaf_codec codec);
 
-/* The codec that a stream begins with; SHEAF_CODEC_NONE if it is not compressed. */
+/* Returns the codec of a stream with these first bytes, or SHEAF_CODEC_NONE if it is not
+ * compressed. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size);
 
-/* The size of the skippable frames, which hold no data, that a stream begins with. */
+/* Returns the size of the skippable frames, which hold no data, at the beginning of a stream. */
 size_t codec_skippable_bytes(const uint8_t *data, size_t size);
 
-/* What compress() may append for a block of `size` raw bytes, at most. */
+/* Returns the largest number of bytes that compress() may append for a block of `size` raw
+ * bytes. */
 size_t codec_bound(size_t size);
 
-/* What compresses a stream that begins so, where codec_detect() finds nothing: "xz", "bzip2", ...;
- * NULL if it is not compressed in a way that is known here. */
+/* Returns the name of the compression of a stream with these first bytes ("xz", "bzip2", ...) if it
+ * is one that codec_detect() does not know, or NULL if the stream has no known compression. */
 const char *codec_unread(const uint8_t *data, size_t size);
 
-/* "gzip or lz4", into `text`, which it returns. */
+/* Writes the names of all codecs, as in "gzip or lz4", into `text` and returns it. */
 #define CODEC_NAMES_BYTES 80
 const char *codec_names(char text[CODEC_NAMES_BYTES]);
 
-/* "zlib 1.2.13", what compresses; "" for no codec.  Returns `text`. */
+/* Writes the name and release of the compressing library, as in "zlib 1.2.13", into `text` and
+ * returns it. The text is empty if there is no codec. */
 #define CODEC_LIBRARY_BYTES 64
 const char *codec_library(const struct codec_ops *ops, char text[CODEC_LIBRARY_BYTES]);
-/* Whether a text from outside may be one. */
+/* Returns whether a text from outside may be the result of codec_library(). */
 bool codec_library_is(const char *text);
 
-/* The codec that a file's name ends with; SHEAF_CODEC_NONE if with none. */
+/* Returns the codec whose suffix ends the file's name, or SHEAF_CODEC_NONE if there is none. */
 enum sheaf_codec codec_of_name(const char *name);
-/* How long the name is without any codec's suffix. */
+/* Returns the length of the name without the suffix of a codec. */
 size_t codec_stem(const char *name);
 
-/* Adds a block, in the order of the shard. */
+/* Adds a block to the total. Blocks must be added in the order of the shard. */
 int codec_total_add(const struct codec_ops *ops, struct codec_total *total,
                     const struct codec_block *block, const void *stored, size_t stored_size,
                     struct sheaf_error *err);
@@ -113,30 +119,34 @@ void codec_total_free(struct codec_total *total);
  * LZ4 skippable frames are passed over; LZ4 legacy frames, and frames that need a dictionary, are
  * SHEAF_ERR_UNSUPPORTED. */
 
-/* A codec embeds it in a struct of its own; codec_stream_open() sets it. */
+/* State of a decompressing stream. A codec embeds it in a struct of its own; codec_stream_open()
+ * sets it. */
 struct codec_stream {
     const struct codec_ops *ops;
-    bool skips_checksums;       /* set after opening, for blocks of ours: as decompress() does */
-    size_t shown, room;         /* of the push that runs: the bytes given to it, and its room */
-    size_t whole_taken, whole_given;    /* of the last push: up to the end of the last member that
-                                           ended, so what came out with later damage is good */
+    bool skips_checksums;       /* may be set after opening for blocks of our own, whose
+                                   checksums decompress() skips too */
+    size_t shown, room;         /* the input size and the room of the push that is running */
+    size_t whole_taken, whole_given;    /* input taken and output given by the last push up to
+                                           the end of the last complete member; output beyond it
+                                           may be damaged if damage was found later */
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */
 };
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
                       struct sheaf_error *err);
-/* Takes up to *size bytes of data, gives up to *raw_size bytes; sets both to what was taken and
- * given.  If room is left, all was taken and all was given.  SHEAF_OK; SHEAF_ERR_CORRUPT (bad
- * data, bad checksum, bytes after the last member that begin no other). */
+/* Takes up to *size bytes of data and gives up to *raw_size bytes. Sets both to the numbers taken
+ * and given. If room is left, all input was taken and all output was given. Returns
+ * SHEAF_ERR_CORRUPT if the data or a checksum is bad, or if the bytes after the last member do not
+ * begin another one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err);
-/* At the end of the input, when a push has left room: SHEAF_ERR_TRUNCATED if the stream may not
+/* Ends the input, after a push that left room. Returns SHEAF_ERR_TRUNCATED if the stream may not
  * end here. */
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
 
-/* For codecs: a member ended, with so much left of the push's input and room. */
+/* Used by codecs to report that a member ended with this much of the push's input and room left. */
 static inline void codec_stream_whole(struct codec_stream *stream, size_t in_left, size_t out_left)
 {
     stream->whole_taken = stream->shown - in_left;

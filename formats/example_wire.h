@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading protobuf's wire format, as far as tf.train.Example needs it.  Whatever the bytes, what
- * is read lies between `p` and `end`. */
+ * Reads protobuf's wire format, as far as tf.train.Example needs it. For any input, only bytes
+ * between `p` and `end` are read. */
 #ifndef FORMATS_EXAMPLE_WIRE_H
 #define FORMATS_EXAMPLE_WIRE_H
 
@@ -41,7 +41,7 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
     return false;
 }
 
-/* A tag of one byte, the only kind that an Example has. */
+/* Takes a tag of one byte, the only kind in an Example. */
 static inline bool wire_tag(struct wire *w, uint8_t *tag)
 {
     if (w->p == w->end)
@@ -61,7 +61,7 @@ static inline bool wire_delimited(struct wire *w, struct wire *content)
     return true;
 }
 
-/* The values of an Int64List or FloatList, packed or not. */
+/* Iterates over the values of an Int64List or FloatList, packed or not. */
 struct wire_numbers {
     struct wire list, packed;
     bool floats;
@@ -79,7 +79,8 @@ static inline bool wire_value(struct wire *w, bool is_float, uint64_t *value)
     return true;
 }
 
-/* The next value's bits.  False at the end, or with `bad` set. */
+/* Takes the bits of the next value. Returns false at the end, or if the list is bad; then `bad` is
+ * set. */
 static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
 {
     const uint8_t alone = n->floats ? TAG_FIXED32_1 : TAG_VARINT_1;
@@ -101,7 +102,7 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
-/* What these bits of such a list are. */
+/* Converts the bits of a value of this list to a double. */
 static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
 {
     return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;

@@ -10,20 +10,22 @@
 
 struct jpeg_info {
     uint32_t width, height;
-    unsigned components;        /* 1: grey; 3: colour; 4: CMYK or YCCK */
+    unsigned components;        /* 1 for grey, 3 for colour, 4 for CMYK or YCCK */
 };
 
-/* Reads up to the frame header (SOF).  False if it is no JPEG, or has no such header. */
+/* Reads up to the frame header (SOF). Returns false if the data is not a JPEG or has no such
+ * header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
-/* What follows "Exif\0\0" in the first such segment before the image data; NULL without one. */
+/* Returns the bytes after "Exif\0\0" in the first Exif segment before the image data, or NULL if
+ * there is none. */
 const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size);
 
-/* Walks all markers to the end of the image.  NULL if the file is whole; else what is wrong, as
- * static text that fits after "path: ".
- * `info` is written if there is a frame header, else zeroed. */
+/* Walks all markers to the end of the image. Returns NULL if the file is complete; otherwise
+ * returns the fault as static text that fits after "path: ". Fills `info` if there is a frame
+ * header, and zeroes it otherwise. */
 const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info);
-/* The same, and CMYK is wrong, too. */
+/* Checks like jpeg_check_whole, and also reports CMYK as a fault. */
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON as text, complete or not at all: jansson's json_dumps() drops pieces of the text when memory
- * is short for a moment. */
+ * Writes JSON as text, either completely or not at all. jansson's json_dumps() drops pieces of the
+ * text when an allocation fails. */
 #ifndef FORMATS_JSON_DUMP_H
 #define FORMATS_JSON_DUMP_H
 
 #include <jansson.h>
 
-/* The text, with jansson's flags, which the caller frees; NULL if there was not enough memory. */
+/* Returns the text, written with jansson's flags, or NULL if memory is exhausted. The caller frees
+ * it. */
 char *json_dump_text(const json_t *value, size_t flags);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules of every manifest, checked before it is written and after it was read. */
+ * The rules of every manifest. They are checked before a manifest is written and after one was
+ * read. */
 #ifndef FORMATS_MANIFEST_CHECK_H
 #define FORMATS_MANIFEST_CHECK_H
 
@@ -13,16 +14,17 @@ struct manifest_totals {
     uint64_t samples, bytes, raw_bytes, payload_bytes;
 };
 
-/* Checks every part and sums up.  SHEAF_ERR_CORRUPT, saying which part. */
+/* Checks every part and adds up the totals. Returns SHEAF_ERR_CORRUPT and names the part that is
+ * wrong. */
 int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                    struct sheaf_error *err);
 
-/* Do the sums that the document states agree with its shards? */
+/* Checks that the sums stated in the document agree with its shards. */
 int manifest_check_totals(const struct manifest_totals *stated,
                           const struct manifest_totals *totals, struct sheaf_error *err);
 
-/* Options are an object or null, without fractions: their text would differ from one JSON
- * library to another, and the fingerprint with it. */
+/* Checks that the options are an object or null and contain no fractions. Two JSON libraries may
+ * write a fraction differently, and the fingerprint would differ with it. */
 int manifest_check_options(const json_t *options, struct sheaf_error *err);
 
 #endif

@@ -15,20 +15,22 @@
 struct manifest_shard {
     char *name;
     uint64_t bytes;             /* stored */
-    uint64_t raw_bytes;         /* container bytes; == bytes without a codec */
+    uint64_t raw_bytes;         /* container bytes; equal to `bytes` without a codec */
     uint64_t payload_bytes;
     uint64_t samples;
-    uint64_t largest;           /* frame bytes of the largest sample */
-    char xxh3[33];              /* XXH3-128 of the stored bytes, canonical, hex */
-    uint64_t index_offset;      /* of its section in the row of all: in dataset.index,
-                                   and, where that ends, in what was appended */
+    uint64_t largest;           /* frame size of the largest sample in bytes */
+    char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
+    uint64_t index_offset;      /* offset of the section in the sequence of all sections: in
+                                   dataset.index and, after its end, in the indexes of appended
+                                   samples */
     uint64_t index_bytes;
-    char index_xxh3[17];        /* index_sum of the section; "": an older release's */
-    uint64_t names_bytes;       /* RecordIO: size of its .lst; else 0 */
+    char index_xxh3[17];        /* index_sum of the section, or "" in a manifest of an older
+                                   release */
+    uint64_t names_bytes;       /* RecordIO: size of the shard's .lst; otherwise 0 */
 };
 
-/* The data set as it was before samples were appended: its fingerprint, and how many of the shards
- * and classes it had; and how the samples were packed. */
+/* The state of the data set before samples were appended: its fingerprint and its numbers of shards
+ * and classes; and the options with which the new samples were packed. */
 struct manifest_growth {
     char fingerprint[33];
     uint64_t shards, classes;
@@ -38,20 +40,22 @@ struct manifest_growth {
 struct manifest {
     enum sheaf_container container;
     enum sheaf_codec codec;
-    bool single_member;         /* one member or frame a shard; false: an older release's, or no
-                                   codec */
-    bool ours;                  /* records are as the packer makes them; false: `sheaf index` */
+    bool single_member;         /* one member or frame per shard; false for shards of older
+                                   releases and without a codec */
+    bool ours;                  /* whether our packer made the records; false for `sheaf index` */
     bool cls_is_label;          /* see format.h */
     int label_base;
     char **classes;             /* or NULL */
     size_t class_count;
-    uint64_t *class_samples;    /* of each class; NULL: not known, or there are none */
-    struct tally fields;        /* is_unknown: older releases did not count them */
-    char *options_json;         /* what the packer was told: an object; NULL for none */
+    uint64_t *class_samples;    /* samples of each class, or NULL if unknown or if there are no
+                                   classes */
+    struct tally fields;        /* is_unknown is set if an older release did not count the fields */
+    char *options_json;         /* the packer's options as a JSON object, or NULL */
     struct manifest_shard *shards;
     size_t shard_count;
-    uint64_t index_bytes;       /* of all sections: the size of dataset.index, unless it grew */
-    struct manifest_growth *growths;    /* the oldest first; NULL: it did not grow */
+    uint64_t index_bytes;       /* size of all sections, which is the size of dataset.index
+                                   unless samples were appended */
+    struct manifest_growth *growths;    /* the oldest first; NULL if nothing was appended */
     size_t growth_count;
     char fingerprint[33];       /* set by manifest_write and manifest_parse */
 };

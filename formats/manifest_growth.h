@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * "grown" of dataset.json: what the data set was before each time that samples were appended.
+ * "grown" in dataset.json: the state of the data set before each append.
  *
- * What was there is not written again: each time has an index and a table of keys of its own, for
- * its shards alone.  So those who have an earlier manifest find all that it names as it was. */
+ * An append does not rewrite existing files. It adds an index and a table of keys for its own
+ * shards. So a reader with an earlier manifest finds everything that this manifest names
+ * unchanged. */
 #ifndef FORMATS_MANIFEST_GROWTH_H
 #define FORMATS_MANIFEST_GROWTH_H
 
@@ -11,22 +12,23 @@
 
 #include "formats/manifest_data.h"
 
-/* As JSON; NULL: out of memory, or the options are no JSON. */
+/* Returns the member as JSON, or NULL if memory is exhausted or the options are not valid JSON. */
 json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error);
-/* Reads them into a manifest.  SHEAF_ERR_CORRUPT. */
+/* Reads the member into a manifest. Returns SHEAF_ERR_CORRUPT if it is invalid. */
 int manifest_growth_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_growth_clear(struct manifest *m);
 
-/* Makes it the manifest of the data set before it grew last.  False: it never did. */
+/* Turns the manifest back into the one before the last append. Returns false if there was no
+ * append. */
 bool manifest_undo_growth(struct manifest *m);
 
-/* "dataset.index" of the first part, "dataset-1.index" of what was appended first, ... `name` is
- * that of the first part's file. */
+/* Writes the name of a part's file: "dataset.index" for the first part, "dataset-1.index" for the
+ * first append, and so on. `name` is the name of the first part's file. */
 #define GROWN_NAME_BYTES 48
 void manifest_part_name(const char *name, size_t part, char text[GROWN_NAME_BYTES]);
 
-/* Whether the manifest is of a data set that had this fingerprint (or one that begins so) before it
- * grew; how many samples it had then. */
+/* Returns whether the data set had this fingerprint, or one with these first digits, before an
+ * append; and the number of samples that it then had. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key and extension rule of WebDataset: the key is the path up to the first dot of its base
- * name, the suffix what follows that dot.  Names that this rule, or a reader of the field, would
- * lose silently are found here, before anything is packed under them. */
+ * WebDataset's rule for keys and extensions: the key is the path up to the first dot of its base
+ * name, the suffix is the part after that dot. Names that this rule, or a common reader, would lose
+ * silently are found here before anything is packed under them. */
 #ifndef FORMATS_NAME_H
 #define FORMATS_NAME_H
 
 #include "formats/format.h"
 
-/* Splits a path: the key's length, and where the suffix starts (after the dot).  False if it has
- * no key or no suffix by that rule ("README", ".hidden"), in which case webdataset would drop
- * the file silently. */
+/* Splits a path into the length of its key and the start of its suffix, after the dot. Returns
+ * false if it has no key or no suffix by that rule ("README", ".hidden"). webdataset drops such
+ * files silently. */
 bool name_split(const char *path, size_t *key_size, const char **suffix);
 
 /* What keys that have to be made up begin with: the base name of a shard up to its first dot, or
@@ -22,19 +22,20 @@ struct text name_stem(const char *name);
  * suffix, too long.  The text is static and fits after "path: ". */
 const char *name_problem(const char *path);
 
-/* Of these, what is wrong with the suffix alone. */
+/* Returns what is wrong with the suffix alone, or NULL. */
 const char *name_suffix_problem(const char *suffix);
 
-/* A path that webdataset's readers take for their own: its first component is like __this__. */
+/* Returns whether webdataset's readers treat the path as their own, because its first component is
+ * like __this__. */
 bool name_is_passed_over(const char *path);
 
 /* Valid UTF-8 without control characters. */
 bool name_is_text(const char *name, size_t size);
-/* What a name is instead ("the name holds ..."); NULL if it is text. */
+/* Returns why a name is not text, as in "the name holds ...", or NULL if it is. */
 const char *name_text_problem(const char *name, size_t size);
 
-/* Lower case as webdataset has it (ASCII letters only are changed).  Returns true if anything
- * changed. */
+/* Converts a name to lower case as webdataset does: only ASCII letters change. Returns whether
+ * anything changed. */
 bool name_lower(char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules for samples that are the same in every container: checks before encoding, and making a
- * sample from the slices of a frame that a decoder found. */
+ * Rules for samples that hold in every container: checks before encoding, and making a sample of
+ * the slices that a decoder found in a frame. */
 #ifndef FORMATS_SAMPLE_H
 #define FORMATS_SAMPLE_H
 
@@ -9,8 +9,8 @@
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Checks key, fields and labels, and gives the fields in byte order of suffix.
- * SHEAF_ERR_ARGUMENT says what is wrong, with the key before it. */
+/* Checks key, fields and labels, and sorts the fields in byte order of their suffixes. Returns
+ * SHEAF_ERR_ARGUMENT with a message that begins with the key. */
 int sample_check(const struct sheaf_sample *sample, const struct sheaf_field *sorted[FIELD_LIMIT],
                  struct sheaf_error *err);
 
@@ -19,20 +19,20 @@ static inline const char *field_suffix(const struct sheaf_field *field)
     return field->suffix != NULL ? field->suffix : field->name;
 }
 
-/* The index of the image field among fields in byte order: the first that is named just jpg or
- * jpeg, else the first whose name ends in one of them behind a dot.  `count` if there is none. */
+/* Returns the index of the image among fields in byte order: the first field named jpg or jpeg, or
+ * else the first whose name ends in .jpg or .jpeg. Returns `count` if there is none. */
 size_t sample_image(const struct sheaf_field *const *sorted, size_t count);
 
-/* The name of a class label: the sample's own, else by its one integer label; or NULL. */
+/* Returns the class name: the sample's own, or the name of its one integer label, or NULL. */
 const char *sample_class(const struct sheaf_sample *sample, const char *const *classes,
                          size_t class_count, int label_base);
 
 /* ---- Decoding ----------------------------------------------------------------------------- */
 
-/* A field as a decoder has found it, pointing into the frame (or scratch->joined). */
+/* A field that a decoder found. It points into the frame or into scratch->joined. */
 struct slice {
-    const char *suffix;         /* not NUL-terminated; a slash in it becomes a dot.  Once the sample
-                                   is made: the field's */
+    const char *suffix;         /* not NUL-terminated; a slash in it becomes a dot. Once the
+                                   sample is made, it is the field's suffix. */
     size_t suffix_size;
     const uint8_t *data;
     size_t size;
@@ -57,27 +57,27 @@ static inline size_t sample_slice_count(const struct decode_scratch *scratch)
     return scratch->slices.size / sizeof(struct slice);
 }
 
-/* Appends one label.  SHEAF_ERR_LIMIT past LABEL_LIMIT. */
+/* Appends one label. Returns SHEAF_ERR_LIMIT if there are more than LABEL_LIMIT. */
 int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err);
 
-/* Makes the sample of the slices and labels: fields in byte order of suffix, names in lower
- * case.  The class name, if none is given, is that of the label.  SHEAF_ERR_CORRUPT if two
- * fields have one name. */
+/* Makes a sample of the slices and labels, with its fields in byte order of suffix and its names in
+ * lower case. If no class name is given, it is the label's. Returns SHEAF_ERR_CORRUPT if two fields
+ * have the same name. */
 int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* A key for a record that has none: "<the shard's stem>/<record>". */
+/* Makes up a key for a record without one: "<the shard's stem>/<record>". */
 struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
                                char key[KEY_LIMIT + 1]);
 
-/* Makes the sample of a record that says nothing of itself: one field `data`, and a made-up
- * key. */
+/* Makes a sample of a record that does not describe itself: one field `data` and a made-up key. */
 int sample_make_opaque(const uint8_t *data, size_t size, const struct record *record,
                        const struct decode_context *context, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* The suffix that content speaks for: "jpg", "png", "gif", "webp", "bmp", "npy"; or NULL. */
+/* Returns the suffix that the content indicates ("jpg", "png", "gif", "webp", "bmp", "npy"), or
+ * NULL. */
 const char *sniff_suffix(const uint8_t *data, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar members: reads ustar, pax and GNU headers; writes ustar, with a pax header where ustar is not
- * enough.  A member is its extension headers (pax 'x', GNU 'L' and 'K', each with data), its own
- * header, and its data, rounded up to blocks. */
+ * Tar members: reads ustar, pax and GNU headers, and writes ustar, with a pax header where ustar is
+ * not enough. A member consists of its extension headers (pax 'x', GNU 'L' and 'K', each with
+ * data), its own header, and its data, rounded up to blocks. */
 #ifndef FORMATS_TAR_H
 #define FORMATS_TAR_H
 
@@ -13,8 +13,8 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Of all extension headers before one member: with more, up to the most, it is read as far as to
- * know which sample is damaged. */
+/* Limits for all extension headers before one member. Headers between the two limits are read only
+ * to find out which sample is damaged. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -22,20 +22,20 @@ enum tar_kind {
     TAR_FILE,           /* regular */
     TAR_DIRECTORY,
     TAR_OTHER,          /* links, devices, vendors' types */
-    TAR_GLOBAL,         /* a global pax header, which names no member */
+    TAR_GLOBAL,         /* a global pax header, which belongs to no member */
     TAR_ZERO,           /* a zero block */
 };
 
-/* A member's path is prefix, a slash if there is a prefix, and name; both point into the data
- * that were parsed. */
+/* A member. Its path is prefix, a slash if there is a prefix, and name. Both point into the parsed
+ * data. */
 struct tar_member {
     enum tar_kind kind;
-    size_t header_bytes;        /* from the first extension header to the data */
+    size_t header_bytes;        /* bytes from the first extension header to the data */
     uint64_t bytes;             /* of data */
     const char *prefix, *name;
     size_t prefix_size, name_size;
-    bool is_label;              /* made of the labels by tar_write */
-    const char *problem;        /* why a file's data cannot be had (static text); or NULL */
+    bool is_label;              /* whether tar_write made the member of the labels */
+    const char *problem;        /* why a file's data cannot be read, as static text; or NULL */
 };
 
 static inline uint64_t tar_padded(uint64_t bytes)
@@ -43,19 +43,19 @@ static inline uint64_t tar_padded(uint64_t bytes)
     return (bytes + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1);
 }
 
-/* Parses the member at `data`, of which `size` bytes are shown.  *need == 0: it is in *member;
- * else call again with *need bytes.  SHEAF_ERR_CORRUPT, _LIMIT: *member is unchanged, except that
- * its kind is TAR_GLOBAL where no later member can be found. */
+/* Parses the member at `data`, of which `size` bytes are shown. If *need is 0 on return, *member is
+ * set; otherwise the caller must call again with *need bytes. On SHEAF_ERR_CORRUPT and _LIMIT,
+ * *member is unchanged, except that its kind is TAR_GLOBAL if no later member can be found. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
-/* The same, where the checksums of these headers were found right before: most of a header is then
- * not looked at. */
+/* Parses like tar_parse a member whose header checksums were verified just before, so most of the
+ * header is not looked at again. */
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err);
 
-/* Appends the header of a member of `size` bytes; `is_label` marks it as made of the sample's
- * labels.  On failure `out` is as it was. */
+/* Appends the header of a member of `size` bytes. `is_label` marks it as made of the sample's
+ * labels. On failure `out` is unchanged. */
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
                      struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ustar header block (POSIX.1-1988), as it lies in the archive. */
+ * The ustar header block (POSIX.1-1988), as an archive stores it. */
 #ifndef FORMATS_TAR_HEADER_H
 #define FORMATS_TAR_HEADER_H
 
@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 
-/* Who owns the members that are made of a sample's labels, in archives of ours. */
+/* Group name of members made of a sample's labels, in archives of our packer. */
 #define TAR_LABEL_GROUP "label"
 
 struct tar_header {
@@ -33,7 +33,7 @@ static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Sixteen bytes at a time, by the instruction that adds up differences: here from nothing. */
+/* Adds up sixteen bytes at a time, with the instruction that sums differences, here from zero. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const __m128i zero = _mm_setzero_si128();
@@ -49,8 +49,8 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
            (unsigned)_mm_cvtsi128_si32(_mm_srli_si128(sums, 8));
 }
 #else
-/* Eight bytes at a time, in four lanes of 16 bits: 64 words of two bytes to a lane make 128 x 255
- * at most, which fits. */
+/* Adds up eight bytes at a time in four lanes of 16 bits. 64 words add two bytes each to a lane, at
+ * most 128 x 255, which fits. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const uint64_t low = 0x00ff00ff00ff00ff;
@@ -66,7 +66,7 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
 }
 #endif
 
-/* The sum of all bytes, those of the checksum counted as blanks. */
+/* Returns the sum of all bytes of the header, with the bytes of the checksum counted as blanks. */
 static inline unsigned tar_checksum(const struct tar_header *h)
 {
     unsigned sum = tar_sum_block((const uint8_t *)h);
