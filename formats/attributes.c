@@ -51,7 +51,7 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* The attribute that is the label; `count` if there is none. */
+/* Returns the index of the attribute that is the label, or `count` if there is none. */
 static size_t label_of(const struct attributes *a)
 {
     size_t found = a->count;
@@ -89,7 +89,7 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
     return false;
 }
 
-/* "NAME.SUFFIX" in the sample's text, where room was made for it. */
+/* Writes "NAME.SUFFIX" into the sample's text, where room has been reserved for it. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -116,7 +116,7 @@ static int add_object(struct decode_scratch *scratch, const char *name, size_t n
     return sample_add(scratch, &slice, err);
 }
 
-/* A number, or a JSON array of them.  False: it is something else. */
+/* Parses a number or a JSON array of numbers. Returns false if the content is something else. */
 static bool parse_labels(struct content c, double *labels, size_t most, long *count)
 {
     const char *text = (const char *)c.data;
@@ -130,10 +130,12 @@ static bool parse_labels(struct content c, double *labels, size_t most, long *co
     return *count > 0;
 }
 
-/* SHEAF_END: it is not a number, so it is the name of a class. */
+/* Adds the labels that the content states. Returns SHEAF_END if it is not a number; it is then the
+ * name of a class. */
 static int add_labels(struct decode_scratch *scratch, struct content c, struct sheaf_error *err)
 {
-    const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);   /* a digit and a comma each */
+    const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);   /* each label takes at least
+                                                                       a digit and a comma */
     double *labels = malloc(most * sizeof(*labels));
     long count;
     int code = SHEAF_END;
@@ -158,7 +160,7 @@ static int add_value(struct decode_scratch *scratch, const char *name, struct co
     return sample_add(scratch, &slice, err);
 }
 
-/* One attribute; of the name of a class, *class_name. */
+/* Adds one attribute to the sample. Sets *class_name if it is the name of a class. */
 static int add_attribute(const struct attributes *a, size_t i, struct content c,
                          struct decode_scratch *scratch, struct text *class_name,
                          struct sheaf_error *err)
@@ -187,7 +189,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Rejoined records and names: nothing may move once it is pointed to. */
+    /* Reserve the room for joined records and names at once, because nothing may move once it is
+     * pointed to. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

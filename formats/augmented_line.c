@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of augmented manifests: jansson says what the values are, and the line itself how they were
+ * Lines of augmented manifests. jansson parses the values; the line itself shows how they were
  * written. */
 #include "formats/augmented_line.h"
 
@@ -13,7 +13,7 @@
 #include "formats/json_load.h"
 #include "formats/json_text.h"
 
-/* The names as jansson has them, in the order in which it met them. */
+/* Finds the text of each attribute. The names are taken from jansson in the order of the line. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)
 {
     const char *at = json_text_blanks(text, end) + 1, *name;
@@ -66,7 +66,7 @@ const struct attribute *augmented_line_find(const struct augmented_line *l, cons
     return NULL;
 }
 
-/* Whether NAME-metadata says that NAME is the class of an image or text. */
+/* Returns whether NAME-metadata says that NAME is the class of an image or text. */
 static bool is_classification(const struct augmented_line *l, const struct attribute *a)
 {
     static const char wanted[] = "-classification";

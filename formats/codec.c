@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of codecs, and what is the same for all of them. */
+ * The table of codecs, and the functions that are the same for all of them. */
 #include "formats/codec.h"
 
 #include <stdio.h>
@@ -10,12 +10,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* A new codec is a file of its own and its name here.  They are declared here alone, so that
- * nothing else can name one. */
+/* A new codec is a file of its own and its name here. The codecs are declared only here, so that no
+ * other file can name one. */
 extern const struct codec_ops gzip_ops, lz4_ops, zstd_ops;
 static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops };
 
-/* Those that are met, and not read. */
+/* Magic numbers of compressions that occur but are not read. */
 static const struct magic {
     const char *name;
     size_t size;
@@ -59,7 +59,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* LZ4 and zstd share their skippable frames: the first other frame says which it is. */
+/* LZ4 and zstd share their skippable frames. The first frame of another kind shows which one it
+ * is. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;
@@ -70,7 +71,8 @@ enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
     return codec != SHEAF_CODEC_NONE ? codec : detect_at(data, size);
 }
 
-/* zlib's magic is two bytes of which little is fixed: what follows must unpack, too. */
+/* Returns whether the data is a zlib stream. Few bits of zlib's magic number are fixed, so the
+ * bytes after it must also decompress. */
 static bool is_zlib(const uint8_t *data, size_t size)
 {
     uint8_t raw[256];
@@ -85,9 +87,9 @@ static bool is_zlib(const uint8_t *data, size_t size)
     return (status == Z_OK || status == Z_STREAM_END) && z.avail_out < sizeof(raw);
 }
 
-/* LZMA alone has no magic, but a header of 13 bytes, of which the first is that of all its presets,
- * and the range coder's first byte, which is 0: a dictionary of 2^n or 3 * 2^n bytes, a size that
- * is unknown or no terabyte. */
+/* Returns whether the data looks like a bare LZMA stream. LZMA has no magic number, but a header of
+ * 13 bytes: a first byte that all its presets share, a dictionary of 2^n or 3 * 2^n bytes, and a
+ * raw size that is unknown or below a terabyte. The range coder's first byte, after it, is 0. */
 static bool is_lzma(const uint8_t *data, size_t size)
 {
     uint64_t dictionary, raw;
@@ -186,8 +188,8 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* All formats store what does not shrink: deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
- * to at most 64 KiB, zstd 3 to 128 KiB; headers and ends are below 64 bytes. */
+/* All formats store data that does not shrink. deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
+ * to at most 64 KiB, zstd adds 3 to 128 KiB. Headers and ends take less than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * gzip (RFC 1952) over raw deflate.
+ * gzip (RFC 1952) on top of raw deflate.
  *
- * Header and trailer are written here, not by zlib, so that the bytes hold no time and no
- * operating system, and so that a member can be put together of pieces:
+ * Header and trailer are written here and not by zlib, so that they contain no time and no
+ * operating system, and so that a member can be assembled from pieces:
  *
  *     begin()   header
  *     block     deflate blocks, the last of them empty and ending at a byte (full flush)
  *     ...
  *     end()     one last, empty block; CRC-32 of everything; size
  *
- * A piece refers to nothing before it, so it can be unpacked alone. */
+ * A piece does not refer to data before it, so it can be decompressed alone. */
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -19,30 +19,31 @@
 #include "base/error.h"
 #include "formats/codec.h"
 
-/* zlib's own default: on text 9 takes twice the time for 1 % less, on JPEG nothing helps. */
+/* zlib's default level. On text, level 9 takes twice the time for 1 % less; on JPEG no level
+ * helps. */
 #define LEVEL 6
 
-/* Deflate without zlib's header; the same with gzip's, when reading. */
+/* zlib's window arguments for raw deflate, and for reading deflate inside gzip. */
 #define WINDOW_RAW  (-15)
 #define WINDOW_GZIP (15 + 16)
 
 /* zlib counts in unsigned int. */
 #define PIECE ((size_t)1 << 30)
 
-/* Magic, deflate, no flags, no time, no extra flags, unknown system. */
+/* Magic number, deflate, no flags, no time, no extra flags, unknown system. */
 static const uint8_t header[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 
-/* A block that is the last and empty. */
+/* An empty deflate block with the flag of the last block. */
 static const uint8_t last_block[2] = { 0x03, 0x00 };
 
-/* How a flush ends: the lengths of an empty stored block. */
+/* The end of a flush: the lengths of an empty stored block. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
-/* What is left of the two sides of a run through zlib, beyond z.avail_in and z.avail_out. */
+/* The input and output that remain for a run of zlib, in addition to z.avail_in and z.avail_out. */
 struct run {
     z_stream z;
     size_t in_left, out_left;
-    uint8_t nowhere;        /* zlib refuses NULL, also for no bytes */
+    uint8_t nowhere;        /* zlib refuses NULL even for an empty buffer */
 };
 
 static bool gzip_detect(const uint8_t *data, size_t size)
@@ -75,7 +76,7 @@ static void run_refill(struct run *run)
 static size_t run_in_left(const struct run *run) { return run->in_left + run->z.avail_in; }
 static size_t run_out_left(const struct run *run) { return run->out_left + run->z.avail_out; }
 
-/* Until the stream ends, something is wrong, or one side has run out. */
+/* Runs inflate until the stream ends, an error occurs, or input or output runs out. */
 static int run_inflate(struct run *run)
 {
     int status;
@@ -87,8 +88,8 @@ static int run_inflate(struct run *run)
     return status;
 }
 
-/* True if all of the input is in what came out, and flushed.  Z_BUF_ERROR with room left means
- * that a flush had nothing more to write. */
+/* Runs deflate. Returns true if all input is contained in the output, and flushed. Z_BUF_ERROR with
+ * room left means that a flush had nothing more to write. */
 static bool run_deflate(struct run *run)
 {
     int status;
@@ -101,7 +102,7 @@ static bool run_deflate(struct run *run)
            (status == Z_OK || status == Z_BUF_ERROR);
 }
 
-/* `out` has room for all of it. */
+/* Appends the deflated data to `out`, which must have enough room. */
 static int append_deflated(const void *data, size_t size, struct buf *out,
                            struct sheaf_error *err)
 {
@@ -159,7 +160,7 @@ static int gzip_end(const struct codec_total *total, struct buf *out, struct she
     return buf_append(out, trailer, sizeof(trailer), err);
 }
 
-/* zlib's words for what is wrong. */
+/* Sets the error with zlib's own description. */
 static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
 {
     if (status == Z_MEM_ERROR)
@@ -170,8 +171,8 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
                    z->msg != NULL ? z->msg : "data is incomplete or continues");
 }
 
-/* A whole piece of a member is one that ends with a flush and may be followed by the end
- * of the member. */
+/* Inflates a piece of a member. A complete piece ends with a flush, and the end of a member may
+ * follow it. */
 static int inflate_piece(struct run *run, const uint8_t *data, size_t size)
 {
     int status;
@@ -212,7 +213,7 @@ static int gzip_decompress(bool single, const void *data, size_t size, void *raw
 struct gzip_stream {
     struct codec_stream base;
     struct run run;
-    bool inside;            /* a member has started and not ended */
+    bool inside;            /* whether a member has started and not ended */
 };
 
 static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -229,7 +230,7 @@ static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Passes over zeros behind a member, as gzip and Python do: tapes and disks pad with them. */
+/* Skips zeros after a member, as gzip and Python do. Tapes and disks use them as padding. */
 static void skip_padding(struct gzip_stream *s)
 {
     z_stream *z = &s->run.z;
@@ -241,7 +242,8 @@ static void skip_padding(struct gzip_stream *s)
     }
 }
 
-/* zlib would take other formats' bytes for a damaged header; say what it is. */
+/* Begins a member. Checks the first byte, because zlib would report bytes of another format as a
+ * damaged header. */
 static int begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
     if (first != header[0] && s->base.ended != 0)

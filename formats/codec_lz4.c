@@ -2,16 +2,16 @@
  *
  * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
- * A frame is put together of pieces, each some LZ4 blocks.  Its content checksum could not be put
- * together of theirs, so the LZ4 blocks have checksums instead:
+ * A frame is assembled from pieces, each of which consists of some LZ4 blocks. The content checksum
+ * of a frame cannot be computed from those of its pieces, so the LZ4 blocks have checksums instead:
  *
  *     begin()   frame header: independent blocks, block checksums, no content size
  *     block     LZ4 blocks
  *     ...
  *     end()     end mark
  *
- * LZ4 blocks are at most 256 KiB: larger ones gain little, and cost every decoder buffers of that
- * size.  In shards of older releases a block of ours is a whole frame. */
+ * LZ4 blocks have at most 256 KiB. Larger ones gain little, and every decoder needs buffers of that
+ * size. In shards of older releases, each of our blocks is a whole frame. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -23,16 +23,18 @@
 #define MAGIC          0x184d2204u
 #define MAGIC_LEGACY   0x184c2102u
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
-#define FLAG_DICTIONARY 0x01            /* of the byte after the magic */
+#define FLAG_DICTIONARY 0x01            /* flag in the byte after the magic number */
 
-/* Magic; version 1, independent blocks, block checksums; at most 256 KiB; the header's checksum. */
+/* Magic number; version 1, independent blocks, block checksums; at most 256 KiB; the header's
+ * checksum. */
 static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
 
 static const uint8_t end_mark[4] = { 0 };
 
 static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
 
-/* Also frames that are not read, so that the stream can say which. */
+/* Detects LZ4 frames, including those that are not read, so that the stream can report which kind
+ * it is. */
 static bool lz4_detect(const uint8_t *data, size_t size)
 {
     uint32_t magic;
@@ -43,7 +45,7 @@ static bool lz4_detect(const uint8_t *data, size_t size)
     return magic == MAGIC || magic == MAGIC_LEGACY || is_skippable(magic);
 }
 
-/* liblz4's words for what is wrong. */
+/* Sets the error with liblz4's own description. */
 static int lz4_error(size_t result, struct sheaf_error *err)
 {
     const char *name = LZ4F_getErrorName(result);
@@ -53,7 +55,8 @@ static int lz4_error(size_t result, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %s", name);
 }
 
-/* The LZ4 blocks of a piece are what liblz4 puts behind the header, which is written elsewhere. */
+/* Compresses a piece: the LZ4 blocks that liblz4 writes after a header. The header itself is
+ * written elsewhere. */
 static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
     LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
@@ -102,7 +105,7 @@ static int lz4_end(const struct codec_total *total, struct buf *out, struct shea
     return buf_append(out, end_mark, sizeof(end_mark), err);
 }
 
-/* The two sides of a run through liblz4. */
+/* Input and output of a run of liblz4. */
 struct run {
     LZ4F_dctx *context;
     const uint8_t *in;
@@ -110,7 +113,7 @@ struct run {
     size_t in_left, out_left;
 };
 
-/* Until the frame ends (0), something is wrong, or one side has run out. */
+/* Runs until the frame ends (0), an error occurs, or input or output runs out. */
 static size_t run_decompress(struct run *run, const LZ4F_decompressOptions_t *options)
 {
     size_t result, taken, given;
@@ -129,8 +132,9 @@ static size_t run_decompress(struct run *run, const LZ4F_decompressOptions_t *op
     return result;
 }
 
-/* One part of the input of a block, which may be the end of its frame.  The frame's own checksums
- * (XXH32) take twice the time of all the rest; the samples' CRCs say more, at a tenth of it. */
+/* Decompresses a part of a block's input, which may be the end of its frame. The frame's own
+ * checksums (XXH32) are skipped: they take twice the time of everything else, and the samples' CRCs
+ * prove more at a tenth of the time. */
 static size_t run_part(struct run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };
@@ -140,7 +144,7 @@ static size_t run_part(struct run *run, const void *data, size_t size)
     return run_decompress(run, &options);
 }
 
-/* A whole piece is one that makes a frame with a header before and an end mark after it. */
+/* Decompresses a piece, as if it were a frame with a header before it and an end mark after it. */
 static size_t run_piece(struct run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));
@@ -175,13 +179,14 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* Magic and flags of each frame are looked at before liblz4 sees them: it would unpack without a
- * dictionary what needs one.  It passes over skippable frames itself. */
+/* State of a stream. The magic number and flags of each frame are checked before liblz4 sees them,
+ * because liblz4 would decompress a frame that needs a dictionary without one. liblz4 itself skips
+ * skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
     struct run run;
     uint8_t head[5];
-    size_t head_size;       /* < 5: between frames, so much of the next one's head was seen */
+    size_t head_size;       /* below 5 between frames: bytes of the next frame's head seen so far */
 };
 
 static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -218,7 +223,7 @@ static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Gathers the head of a frame; when it is whole, gives it to liblz4. */
+/* Gathers the head of a frame and passes it to liblz4 when it is complete. */
 static int begin_frame(struct lz4_stream *s, struct sheaf_error *err)
 {
     const size_t part = MIN(s->run.in_left, sizeof(s->head) - s->head_size);
@@ -278,7 +283,7 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Fewer bytes than a head are the beginning of one, or something else. */
+/* Ends a stream. A remainder shorter than a head is the beginning of a frame, or foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -2,15 +2,16 @@
  *
  * Zstandard frames (RFC 8878) through libzstd, in zstd's seekable format.
  *
- * A block is one frame with its size and checksum, or several if it is very large.  A table of all
- * frames, which decoders skip, ends the shard:
+ * A block is one frame with its size and checksum, or several frames if it is very large. A table
+ * of all frames, which decoders skip, ends the shard:
  *
  *     block     frames
  *     ...
  *     end()     skippable frame: for each frame its stored and raw size; their number; a magic
+ *               number
  *
- * zstd's own command, tar and programs that use its seekable library read that whole; our reader
- * finds the blocks by the index and has no need of the table. */
+ * zstd's own command, tar, and programs with its seekable library read the whole of such a shard.
+ * Our reader finds the blocks by the index and does not need the table. */
 #include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -21,22 +22,22 @@
 
 #define MAGIC           0xfd2fb528u
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
-#define MAGIC_TABLE     0x184d2a5eu     /* the skippable frame of the seekable format */
+#define MAGIC_TABLE     0x184d2a5eu     /* magic number of the seekable format's skippable frame */
 #define MAGIC_SEEKABLE  0x8f92eab1u     /* the last bytes of that */
 
-#define TABLE_HEAD  8       /* a skippable frame's magic and size */
+#define TABLE_HEAD  8       /* magic number and size of a skippable frame */
 #define TABLE_ENTRY 8
-#define TABLE_FOOT  9       /* number of frames, flags (none: no checksums), magic */
+#define TABLE_FOOT  9       /* number of frames, flags (none: no checksums), magic number */
 
 /* zstd's own default. */
 #define LEVEL 3
 
-/* Raw bytes of a frame, at most: a reader that uses the table unpacks a whole frame for any
+/* Largest raw size of a frame. A reader that uses the table decompresses a whole frame for any
  * byte. */
 #define FRAME_MOST ((size_t)16 << 20)
 
-/* A stream's frame may look back 8 MiB, which RFC 8878 asks of every decoder and the levels up to
- * 19 stay within.  More would be memory that no budget foresees. */
+/* A frame in a stream may refer back 8 MiB. RFC 8878 requires this of every decoder, and
+ * compression levels up to 19 stay within it. More would be memory that no budget accounts for. */
 #define WINDOW_LOG 23
 
 static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
@@ -46,7 +47,7 @@ static bool zstd_detect(const uint8_t *data, size_t size)
     return size >= 4 && load32(data) == MAGIC;
 }
 
-/* libzstd's words for what is wrong. */
+/* Sets the error with libzstd's own description. */
 static int zstd_error(size_t result, struct sheaf_error *err)
 {
     switch (ZSTD_getErrorCode(result)) {
@@ -71,8 +72,8 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* `room` follows from the size alone, lest the bytes depend on how large the buffer happens to be.
- * No bytes are a frame, too. */
+/* Compresses data into frames. `room` must follow from the size alone, so that the bytes do not
+ * depend on the size of the caller's buffer. Empty data makes a frame too. */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -113,7 +114,7 @@ static int zstd_compress(const void *data, size_t size, struct buf *out,
     return SHEAF_OK;
 }
 
-/* The sizes of the frame that `stored` begins with; both are below 2^32. */
+/* Adds the frame at the beginning of `stored` to the table. Both of its sizes are below 2^32. */
 static int add_frame(struct codec_total *total, const uint8_t *stored, size_t size, size_t *frame,
                      struct sheaf_error *err)
 {
@@ -124,7 +125,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    total->table.limit = (size_t)1 << 30;       /* the frame's own size has 32 bits */
+    total->table.limit = (size_t)1 << 30;       /* because the table's own frame has a size of 32
+                                                   bits */
     return buf_append(&total->table, entry, sizeof(entry), err);
 }
 
@@ -163,7 +165,8 @@ static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
                    "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
-/* Frames only, each of which says its size: libzstd alone would pass over skippable ones. */
+/* Decompresses frames that state their size, and nothing else. libzstd alone would also skip
+ * skippable frames. */
 static int decompress_frames(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *raw,
                              size_t raw_size, struct sheaf_error *err)
 {
@@ -201,15 +204,16 @@ static int zstd_decompress(bool single, const void *data, size_t size, void *raw
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* The magic of each frame is looked at before libzstd sees it, so that what follows the last one is
- * told from a frame that is cut short. */
+/* State of a stream. The magic number of each frame is checked before libzstd sees it, so that
+ * foreign bytes after the last frame can be distinguished from a truncated frame. */
 struct zstd_stream {
     struct codec_stream base;
     ZSTD_DCtx *context;
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    size_t head_size;       /* < 4: between frames, so much of the next one's magic was seen */
+    size_t head_size;       /* below 4 between frames: bytes of the next frame's magic number
+                               seen so far */
 };
 
 static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -229,7 +233,7 @@ static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Gathers the magic of a frame; when it is whole, gives it to libzstd. */
+/* Gathers the magic number of a frame and passes it to libzstd when it is complete. */
 static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
 {
     ZSTD_inBuffer magic = { .src = s->head, .size = sizeof(s->head) };
@@ -287,7 +291,8 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     return code;
 }
 
-/* Fewer bytes than a magic are the beginning of one, or something else. */
+/* Ends a stream. A remainder shorter than a magic number is the beginning of a frame, or foreign
+ * bytes. */
 static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct zstd_stream *s = (struct zstd_stream *)stream;

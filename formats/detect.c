@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detection; see detect.h.  Compressions that are not read are known by their magic, and only
- * where no container has verified anything: a name alone would take them for damaged shards. */
+ * Detection; see detect.h. Compressions that cannot be read are recognised by their magic numbers,
+ * and only if no container has verified anything. A name alone would make them damaged shards. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -10,10 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* The least that a container must see to be sure. */
+/* A container needs at least this many bytes to be sure. */
 #define RAW_BYTES 1024
 
-/* What lies under the codec, or instead of it, and cannot be read; NULL for nothing known. */
+/* Returns the name of a compression that cannot be read, under the codec or instead of one, or NULL
+ * if none is known. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);
@@ -64,8 +65,8 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
 
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
-    /* Nothing is a sound TFRecord file, but no sound compressed one.  An empty zstd shard is a
-     * skippable frame, which might be LZ4's as well. */
+    /* An empty stream is a valid TFRecord file, but not a valid compressed one. An empty zstd shard
+     * consists of one skippable frame, which could belong to LZ4 as well; here the name decides. */
     if (at_end && name != NULL && codec_skippable_bytes(data, size) == size)
         found->codec = codec_of_name(name);
     if (found->codec == SHEAF_CODEC_NONE || size == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public encoder: encodes samples one by one as the bytes of one container, for callers that
- * write them themselves. */
+ * The public encoder: turns samples one by one into the bytes of one container, for callers that
+ * write the bytes themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 struct sheaf_encoder {
     const struct format_ops *format;
     struct buf out;
-    struct buf names;           /* of RecordIO; made, but not handed out */
-    struct buf last_key;        /* of a tar; empty: there is no sample yet */
+    struct buf names;           /* RecordIO only: made, but not handed out */
+    struct buf last_key;        /* tar only: empty before the first sample */
 };
 
 int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
@@ -32,7 +32,8 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
     return SHEAF_OK;
 }
 
-/* Every reader of a tar takes adjacent members with one key for one sample. */
+/* Refuses a key that equals the one before it. Every reader of a tar takes adjacent members with
+ * one key for one sample. */
 static int check_key(const struct sheaf_encoder *encoder, const char *key,
                      struct sheaf_error *err)
 {

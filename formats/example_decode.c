@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tf.train.Example -> sample.  Three steps: the features are found and checked (anything that is
- * no Example, down to the last byte, is left as one opaque field); those that say what the key,
- * the image and the labels are, are taken out; what remains becomes fields, lists as text.
+ * tf.train.Example -> sample, in three steps. First the features are found and checked. A payload
+ * that is not an Example, down to its last byte, becomes one opaque field. Then the features that
+ * state the key, the image and the labels are taken out. The rest becomes fields, with lists as
+ * text.
  *
- * image/format, /height and /width are taken out too where they say just what the image itself
- * does, so that an Example of ours read without its manifest has no more fields than with it. */
+ * image/format, /height and /width are taken out too if they state only what the image itself
+ * shows. So an Example of our packer has the same fields with and without its manifest. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +20,8 @@
 #include "formats/name.h"
 #include "formats/sample.h"
 
-/* What a slice's data are, after parsing: the content of a list message, or of its one value. */
+/* The form of a slice's data after parsing: the content of a list message, or of its single
+ * value. */
 enum form { FORM_EMPTY, FORM_VALUE, FORM_VALUES, FORM_FLOATS, FORM_INTS };
 
 static struct wire_numbers numbers_of(const struct slice *s)
@@ -66,7 +68,7 @@ static bool parse_numbers(struct wire list, enum form form, struct slice *s)
     return !numbers.bad;
 }
 
-/* A Feature: one list of one of three kinds, or nothing. */
+/* Parses a Feature: one list of one of three kinds, or nothing. */
 static bool parse_feature(struct wire feature, struct slice *s)
 {
     struct wire list;
@@ -86,7 +88,7 @@ static bool parse_feature(struct wire feature, struct slice *s)
     }
 }
 
-/* An entry of the map: name and Feature, in any order, each once. */
+/* Parses an entry of the map: a name and a Feature, in any order, each once. */
 static bool parse_entry(struct wire entry, struct slice *s)
 {
     struct wire name = { NULL, NULL }, feature = { NULL, NULL }, content;
@@ -124,8 +126,8 @@ static bool parse_features(struct wire features, size_t most, struct decode_scra
     return true;
 }
 
-/* True if the payload is an Example and nothing else, with `most` features at most, for which the
- * room has been reserved. */
+/* Returns true if the payload is an Example and nothing else, with at most `most` features. Room
+ * for them must have been reserved. */
 static bool parse_example(const uint8_t *data, size_t size, size_t most,
                           struct decode_scratch *scratch)
 {
@@ -144,7 +146,7 @@ static bool parse_example(const uint8_t *data, size_t size, size_t most,
 
 /* ---- Features as they are ----------------------------------------------------------------- */
 
-/* Notes every feature of what was found to be an Example. */
+/* Records every feature of a payload that was found to be an Example. */
 static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
                          struct sheaf_error *err)
 {
@@ -175,7 +177,7 @@ static int note_features(const uint8_t *data, size_t size, struct decode_scratch
     return SHEAF_OK;
 }
 
-/* Says of each which field it has become. */
+/* Records for each feature which field it became. */
 static void link_features(struct decode_scratch *scratch)
 {
     struct kept_feature *features = (struct kept_feature *)(void *)scratch->kept.data;
@@ -195,7 +197,8 @@ static void link_features(struct decode_scratch *scratch)
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
 
-/* The features that are known by name; NULL where there is none, or once it is taken out. */
+/* The features that are recognised by name. An entry is NULL if there is no such feature or if it
+ * was taken out. */
 struct known_features {
     struct slice *of[KNOWN_COUNT];
 };
@@ -228,7 +231,7 @@ static struct known_features find_known(const struct decode_scratch *scratch)
     return known;
 }
 
-/* Marks a feature as no field. */
+/* Marks a feature that does not become a field. */
 static void take_out(struct slice *s)
 {
     s->suffix = NULL;
@@ -239,7 +242,7 @@ static bool is_value(const struct slice *s)
     return s != NULL && s->form == FORM_VALUE;
 }
 
-/* A value as a NUL-terminated path. */
+/* Copies a value as a NUL-terminated path. */
 static bool copy_path(const struct slice *s, const char *end, char path[KEY_LIMIT + 1])
 {
     const size_t end_size = strlen(end);
@@ -252,7 +255,8 @@ static bool copy_path(const struct slice *s, const char *end, char path[KEY_LIMI
     return name_problem(path) == NULL;
 }
 
-/* The key, from the image's file name or the key's own feature; false if neither has one. */
+/* Finds the key in the image's file name or in the key's own feature. Returns false if neither has
+ * one. */
 static bool find_key(struct known_features *known, char path[KEY_LIMIT + 1], struct text *key)
 {
     struct slice *image = known->of[IMAGE];
@@ -300,7 +304,7 @@ static void name_image(struct slice *image, const struct slice *format, char nam
     image->suffix_size = strlen(image->suffix);
 }
 
-/* A feature that holds just this one integer. */
+/* Returns whether a feature holds just this one integer. */
 static bool says(const struct slice *s, uint64_t expected)
 {
     struct wire_numbers numbers;
@@ -318,7 +322,7 @@ static bool is_jpeg_name(const char *suffix, size_t size)
            (size >= 4 && strncasecmp(suffix + size - 4, "jpeg", 4) == 0);
 }
 
-/* Takes out what can be had from the image again. */
+/* Takes out features that can be derived from the image again. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];
@@ -338,13 +342,13 @@ static void drop_derived(struct known_features *known, bool ours)
     }
 }
 
-/* An integer that a label cannot be. */
+/* Returns whether an integer is too large for a label. */
 static bool is_wide(int64_t value)
 {
     return value > (int64_t)1 << 53 || value < -((int64_t)1 << 53);
 }
 
-/* The labels, if every value of the list can be one; else it stays a field. */
+/* Takes the labels if every value of the list can be one. Otherwise the list stays a field. */
 static int take_labels(struct slice *s, struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct wire_numbers numbers;
@@ -434,8 +438,8 @@ static int join_values(const struct slice *s, struct buf *out, struct sheaf_erro
     return code;
 }
 
-/* Makes lists text.  No number takes more than five times its bytes, separator included; the
- * room is reserved for all at once, so that nothing moves. */
+/* Turns lists into text. A number takes at most five times its bytes, including the separator. The
+ * room for all lists is reserved at once, so that nothing moves. */
 static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -465,7 +469,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    /* As many as a sample may have fields; ours have others beside them. */
+    /* The largest number of fields of a sample; Examples of our packer have other features beside
+     * them. */
     const size_t most = FIELD_LIMIT + (context->ours ? OWN_FEATURES : 0);
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample -> tf.train.Example.  All sizes are computed first, so that the bytes are written in
- * one pass and each field's content is copied once.  The result is what protobuf's
- * deterministic serialization gives.
+ * Sample -> tf.train.Example. All sizes are computed first, so that the bytes are written in one
+ * pass and each field's content is copied once. The result is the same as protobuf's deterministic
+ * serialization.
  *
- * Of a sample that was read from an Example, features may have been kept: those whose fields are
- * unchanged are written as they were, under their own names, and so is what the decoder took out
- * for key, image and labels.  The decoder must make the same sample of it again, so a name that now
- * says something else (image/filename, beside another image) is left to what says it. */
+ * If the sample was read from an Example, features may have been kept. Features whose fields are
+ * unchanged are written as they were, under their own names, and so are the features that the
+ * decoder took out for key, image and labels. The decoder must make the same sample of the result.
+ * So if a name now has another meaning (image/filename beside another image), the new value is
+ * written. */
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -19,20 +20,22 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-#define USUAL_SIDE    256                       /* of an image: as most, a varint of two bytes */
+#define USUAL_SIDE    256                       /* usual largest side of an image: a varint of
+                                                   two bytes */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
-/* Field numbers of Feature; or all of one. */
+/* Field numbers of Feature; KIND_KEPT is a whole Feature message. */
 enum kind { KIND_KEPT = 0, KIND_BYTES = 1, KIND_FLOATS = 2, KIND_INTS = 3 };
 
 struct feature {
     const char *name;
     size_t name_size;
     enum kind kind;
-    const struct sheaf_field *field;        /* of the sample, whose content it is; or NULL */
-    const void *data;           /* KIND_BYTES: `size` bytes; KIND_KEPT: the same, of the message
-                                   Feature; else: `count` doubles */
+    const struct sheaf_field *field;        /* the field of the sample that has the content, or
+                                               NULL */
+    const void *data;           /* KIND_BYTES: `size` bytes. KIND_KEPT: `size` bytes of a Feature
+                                   message. Other kinds: `count` doubles. */
     size_t size;
     size_t count;
     uint64_t packed;            /* bytes of the value, or of the packed values */
@@ -40,23 +43,25 @@ struct feature {
     uint64_t entry;             /* bytes of the map entry */
 };
 
-/* Features in byte order of names. */
+/* Features in byte order of their names. */
 struct features {
     struct feature list[FIELD_LIMIT + OWN_FEATURES];
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    bool takes_sizes;           /* image/height and /width are read as the image's, and no fields */
+    bool takes_sizes;           /* whether image/height and image/width are read as the image's
+                                   size and not as fields */
 };
 
-/* A sample's fields in byte order of suffix, and what they were read from. */
+/* A sample's fields in byte order of their suffixes, and the features they were read from. */
 struct source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const struct kept_feature *features[FIELD_LIMIT];   /* of unchanged fields; or NULL */
     size_t count;
     const struct kept_features *kept;
-    size_t image;                   /* which field becomes image/encoded; `count`: none */
+    size_t image;                   /* index of the field that becomes image/encoded, or `count`
+                                       if there is none */
 };
 
 static size_t varint_size(uint64_t value)
@@ -74,7 +79,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t value)
     return p;
 }
 
-/* The bytes of a length-delimited field with a content of this size. */
+/* Returns the size of a length-delimited protobuf field with a content of this size. */
 static uint64_t delimited(uint64_t content)
 {
     return 1 + varint_size(content) + content;
@@ -156,13 +161,13 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Whether it still is what the decoder has read, under its own name. */
+/* Returns whether a feature is unchanged since it was read, under its own name. */
 static bool is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* The feature of a field whose data are those that were read. */
+/* Returns the kept feature whose data the field still has, or NULL. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -175,7 +180,7 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* The feature of that name that became no field. */
+/* Returns the kept feature of that name that became no field, or NULL. */
 static const struct kept_feature *taken_out(const struct source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -184,7 +189,7 @@ static const struct kept_feature *taken_out(const struct source *s, const char *
     return NULL;
 }
 
-/* The field of a feature that has its own name. */
+/* Returns the kept feature of a field that still has this name, or NULL. */
 static const struct kept_feature *own_field(const struct source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
@@ -193,7 +198,7 @@ static const struct kept_feature *own_field(const struct source *s, const char *
     return NULL;
 }
 
-/* The labels are just what this list has. */
+/* Returns whether the list of a feature equals the sample's labels. */
 static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
 {
     struct wire feature = { f->data, f->data + f->size };
@@ -218,8 +223,8 @@ static bool is_own_image(const struct kept_feature *f)
     return is_own(f, "image/encoded") && f->is_value;
 }
 
-/* The image as it was read; else what is named as one and has not been read from a feature of
- * another name, which it keeps. */
+/* Returns the index of the image: the field that was read as one; or else a field that is named
+ * like an image and was not read from a feature of another name, which it keeps. */
 static size_t find_image(const struct source *s)
 {
     size_t i;
@@ -256,12 +261,12 @@ static void add_sizes(struct features *all, const struct sheaf_field *image)
     add_numbers(all, "image/width", KIND_INTS, &all->width, 1);
 }
 
-/* Whether the image gets its suffix back without a file name. */
+/* Returns whether a reader finds the image's suffix without a file name. */
 static bool names_itself(const struct source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
-    struct text text = { "JPEG", 4 };       /* else it would be a field */
+    struct text text = { "JPEG", 4 };       /* otherwise it would become a field */
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value);
     char name[16];
@@ -272,7 +277,8 @@ static bool names_itself(const struct source *s)
                   field_suffix(image)) == 0;
 }
 
-/* An image that is what it was keeps what else there was of it, and gets no more than the key. */
+/* Adds an image that is unchanged, with the other features it had. Only the key is added to
+ * them. */
 static void add_own_image(struct features *all, const struct source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
@@ -308,7 +314,8 @@ static void add_image(struct features *all, const struct source *s)
 
 /* ---- The rest ---------------------------------------------------------------------------- */
 
-/* All integers, or all 32-bit floats: a list of both kinds must have them all as floats. */
+/* Adds the labels, all as integers or all as 32-bit floats. A mixed list is written as floats, so
+ * each of its labels must be exact as a float. */
 static int add_labels(struct features *all, const struct source *s, struct sheaf_error *err)
 {
     const struct sheaf_sample *sample = s->sample;
@@ -344,7 +351,7 @@ static bool has_name(const struct features *all, struct text name)
     return false;
 }
 
-/* Whether the decoder would find something else under this feature's name than a field. */
+/* Returns whether the decoder would find something other than a field under this feature's name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return has_name(all, f->name) || (all->takes_sizes && (is_named(f, "image/height") ||
@@ -443,13 +450,15 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     return put_values(p, f);
 }
 
-/* The bytes of all entries.  SHEAF_ERR_LIMIT: protobuf takes no such message. */
+/* Adds up the sizes of all entries. Returns SHEAF_ERR_LIMIT if protobuf does not allow a message of
+ * that size. */
 static int add_entries(const struct features *all, const char *key, uint64_t *total,
                        struct sheaf_error *err)
 {
     size_t i;
 
-    /* No more than FIELD_LIMIT fields of at most SIZE_MAX / 2 bytes, but checked one by one. */
+    /* There are at most FIELD_LIMIT fields of at most SIZE_MAX / 2 bytes, but the sum is checked at
+     * each one. */
     for (i = 0, *total = 0; i < all->count; i++) {
         if (all->list[i].packed > MESSAGE_LIMIT || *total > MESSAGE_LIMIT)
             break;
@@ -461,7 +470,7 @@ static int add_entries(const struct features *all, const char *key, uint64_t *to
                    "tf.train.Example can have", key);
 }
 
-/* What put_feature puts before the value. */
+/* Returns the number of bytes that put_feature writes before the value. */
 static size_t feature_lead(const struct feature *f)
 {
     return (size_t)(delimited(f->entry) - f->packed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of containers, and which of them a stream is: each bids the number of bits that it
- * has verified, and the highest bid wins. */
+ * The table of containers, and the detection of a stream's container: each container bids the
+ * number of bits that it has verified, and the highest bid wins. */
 #include "formats/format.h"
 
 #include <ctype.h>
@@ -51,8 +51,8 @@ int sheaf_container_of(const char *name)
     return format_id_of(name);
 }
 
-/* Whether `word` stands behind a dot of a file's name, and not as the beginning of a longer word:
- * so are found "a.tar.gz" and "a.tfrecord-00000-of-00010". */
+/* Returns whether `word` stands after a dot in a file's name and is not the beginning of a longer
+ * word. This finds "a.tar.gz" and "a.tfrecord-00000-of-00010". */
 static bool has_word(const char *name, const char *word)
 {
     const size_t size = strlen(word);
@@ -94,7 +94,7 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* Room for a path; the reader's scans live as long as it does. */
+    /* Reserve room for a path. The reader's scans live as long as the reader. */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sections of the index: gathering, writing, parsing.  FORMATS.md has the byte table.
+ * Sections of the index: gathering, writing, parsing. FORMATS.md has the byte table.
  *
  *     header | frame sizes | CRCs | name line sizes | gaps | blocks | XXH3-64 of all before
  *
- * The hash finds damage; every count and sum is checked all the same, as a section may be made to
- * do harm.  Parsing is one pass over each part, into one allocation whose size is known from
- * counts that were checked against the section's size. */
+ * The hash finds damage. Every count and sum is checked as well, because a section may be crafted
+ * to do harm. Parsing is one pass over each part, into one allocation. Its size follows from counts
+ * that were checked against the section's size. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'I', 'D', 'X' };
 
-/* The 64-bit words after the magic. */
+/* The 64-bit words after the magic number. */
 enum header_word {
     WORD_VERSION, WORD_SAMPLES, WORD_RAW_BYTES, WORD_NAMES_BYTES, WORD_LEAD, WORD_GAP_COUNT,
     WORD_BLOCK_COUNT,
@@ -44,7 +44,7 @@ static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    b->limit = SIZE_MAX;        /* what is gathered is the writer's own */
+    b->limit = SIZE_MAX;        /* the writer gathers its own data, which needs no limit */
     return buf_append(b, bytes, size, err);
 }
 
@@ -64,7 +64,7 @@ int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Notes the gap before a sample, if there is one. */
+/* Records the gap before a sample, if there is one. */
 static int end_gap(struct index_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -229,7 +229,7 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-/* Fails on a varint that is cut, longer than 64 bits, or longer than necessary. */
+/* Takes a varint. Fails if it is truncated, longer than 64 bits, or longer than necessary. */
 static bool take_long_varint(struct cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;
@@ -350,7 +350,7 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* All arrays lie behind the struct, those of larger alignment first. */
+/* Allocates the section. All arrays follow the struct, those with larger alignment first. */
 static int allocate(struct parser *p, struct sheaf_error *err)
 {
     const uint64_t samples = p->words[WORD_SAMPLES];
@@ -433,12 +433,12 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* No sample may lie across the raw offset where a block begins. */
+/* Returns whether the raw offset, where a block begins, lies inside no sample. */
 static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
 {
     uint64_t low = 0, high = s->samples;
 
-    while (low < high) {        /* the first sample that begins there or later */
+    while (low < high) {        /* finds the first sample that begins there or later */
         const uint64_t middle = low + (high - low) / 2;
 
         if (s->offsets[middle] < raw_offset)
@@ -478,7 +478,7 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Goes through the labels; into `labels` unless that is NULL. */
+/* Parses the labels, and stores them in `labels` unless that is NULL. */
 static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
 {
     uint64_t value;
@@ -557,7 +557,7 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
     return bytes;
 }
 
-/* The gap that ends where sample i begins, or 0. */
+/* Returns the size of the gap that ends where sample i begins, or 0. */
 static uint64_t gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;
@@ -582,7 +582,7 @@ uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset
 {
     uint64_t low = 0, high = section->block_count;
 
-    while (high - low > 1) {    /* the last block that begins there or before */
+    while (high - low > 1) {    /* finds the last block that begins there or before */
         const uint64_t middle = low + (high - low) / 2;
 
         if (section->blocks[middle].raw_offset <= raw_offset)

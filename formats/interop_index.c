@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which other readers read what, and the index files of each.  All of it follows from the frames'
- * headers and the manifest; nothing is read twice. */
+ * The index files of other readers. Their content follows from the frames' headers and the
+ * manifest; nothing is read twice. */
 #include "formats/interop_index.h"
 
 #include <jansson.h>
@@ -17,8 +17,8 @@
 #include "formats/name.h"
 #include "formats/tar.h"
 
-/* The table of containers says which of them each reader reads; compressed shards, none of them
- * reads at random. */
+/* The readers. The table of containers says which readers read each container. None of them reads
+ * compressed shards at random. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;
@@ -27,7 +27,8 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* In DALI's index of a tar, until it is known whether the members' paths can be written. */
+/* Marks around paths in DALI's index of a tar, until it is known whether the paths can be
+ * written. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 
@@ -101,7 +102,7 @@ size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, cons
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* "EXT OFFSET SIZE PATH" of a member, OFFSET being its data's. */
+/* Adds the line "EXT OFFSET SIZE PATH" of a member. OFFSET is the offset of its data. */
 static int add_tar_member(struct interop_writer *w, const struct tar_member *m, uint64_t offset,
                           struct sheaf_error *err)
 {
@@ -126,8 +127,8 @@ static int add_tar_member(struct interop_writer *w, const struct tar_member *m, 
                       PATH_BEGINS, path, PATH_ENDS);
 }
 
-/* wids reads a member's name from the first 100 bytes of its header and knows nothing else: another
- * name would make it part of another sample. */
+/* Refuses a member whose name wids would not find. wids takes a name from the first 100 bytes of
+ * the header only, and would assign any other member to a wrong sample. */
 static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
 {
     if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
@@ -196,8 +197,8 @@ int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset
 
 /* ---- Files of a shard ----------------------------------------------------------------------- */
 
-/* Version 1.2 of the index has paths, which end at a blank; 1.1 has none, and does for shards
- * where that would not do. */
+/* Keeps or removes the paths. Version 1.2 of the index has paths, which end at a blank. Version 1.1
+ * has none and is used for shards with blanks in their paths. */
 static void settle_paths(struct buf *index, bool keep)
 {
     size_t kept = 0;
@@ -248,7 +249,7 @@ static int put_index(struct interop_writer *w, const char *shard_name, interop_p
     return code;
 }
 
-/* Where each sample begins, and where the last one ends. */
+/* Writes where each sample begins and where the last one ends. */
 static int put_offsets(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                        void *context, struct sheaf_error *err)
 {
@@ -286,7 +287,7 @@ int interop_finish_shard(struct interop_writer *w, const char *shard_name, inter
 
 /* ---- Files of a data set -------------------------------------------------------------------- */
 
-/* Puts a tree, which it takes over; NULL if there was no memory for it. */
+/* Passes a JSON tree to `put` and frees it. A NULL tree means that memory was exhausted. */
 static int put_tree(json_t *tree, const char *name, interop_put_fn *put, void *context,
                     struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A JPEG is SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC 10918-1, annex B).
- * Decoders make up what a truncated file lacks, so completeness must be found here; whether the
- * coded data make sense is left to the decoder. */
+ * The completeness check of a JPEG: SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC
+ * 10918-1, annex B). Decoders invent the rest of a truncated file, so completeness must be checked
+ * here. Whether the coded data makes sense is left to the decoder. */
 #include "formats/jpeg.h"
 
 #include <string.h>
@@ -10,11 +10,12 @@
 enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01,
        APP1 = 0xe1 };
 
-/* Where the walk is: behind a marker. */
+/* Position of the walk, after a marker. */
 struct walk {
     const uint8_t *p, *end;
     uint8_t marker;
-    const uint8_t *segment;     /* behind its length; NULL for a marker alone */
+    const uint8_t *segment;     /* data after the segment's length; NULL for a marker without a
+                                   segment */
     size_t segment_size;
 };
 
@@ -23,8 +24,8 @@ static bool stands_alone(uint8_t marker)
     return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
 }
 
-/* Goes to the next marker and past its segment.  False if there is none, with p == end if the
- * data end before it does. */
+/* Goes to the next marker and past its segment. Returns false if there is none. Then p == end if
+ * the data ends before a marker. */
 static bool next_marker(struct walk *w)
 {
     size_t size;
@@ -53,7 +54,7 @@ static bool next_marker(struct walk *w)
     return true;
 }
 
-/* Goes over entropy-coded data to the marker that ends them. */
+/* Skips entropy-coded data up to the marker that ends it. */
 static void pass_scan(struct walk *w)
 {
     while (w->p != w->end) {

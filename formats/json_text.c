@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Strings, and the depth of brackets. */
+ * Finds JSON values by tracking strings and the depth of brackets. */
 #include "formats/json_text.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of keys: where things are, and what is checked. */
+ * The table of keys: positions and checks. */
 #include "formats/key_table.h"
 
 #include <inttypes.h>
@@ -92,7 +92,8 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* The half of a hash that is kept; the fingerprint is in it, so that no other table's will do. */
+/* Returns the half of a hash that is stored. The hash covers the fingerprint, so that the record of
+ * another table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];
@@ -196,13 +197,13 @@ uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uin
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The records grow in memory, a quarter of a byte a sample. */
+/* State while writing. The records are kept in memory, a quarter of a byte per sample. */
 struct writing {
     const struct key_table *table;
     key_table_put_fn *put;
     void *context;
     struct buf out;             /* what is not put yet */
-    struct buf entries;         /* of the bucket that is being filled */
+    struct buf entries;         /* entries of the bucket that is being filled */
     struct buf records;
     uint64_t bucket, added;
 };
@@ -251,7 +252,8 @@ static int add_entry(struct writing *w, uint64_t hash, uint64_t number, struct s
     int code = end_buckets(w, key_table_bucket(w->table, hash), err);
 
     store32(entry, (uint32_t)hash);
-    store64(entry + 4, number);         /* its lower half, in a small table */
+    store64(entry + 4, number);         /* in a small table, only the lower half of the number is
+                                           kept */
     w->added++;
     return code == SHEAF_OK ? buf_append(&w->entries, entry, w->table->entry_bytes, err) : code;
 }

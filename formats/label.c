@@ -45,7 +45,8 @@ static size_t count_digits(const char *text, size_t size)
     return n;
 }
 
-/* The length of the number at `text`: sign, digits, fraction, exponent; 0 if there is none. */
+/* Returns the length of the number at `text` (sign, digits, fraction, exponent), or 0 if there is
+ * none. */
 static size_t number_size(const char *text, size_t size)
 {
     size_t n = size > 0 && (text[0] == '-' || text[0] == '+');
@@ -71,7 +72,7 @@ static size_t number_size(const char *text, size_t size)
     return n;
 }
 
-/* Small integers, which most labels are, without a library call. */
+/* Parses small integers, which most labels are, without a library call. */
 static bool parse_small(const char *text, size_t size, double *label)
 {
     long value = 0;
@@ -88,8 +89,8 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Whether an integer beyond 2^53, as text without its end, is just that float: what is rounded is
- * another label. */
+/* Returns whether an integer beyond 2^53, given as text that is not terminated, equals the float. A
+ * rounded integer would be another label. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';
@@ -132,7 +133,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Passes over what may stand between two numbers.  Returns 0 if nothing does. */
+/* Returns the size of the separator between two numbers, or 0 if there is none. */
 static size_t separator_size(const char *text, size_t size)
 {
     size_t n = 0;
@@ -173,7 +174,7 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
     }
 }
 
-/* The shortest digits that are read back as the same float. */
+/* Appends the shortest digits that are read back as the same float. */
 static int print_float(struct buf *out, float label, struct sheaf_error *err)
 {
     char text[32];

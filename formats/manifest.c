@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing and reading dataset.json with jansson.
+ * Writes and reads dataset.json with jansson.
  *
- * Both ways go through one JSON tree, over whose canonical text the fingerprint is taken, and
- * through one check of the struct, so that nothing is written that would not be read back.  The
- * text has one line for each shard and class: it is read by people and compared with diff. */
+ * Both directions use one JSON tree, over whose canonical text the fingerprint is taken, and one
+ * check of the struct, so that nothing is written that could not be read back. The text has one
+ * line for each shard and class, because people read it and compare it with diff. */
 #include "formats/manifest.h"
 
 #include <errno.h>
@@ -23,15 +23,18 @@
 #include "formats/manifest_growth.h"
 
 #define VERSION 1
-#define VERSION_GROWN 2     /* which releases that do not know of growing refuse */
+#define VERSION_GROWN 2     /* version of manifests with "grown", which releases without append
+                               refuse */
 
-/* How much memory jansson or xxHash wanted is not known here. */
+/* Sets SHEAF_ERR_MEMORY without a size, because the amount that jansson or xxHash wanted is
+ * unknown. */
 static int no_memory(struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_MEMORY, "%s", sheaf_strerror(SHEAF_ERR_MEMORY));
 }
 
-/* jansson's lexer calls want of memory an invalid token; malloc() says it in errno, which was 0. */
+/* Returns whether memory was exhausted. jansson's lexer reports that as an invalid token, but
+ * malloc() sets errno, which was 0 before. */
 static bool is_no_memory(const json_error_t *error)
 {
     return json_error_code(error) == json_error_out_of_memory || errno == ENOMEM;
@@ -44,7 +47,7 @@ static int hash_text(const char *text, size_t size, void *state)
     return XXH3_128bits_update(state, text, size) == XXH_OK ? 0 : -1;
 }
 
-/* XXH3-128 of the tree as compact text with sorted keys. */
+/* Computes the XXH3-128 of the tree as compact text with sorted keys. */
 static int fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
@@ -126,7 +129,7 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds what older releases did not count. */
+/* Adds the counts that older releases did not have. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;
@@ -276,7 +279,7 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* One object that is being read.  The first thing wrong is kept; what is taken after it is
+/* A JSON object that is being read. Its first fault is kept, and reading on after it is
  * harmless. */
 struct object {
     const json_t *json;
@@ -346,7 +349,7 @@ static char *take_copy(struct object *o, const char *text)
     return copy;
 }
 
-/* Room for all of an array; NULL for an empty one. */
+/* Allocates room for all elements of an array, or returns NULL for an empty one. */
 static void *take_room(struct object *o, const json_t *array, size_t each)
 {
     const size_t count = json_array_size(array);
@@ -357,7 +360,7 @@ static void *take_room(struct object *o, const json_t *array, size_t each)
     return room;
 }
 
-/* What was not taken is not known. */
+/* Ends an object. Members that were not taken are unknown, which is an error. */
 static int end_object(struct object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
@@ -366,7 +369,7 @@ static int end_object(struct object *o)
     return o->code;
 }
 
-/* Older releases do not note it. */
+/* Takes the sum of a section, which older releases do not have. */
 static void take_section_sum(struct object *o, struct manifest_shard *s)
 {
     const char *sum = take_string(o, "index_xxh3");
@@ -428,7 +431,7 @@ static void read_classes(struct object *o, struct manifest *m)
     }
 }
 
-/* Older releases do not count them. */
+/* Reads the counts, which older releases do not have. */
 static void read_counts(struct object *o, struct manifest *m, uint64_t samples)
 {
     const json_t *classes = json_object_get(o->json, "class_samples");
@@ -483,7 +486,7 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
     m->index_bytes = take_number(&o, "index_bytes");
     read_options(&o, m);
     label_base = take_number(&o, "label_base");
-    m->label_base = (int)MIN(label_base, 2);        /* 0 or 1 pass the check */
+    m->label_base = (int)MIN(label_base, 2);        /* only 0 and 1 pass the check */
     read_classes(&o, m);
     read_counts(&o, m, stated.samples);
     read_shards(&o, m);
@@ -513,7 +516,7 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     return o.code;
 }
 
-/* Takes the fingerprint out of the tree. */
+/* Takes the fingerprint out of the tree and compares it. */
 static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_error *err)
 {
     struct object o = { .json = document, .err = err };
@@ -582,4 +585,4 @@ void manifest_clear(struct manifest *m)
     *m = (struct manifest){ 0 };
 }
 
-/* The text was written out of what had been parsed. */
+/* This text was written from a parsed document, so it is valid. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules of a manifest that are not of JSON: names, hashes, sums, places in the index. */
+ * The rules of a manifest beyond its JSON form: names, hashes, sums, positions in the index. */
 #include "formats/manifest_check.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static bool has_control(const char *text)
     return false;
 }
 
-/* A name is joined to a directory, so it must stay in it. */
+/* Returns whether a name is a plain file name. Names are joined to a directory and must stay inside
+ * it. */
 static bool is_file_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
@@ -53,7 +54,7 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
     return code;
 }
 
-/* What of one shard does not depend on the others. */
+/* Returns the first fault of a single shard, or NULL. */
 static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
 {
     if (!is_file_name(s->name))
@@ -69,7 +70,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
     return NULL;
 }
 
-/* JSON libraries hold 64-bit integers with a sign. */
+/* Adds to a sum. The limit is INT64_MAX, because JSON libraries hold signed 64-bit integers. */
 static bool add_to_sum(uint64_t *sum, uint64_t value)
 {
     return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
@@ -112,7 +113,7 @@ static int check_head(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Each time that it grew begins where the one before it ends, and adds shards. */
+/* Checks that each append begins where the state before it ends, and adds shards. */
 static int check_growths(const struct manifest *m, struct sheaf_error *err)
 {
     for (size_t i = 0; i < m->growth_count; i++) {
@@ -166,7 +167,8 @@ int manifest_check_totals(const struct manifest_totals *stated,
     return code;
 }
 
-/* jansson limits how deep trees are. */
+/* Returns whether a tree contains a fraction. jansson limits the depth of trees, so recursion is
+ * safe. */
 static bool has_fraction(const json_t *value)
 {
     const json_t *part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading and writing "grown"; see manifest_growth.h. */
+ * Reads and writes "grown"; see manifest_growth.h. */
 #include "formats/manifest_growth.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Single options of a manifest, which has them as the text of a JSON object. */
+ * Reads single options of a manifest, which stores them as the text of a JSON object. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,8 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
     return number_option(m->options_json, name, value, err);
 }
 
-/* What `name` counts is there of all that was packed with `option`, but for older releases. */
+/* Reads the count `name`, which exists for everything that was packed with `option`, except by
+ * older releases. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {
@@ -98,7 +99,8 @@ static int images_option(const char *all, const char *name, const char *option, 
     return code;
 }
 
-/* Sums of what people may have written into a manifest wrap, and harm nobody. */
+/* Adds two counts. A sum of values that people wrote into a manifest may wrap, which is
+ * harmless. */
 static uint64_t sum_of(uint64_t a, uint64_t b)
 {
     return a == IMAGES_UNKNOWN || b == IMAGES_UNKNOWN ? IMAGES_UNKNOWN : a + b;

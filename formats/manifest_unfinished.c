@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts by which a run that packs is known: what it leaves in a manifest's place, and its claim. */
+ * The texts that show an unfinished run: the mark in the manifest's place, and the claim. */
 #include <stdio.h>
 #include <string.h>
 

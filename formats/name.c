@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key and extension rule of WebDataset: the key is the path up to the first dot of its base
- * name, and the suffix is what follows that dot. */
+ * WebDataset's rule for keys and extensions: the key is the path up to the first dot of its base
+ * name, and the suffix is the part after that dot. */
 #include "formats/name.h"
 
 #include "base/bytes.h"
@@ -47,8 +47,8 @@ bool name_lower(char *name)
     return changed;
 }
 
-/* Whether these bytes, eight at most, are all printable ASCII.  With no top bit set, adding 1 sets
- * that of 0x7f, and taking 0x20 away sets that of a control character. */
+/* Returns whether these bytes, at most eight, are all printable ASCII. If no top bit is set, adding
+ * 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a control character. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;
@@ -91,7 +91,7 @@ bool name_is_passed_over(const char *path)
     return is_dunder(path, (size_t)(strchrnul(path, '/') - path));
 }
 
-/* What is wrong with the components of a path, or NULL. */
+/* Returns the fault of a path's components, or NULL. */
 static const char *component_problem(const char *path)
 {
     const char *start = path;

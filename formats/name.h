@@ -13,13 +13,13 @@
  * files silently. */
 bool name_split(const char *path, size_t *key_size, const char **suffix);
 
-/* What keys that have to be made up begin with: the base name of a shard up to its first dot, or
- * "shard" if there is none that a key can begin with.  It points into `name`, or is static. */
+/* Returns the beginning of made-up keys: the base name of a shard up to its first dot, or "shard"
+ * if a key cannot begin with that. The result points into `name`, or is static. */
 struct text name_stem(const char *name);
 
-/* Why a path cannot be packed, or NULL if it can: not UTF-8, control characters, absolute, "."
- * or ".." or empty components, names that webdataset's readers pass over (__x__), no key, no
- * suffix, too long.  The text is static and fits after "path: ". */
+/* Returns why a path cannot be packed, or NULL if it can. Reasons are: not UTF-8, control
+ * characters, an absolute path, components that are empty, "." or "..", names that webdataset's
+ * readers skip (__x__), no key, no suffix, too long. The text is static and fits after "path: ". */
 const char *name_problem(const char *path);
 
 /* Returns what is wrong with the suffix alone, or NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SageMaker's manifest files, entry by entry. */
+ * Reads SageMaker's manifest files entry by entry. */
 #include "formats/object_list.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hash of a program's samples; see origin.h.  A manifest has all that it is made of but whether
- * bad samples were left out, of which both ways are tried. */
+ * The hash of a program's samples; see origin.h. A manifest holds all its inputs except whether bad
+ * samples were left out, so both variants are tried. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Whether the hash comes out, of samples with or without the bad ones. */
+/* Returns whether the hash matches, with or without the bad samples. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {
@@ -59,8 +59,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    if (strstr(text, "\"program\"") == NULL)    /* the source that a conversion has; a union of
-                                                   many data sets asks about each pair */
+    if (strstr(text, "\"program\"") == NULL)    /* a quick test for the source that a conversion
+                                                   names; a union of many data sets asks this
+                                                   about each pair */
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);
     if (code != SHEAF_OK)

@@ -2,13 +2,14 @@
  *
  * Sample <-> the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file.  The fields of a sample that has more (or none) are laid end
- * to end, the image first, with a TRAILER behind them that image decoders ignore:
+ * A record has room for one file. If a sample has several fields or none, they are concatenated,
+ * the image first, and followed by a TRAILER that image decoders ignore:
  *
  *     first field | other fields | table | u32 CRC-32C of table | u32 table's size | "sheafrec"
  *     table: u32 count, then for each field: u64 size | u16 suffix's size | suffix
  *
- * A single field that ends like a trailer gets one too, so that reading is never ambiguous. */
+ * A single field that ends like a trailer gets a trailer as well, so that reading is never
+ * ambiguous. */
 #include "formats/record_payload.h"
 
 #include <inttypes.h>
@@ -21,9 +22,10 @@
 #include "formats/sample.h"
 
 #define IR_BYTES    24
-#define NO_LABEL    1           /* bit of id2: the label in the header is none */
-#define END_BYTES   16          /* of a trailer, behind its table */
-#define ENTRY_BYTES 10          /* of a table's entry, before the suffix */
+#define NO_LABEL    1           /* bit of id2: the sample has no label, whatever the header's
+                                   label is */
+#define END_BYTES   16          /* bytes of a trailer after its table */
+#define ENTRY_BYTES 10          /* bytes of a table's entry before the suffix */
 
 static const char end_magic[8] = { 's', 'h', 'e', 'a', 'f', 'r', 'e', 'c' };
 
@@ -92,7 +94,7 @@ static int put_trailer(const struct sheaf_field *const *fields, size_t count, st
     return SHEAF_OK;
 }
 
-/* "id \t label[ \t label...] \t path \n", as im2rec has it. */
+/* Appends the line "id \t label[ \t label...] \t path \n" in im2rec's form. */
 static int put_name_line(const struct sheaf_sample *sample, const struct sheaf_field *first,
                          struct buf *names, struct sheaf_error *err)
 {
@@ -121,7 +123,7 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
     fields[0] = first;
 }
 
-/* Finds what is too large before it is copied; the frame's own check is exact. */
+/* Refuses what is clearly too large before it is copied. The check of the frame itself is exact. */
 static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     uint64_t total = 0;
@@ -137,7 +139,7 @@ static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* The fields as they are laid end to end. */
+/* Puts the fields in the order in which they are concatenated. */
 static int lay_out(const struct sheaf_sample *sample, const struct sheaf_field *fields[FIELD_LIMIT],
                    struct sheaf_error *err)
 {
@@ -206,7 +208,7 @@ static bool is_suffix(const uint8_t *data, size_t size)
            name_is_text((const char *)data, size);
 }
 
-/* One entry of the table at *at; its field is the next `size` bytes of content. */
+/* Reads the entry of the table at *at. Its field is the next `size` bytes of content. */
 static bool read_entry(struct content table, size_t *at, struct slice *slice)
 {
     const uint8_t *p = table.data + *at;
@@ -224,7 +226,7 @@ static bool read_entry(struct content table, size_t *at, struct slice *slice)
     return true;
 }
 
-/* The table of the trailer, and the fields' bytes before it. */
+/* Finds the trailer's table, and cuts the content to the fields' bytes before it. */
 static bool find_table(struct content *content, struct content *table)
 {
     const uint8_t *end = content->data + content->size;
@@ -240,7 +242,8 @@ static bool find_table(struct content *content, struct content *table)
     return crc32c(0, table->data, table->size) == load32(end - 16);
 }
 
-/* The fields that a trailer tells of.  SHEAF_ERR_CORRUPT if it is not sound. */
+/* Reads the fields that a trailer describes. Returns SHEAF_ERR_CORRUPT if the trailer is
+ * invalid. */
 static int read_trailer(struct content content, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {
@@ -269,7 +272,7 @@ static int read_trailer(struct content content, struct decode_scratch *scratch,
     return SHEAF_OK;
 }
 
-/* The labels of a header, whose size is known to be right. */
+/* Reads the labels of a header whose size has been checked. */
 static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *scratch,
                        struct sheaf_error *err)
 {
@@ -288,8 +291,8 @@ static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *sc
     return SHEAF_OK;
 }
 
-/* The path in a line of the .lst, NUL-terminated, if the line is as put_name_line makes it and
- * has the number that the record has. */
+/* Copies the path of a .lst line, NUL-terminated. Returns false unless the line has the form of
+ * put_name_line and the record's number. */
 static bool read_name_line(const struct record *record, uint64_t id, char path[KEY_LIMIT + 1])
 {
     const char *line = record->name_line;
@@ -314,8 +317,8 @@ static bool read_name_line(const struct record *record, uint64_t id, char path[K
     return true;
 }
 
-/* The key, given the path of the first field; and that field's suffix, where no trailer tells
- * it.  False if path and fields do not fit together. */
+/* Finds the key in the path of the first field, and that field's suffix if no trailer states it.
+ * Returns false if the path and the fields do not match. */
 static bool split_path(const char *path, struct slice *first, struct text *key)
 {
     const size_t size = strlen(path);
@@ -345,7 +348,8 @@ static void guess_suffix(struct slice *slice)
     slice->suffix_size = strlen(slice->suffix);
 }
 
-/* Names what was found: by the .lst, which records of ours must have, or as good as it goes. */
+/* Names the sample: by the .lst, which records of our packer must have, or else as well as
+ * possible. */
 static int finish_record(const struct record *record, const struct decode_context *context,
                          uint64_t id, struct decode_scratch *scratch, struct sheaf_sample *sample,
                          struct sheaf_error *err)
@@ -368,7 +372,7 @@ static int finish_record(const struct record *record, const struct decode_contex
     return sample_finish(scratch, record, context, key, no_class, sample, err);
 }
 
-/* The fields of a content: those of its trailer, or one. */
+/* Reads the fields of a content: those of its trailer, or a single one. */
 static int read_content(struct content content, bool ours, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4.
- * The magic never occurs at an aligned place within data: the writer takes it out there and
- * splits the record (cflag 1, 2..., 3), the reader puts it back.  There is no checksum; the
- * index has one.  What the data mean is record_payload.h's. */
+ * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4. The
+ * magic number never occurs at an aligned position within data. The writer removes it there and
+ * splits the record (cflag 1, 2..., 3), and the reader restores it. There is no checksum; the index
+ * has one. record_payload.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -22,7 +22,7 @@ enum cflag { WHOLE = 0, FIRST = 1, MIDDLE = 2, LAST = 3 };
 struct header {
     enum cflag cflag;
     size_t length;
-    size_t padded;              /* length, rounded up to a multiple of 4 */
+    size_t padded;              /* length rounded up to a multiple of 4 */
 };
 
 static struct header read_header(const uint8_t *data)
@@ -39,8 +39,8 @@ static void write_header(uint8_t *p, enum cflag cflag, size_t length)
     store32(p + 4, (uint32_t)cflag << 29 | (uint32_t)length);
 }
 
-/* Whether the header may come where it does.  Parts but the last are multiples of 4 long, since
- * that is where the magic was. */
+/* Checks that the header may occur at this point. All parts except the last have a length that is a
+ * multiple of 4, because the magic number stood after them. */
 static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
 {
     const struct header h = read_header(data);
@@ -67,7 +67,7 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
 /* Four words, compared at once. */
 typedef uint32_t words __attribute__((vector_size(16)));
 
-/* Whether the magic is among the 16 aligned words at `data`. */
+/* Returns whether the magic number is among the 16 aligned words at `data`. */
 static bool has_magic(const uint8_t *data)
 {
     const uint32_t stored = htole32(MAGIC);
@@ -80,7 +80,8 @@ static bool has_magic(const uint8_t *data)
     return (found[0] | found[1] | found[2] | found[3]) != 0;
 }
 
-/* The next place in data, from `from` on, that is a multiple of 4 and has the magic; or size. */
+/* Returns the next multiple of 4 in data, not before `from`, where the magic number is, or `size`
+ * if there is none. */
 static size_t find_magic(const uint8_t *data, size_t size, size_t from)
 {
     const size_t aligned = size & ~(size_t)3;
@@ -102,8 +103,8 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
     buf_put(out, data, size);
 }
 
-/* Frames a payload that holds the magic, which was written behind the place of a header at
- * `start`.  Each split takes out 4 bytes and puts in 8. */
+/* Frames a payload that contains the magic number. The payload was written after room for a header
+ * at `start`. Each split removes 4 bytes and adds 8. */
 static int split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
@@ -131,7 +132,7 @@ out:
     return code;
 }
 
-/* Turns the payload that was written behind the place of a header at `start` into a frame. */
+/* Turns the payload that was written after room for a header at `start` into a frame. */
 static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
 {
     const size_t size = out->size - start - HEADER_BYTES;
@@ -242,7 +243,7 @@ static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Records begin at multiples of 4 from each other. */
+/* Finds the next record. The distance between records is a multiple of 4. */
 static size_t recordio_resync(const uint8_t *data, size_t size)
 {
     size_t at;
@@ -254,7 +255,7 @@ static size_t recordio_resync(const uint8_t *data, size_t size)
     return MIN(at, size);
 }
 
-/* The part at `at` of a frame, found to be sound, and what comes after it. */
+/* Checks the part at `at` of a frame, and the bytes after it. */
 static int check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
                       struct sheaf_error *err)
 {
@@ -318,7 +319,7 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
 
         if (code != SHEAF_OK)
             return code;
-        if (at == 0 && !is_open(&h)) {      /* the usual case: it is whole where it is */
+        if (at == 0 && !is_open(&h)) {      /* the usual case: the record is complete where it is */
             *content = data + HEADER_BYTES;
             *content_size = h.length;
             *used = HEADER_BYTES + h.padded;
@@ -357,13 +358,13 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
-/* The magic and the three bits of the flag. */
+/* Bids the bits of the magic number and the three bits of the flag. */
 static unsigned recordio_bid(const uint8_t *data, size_t size)
 {
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;
 }
 
-/* MXNet's, which DALI reads, too: number and offset. */
+/* Appends a line of MXNet's index, which DALI reads too: number and offset. */
 static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                                struct sheaf_error *err)
 {

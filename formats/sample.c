@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules and shapes of samples that are the same in every container; see sample.h.  Nothing here
- * allocates per sample once the scratch has grown to its usual size. */
+ * Rules for samples that hold in every container; see sample.h. Nothing here allocates memory per
+ * sample once the scratch memory has grown to its usual size. */
 #include "formats/sample.h"
 
 #include <inttypes.h>
@@ -17,7 +17,8 @@
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Whether the path that key and suffix make can be packed, and gives them back. */
+/* Checks that the path made of key and suffix can be packed and splits into the same key and
+ * suffix. */
 static int check_path(const char *key, const char *suffix, struct sheaf_error *err)
 {
     const size_t key_size = strnlen(key, KEY_LIMIT + 1);
@@ -41,7 +42,7 @@ static int check_path(const char *key, const char *suffix, struct sheaf_error *e
     return SHEAF_OK;
 }
 
-/* Whether a field's name is its suffix in lower case. */
+/* Returns whether a field's name is its suffix in lower case. */
 static bool is_lower_of(const char *name, const char *suffix)
 {
     for (; *suffix != '\0'; name++, suffix++) {
@@ -53,7 +54,7 @@ static bool is_lower_of(const char *name, const char *suffix)
     return *name == '\0';
 }
 
-/* Puts a field in its place among `count` sorted ones.  No two may have one name. */
+/* Inserts a field into `count` sorted ones. Refuses a second field with the same name. */
 static int insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
                         const struct sheaf_field **sorted, size_t count, struct sheaf_error *err)
 {
@@ -179,7 +180,7 @@ int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_
     return buf_append(&scratch->labels, &label, sizeof(label), err);
 }
 
-/* Copies text behind what is there, with a NUL.  The room has been reserved. */
+/* Appends a copy of the text with a NUL. The room must have been reserved. */
 static char *put_text(struct buf *out, const char *data, size_t size)
 {
     char *copy = (char *)out->data + out->size;
@@ -189,7 +190,7 @@ static char *put_text(struct buf *out, const char *data, size_t size)
     return copy;
 }
 
-/* Names and suffixes of a field, in the scratch's text. */
+/* Writes the name and suffix of a field into the scratch's text. */
 static void name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
 {
     char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
@@ -207,7 +208,8 @@ static void name_field(struct buf *text, struct slice *slice, struct sheaf_field
     field->size = slice->size;
 }
 
-/* Reserves all the text that sample_finish writes, so that it does not move meanwhile. */
+/* Reserves room for all text that sample_finish writes, so that the text does not move
+ * meanwhile. */
 static int reserve_text(struct decode_scratch *scratch, size_t more, struct sheaf_error *err)
 {
     const struct slice *slices = sample_slices(scratch);
@@ -219,7 +221,7 @@ static int reserve_text(struct decode_scratch *scratch, size_t more, struct shea
     return buf_reserve(&scratch->text, more, err);
 }
 
-/* Names the fields and puts them in order; an insertion sort, since they mostly are. */
+/* Names the fields and sorts them. It uses an insertion sort, since they are usually sorted. */
 static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -273,8 +275,8 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
     return SHEAF_OK;
 }
 
-/* Writes eight digits: the number's halves, their halves and again theirs stand side by side, the
- * first in the lowest bits, and are divided all at once by a multiplication. */
+/* Writes eight digits. The number's halves, their halves and again their halves stand side by side,
+ * the first one in the lowest bits, and one multiplication divides them all. */
 static void put_eight_digits(char *out, uint32_t number)
 {
     uint64_t digits = number / 10000 | (uint64_t)(number % 10000) << 32, high;
@@ -288,8 +290,8 @@ static void put_eight_digits(char *out, uint32_t number)
 
 #define NUMBER_BYTES sizeof("18446744073709551615")
 
-/* Writes a made-up key, with a NUL; returns its size.  As "%.*s/%08" PRIu64 would print it, but
- * that would be most of the time that a small record takes. */
+/* Writes a made-up key with a NUL and returns its size. The result is that of "%.*s/%08" PRIu64,
+ * which would take most of the time that a small record needs. */
 static size_t put_made_up_key(char *out, struct text stem, uint64_t record)
 {
     char *const digits = out + stem.size + 1;
@@ -353,7 +355,7 @@ const char *sniff_suffix(const uint8_t *data, size_t size)
             (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
             return known[i].suffix;
     }
-    /* Two letters alone would be guessing: a bitmap also says its own size. */
+    /* Two letters alone would be a guess; a bitmap also states its own size. */
     if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
         return "bmp";
     return NULL;

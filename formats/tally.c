@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counting fields, and merging what was counted; see tally.h. */
+ * Counts fields and merges the counts; see tally.h. */
 #include "formats/tally.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static size_t size_count(const struct tally_field *f)
     return f->sizes.size / sizeof(struct tally_size);
 }
 
-/* The distance of the sizes that two digits stand for. */
+/* Returns the width of the range of sizes that share two leading digits. */
 static uint64_t step_of(uint64_t size)
 {
     uint64_t step = 1;
@@ -63,7 +63,8 @@ static int add_size(struct tally_field *f, uint64_t floor, uint64_t count, struc
     return SHEAF_OK;
 }
 
-/* The lower of the two in the middle.  Sizes of one floor are taken to lie evenly. */
+/* Returns the lower of the two middle sizes. Sizes with one floor are assumed to be spread
+ * evenly. */
 uint64_t tally_median(const struct tally_field *f)
 {
     uint64_t before = (f->samples - (f->samples != 0)) / 2;
@@ -128,14 +129,15 @@ static bool is_utf8(const char *text)
     return left == 0;
 }
 
-/* A copy of a key; one that no manifest can have is as good as not known. */
+/* Copies a key. A key that cannot be stored in a manifest is treated as unknown. */
 static int copy_key(char **copy, const char *key, struct sheaf_error *err)
 {
     *copy = key != NULL && is_utf8(key) ? strdup(key) : NULL;
     return *copy == NULL && key != NULL && is_utf8(key) ? err_memory(err, strlen(key)) : SHEAF_OK;
 }
 
-/* Where a name is, or would be; `guess`: it may well be there. */
+/* Returns the position of a name, or the position where it would be inserted. `guess` is a likely
+ * position. */
 static size_t place_of(const struct tally *t, const char *name, size_t guess, bool *found)
 {
     size_t low = 0, high = t->count;
@@ -181,7 +183,7 @@ static int insert_field(struct tally *t, size_t at, const char *name, struct she
     return SHEAF_OK;
 }
 
-/* Finds the field, or makes it; NULL without an error: it cannot be counted. */
+/* Finds or makes the field. Sets *field to NULL without an error if it cannot be counted. */
 static int use_field(struct tally *t, const char *name, size_t guess, struct tally_field **field,
                      struct sheaf_error *err)
 {
@@ -207,8 +209,8 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
     return code;
 }
 
-/* Notes the key of a sample in those fields which none has lacked, and which it lacks: they were
- * not counted with it. */
+/* Records the key of a sample as the first one without a field, for each field that all samples
+ * before it had and that this sample lacks. */
 static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -242,7 +244,8 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds a field of the tally behind; its `lacking` holds where no sample before lacks it. */
+/* Adds a field of the following tally. Its `lacking` is kept if no sample before lacks the
+ * field. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -277,7 +280,7 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* What only the samples before have, the first one behind lacks. */
+    /* A field that only the earlier samples have is lacking in the first of the later ones. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 
@@ -360,7 +363,7 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
 
 static json_t *tree_of_field(const struct tally_field *f)
 {
-    /* [floor, count, floor, count, ...], as the structs have them */
+    /* [floor, count, floor, count, ...], in the order of the structs */
     json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
                                        f->sizes.size / sizeof(uint64_t));
     json_t *tree = sizes == NULL ? NULL
@@ -417,7 +420,7 @@ static int corrupt(struct sheaf_error *err, const char *what)
     return err_set(err, SHEAF_ERR_CORRUPT, "\"fields\": %s", what);
 }
 
-/* A member that is a number of at least 0; -1: it is not. */
+/* Returns a member that is a number of at least 0, or -1 if it is not. */
 static json_int_t number_of(const json_t *tree, const char *key)
 {
     const json_t *value = json_object_get(tree, key);
@@ -425,7 +428,8 @@ static json_int_t number_of(const json_t *tree, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* Floors have two digits that count, and ascend; the counts are those of the samples. */
+/* Reads sizes. Floors must have two significant digits and ascend; the counts must add up to the
+ * number of samples. */
 static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
 {
     const size_t count = json_array_size(array);

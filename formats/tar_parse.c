@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading tar headers.  Extension headers belong to the member behind them, so they are parsed
- * together with it, as one header of many blocks; nothing is remembered from member to member.
- * Global pax headers may hold anything but what would change how later members are read: with a
- * path or a size in one, these are whatever their reader takes them for (GNU tar and Python apply
- * it, libarchive does not), so it is damage up to the end. */
+ * Reads tar headers. Extension headers belong to the member after them, so they are parsed together
+ * with it, as one header of many blocks, and nothing is remembered from member to member. Global
+ * pax headers may not change how later members are read. If one has a path or a size, readers
+ * disagree about the members (GNU tar and Python apply it, libarchive does not), so everything up
+ * to the end counts as damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -14,18 +14,20 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* Where GNU's sparse headers, and the blocks of their maps, say that another block follows. */
+/* Offsets of the bytes in GNU's sparse headers, and in the blocks of their maps, that announce
+ * another block. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 
-/* What extension headers say of the member behind them. */
+/* The content of the extension headers before a member. */
 struct extensions {
-    const char *path, *gnu_path;        /* of pax, which wins; of GNU */
+    const char *path, *gnu_path;        /* from a pax header, which takes precedence; from a GNU
+                                           header */
     size_t path_size, gnu_path_size;
     bool has_size;
     uint64_t size;
     const char *problem;                /* of the member; or NULL */
-    bool rules_all;                     /* a global header says what members are */
+    bool rules_all;                     /* whether a global header changes the members */
 };
 
 static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf_error *err)
@@ -40,7 +42,8 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
                    "checksum is \"%s\"", sum, field);
 }
 
-/* An octal number between blanks, ended by a blank, a NUL or the field; or GNU's base-256. */
+/* Parses an octal number between blanks, ended by a blank, a NUL or the end of the field; or GNU's
+ * base-256 form. */
 static bool parse_number(const char *field, size_t size, uint64_t *value)
 {
     size_t i = 0;
@@ -64,7 +67,8 @@ static bool parse_number(const char *field, size_t size, uint64_t *value)
     return i == size || field[i] == ' ' || field[i] == '\0';
 }
 
-/* Old writers summed signed characters; all agree where every byte is ASCII. */
+/* Verifies the checksum. Old writers added up signed characters; both sums agree if every byte is
+ * ASCII. */
 static int check_sum(const struct tar_header *h, struct sheaf_error *err)
 {
     const uint8_t *bytes = (const uint8_t *)h;
@@ -100,7 +104,7 @@ struct pax_record {
     size_t key_size, value_size;
 };
 
-/* The record "<size> <key>=<value>\n" at *at, where size counts all of it. */
+/* Takes the record "<size> <key>=<value>\n" at *at. The size counts the whole record. */
 static bool next_record(const char *data, size_t size, size_t *at, struct pax_record *r)
 {
     const char *line = data + *at, *equals;
@@ -156,8 +160,8 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
     return SHEAF_OK;
 }
 
-/* What matters to us in a pax header: path, size, and the ways to say that the data are not what
- * they seem. */
+/* Applies the records of a pax header that matter here: path, size, and those that change the
+ * meaning of the data. */
 static int pax_record_apply(const struct pax_record *r, bool global, struct extensions *ext,
                             struct sheaf_error *err)
 {
@@ -202,7 +206,7 @@ static bool is_extension(char type)
     return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* A problem of a global header, with that one's name before it. */
+/* Puts the name of a global header before the message of its fault. */
 static int name_global(const struct tar_header *h, int code, struct sheaf_error *err)
 {
     char name[sizeof(h->name) + 1];
@@ -215,7 +219,7 @@ static int name_global(const struct tar_header *h, int code, struct sheaf_error 
     return code;
 }
 
-/* Takes in one extension header's data. */
+/* Applies the data of one extension header. */
 static int extend(const struct tar_header *h, const char *data, size_t size,
                   struct extensions *ext, struct sheaf_error *err)
 {
@@ -228,13 +232,14 @@ static int extend(const struct tar_header *h, const char *data, size_t size,
     }
     if (h->type != 'L')
         return pax_parse(data, size, false, ext, err);
-    ext->gnu_path = data;                       /* the last of several, as GNU tar has it */
+    ext->gnu_path = data;                       /* the last one of several counts, as in GNU tar */
     ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;
 }
 
-/* Before ustar, a directory was a file whose name ends in a slash.  The last component of a file's
- * name is never empty or ".": code that removes such components relies on it. */
+/* Returns whether the member is a directory by its name. Before ustar, a directory was a file whose
+ * name ends in a slash. So the last component of a file's name is never empty or ".", and code that
+ * removes such components relies on this. */
 static bool names_directory(const struct tar_member *m)
 {
     const char *name = m->name;
@@ -254,8 +259,8 @@ static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member
     }
 }
 
-/* Links, directories and devices have no data, whatever their size says (a hard link's may be
- * that of the file). */
+/* Returns whether a member has data. Links, directories and devices have none, whatever their size
+ * field says; a hard link's may be the size of the file. */
 static bool has_data(char type)
 {
     return type < '1' || type > '6';
@@ -273,12 +278,13 @@ static void set_path(const struct tar_header *h, const struct extensions *ext,
     }
     m->name = h->name;
     m->name_size = strnlen(h->name, sizeof(h->name));
-    if (memcmp(h->magic, "ustar", 6) == 0)      /* GNU's "ustar  " has times there */
+    if (memcmp(h->magic, "ustar", 6) == 0)      /* in GNU's "ustar " format, the prefix field
+                                                   holds times */
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Where the header of a sparse file of GNU's ends: blocks of its map follow as long as the one
- * before says so.  *need is set if more must be shown. */
+/* Returns the end of the header of a GNU sparse file. Blocks of its map follow as long as the block
+ * before announces one. Sets *need if more bytes must be shown. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;
@@ -293,7 +299,7 @@ static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *ne
     return at;
 }
 
-/* The member's own header, behind `at` bytes of extension headers. */
+/* Parses the member's own header, which follows `at` bytes of extension headers. */
 static int parse_member(const uint8_t *data, size_t size, size_t at, const struct extensions *ext,
                         struct tar_member *m, size_t *need, struct sheaf_error *err)
 {
@@ -321,7 +327,8 @@ static bool is_zero_block(const uint8_t *block)
     return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK - 1) == 0;
 }
 
-/* The extension header at `at`: *next is where its data end, or *need is set. */
+/* Parses the extension header at `at`. Sets *next to the end of its data, or *need if more bytes
+ * must be shown. */
 static int parse_extension(const uint8_t *data, size_t size, size_t at, struct extensions *ext,
                            size_t *next, size_t *need, struct sheaf_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * TFRecord: u64 length | u32 masked CRC-32C of the length | data | u32 masked CRC-32C of data.
- * There is no sync marker, but the length has a CRC of its own: so it is believed only after
- * that was verified, and the next plausible record can be found after damage.  What the data
- * mean (tf.train.Example) is example.h's. */
+ * There is no sync marker, but the length has a CRC of its own. The length is trusted only after
+ * that CRC was verified, and it lets the next plausible record be found after damage. example.h
+ * describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -154,7 +154,7 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
                           record, context, scratch, sample, err);
 }
 
-/* The length and its CRC, and those of the data if the whole record is shown. */
+/* Bids the bits of the length's CRC, and of the data's CRC if the whole record is shown. */
 static unsigned tfrecord_bid(const uint8_t *data, size_t size)
 {
     uint32_t crc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The document of a view, parsed and written; see view.h. */
+ * Parses and writes the document of a view; see view.h. */
 #include "formats/view.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ bool view_begins(const void *text, size_t size)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* Refuses names that are not known; `known` ends with NULL. */
+/* Refuses unknown names. `known` ends with NULL. */
 static int check_names(json_t *object, const char *const *known, const char *where,
                        struct sheaf_error *err)
 {
@@ -93,7 +93,7 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     return code;
 }
 
-/* Copies a string of at least one character; without a value, *text stays NULL. */
+/* Copies a string of at least one character. *text stays NULL if there is no value. */
 static int take_string(const json_t *value, const char *name, char **text,
                        struct sheaf_error *err)
 {
@@ -106,7 +106,7 @@ static int take_string(const json_t *value, const char *name, char **text,
     return *text != NULL ? SHEAF_OK : err_memory(err, json_string_length(value));
 }
 
-/* A list of at least one name. */
+/* Takes a list of at least one name. */
 static int take_names(const json_t *value, const char *name, char ***names, size_t *count,
                       struct sheaf_error *err)
 {
@@ -125,7 +125,7 @@ static int take_names(const json_t *value, const char *name, char ***names, size
     return code;
 }
 
-/* A number of at most 6 decimals, in millionths. */
+/* Takes a number with at most 6 decimals, as millionths. */
 static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error *err)
 {
     const double number = json_number_value(value);
@@ -368,7 +368,7 @@ static int compare_classes(const void *x, const void *y)
     return (a->from_number > b->from_number) - (a->from_number < b->from_number);
 }
 
-/* Parses a label of fewer than 10 digits; UINT64_MAX if it is not one. */
+/* Parses a label of fewer than 10 digits. Returns UINT64_MAX if the text is not one. */
 static uint64_t label_of(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The canonical text of a view; see view.h.  What a document may leave out is left out, names stand
- * in one order, numbers in one form. */
+ * The canonical text of a view; see view.h. Optional members with their default value are left out,
+ * names are sorted, and numbers have one form. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "formats/json_load.h"
 #include "formats/view.h"
 
-/* All of these return false when there was no memory; what they set goes to the object. */
+/* These functions return false if memory was exhausted. The object takes ownership of the value. */
 
 static bool set(json_t *object, const char *name, json_t *value)
 {

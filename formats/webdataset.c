@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebDataset: a tar whose adjacent members with one key are one sample.
+ * WebDataset: a tar in which adjacent members with the same key are one sample.
  *
- * What belongs to no sample (directories, links, names without key or suffix, global headers) is
- * counted to the frame that is open, so that frames have no holes and the index covers every
- * byte of them; before the first frame, and with the zero blocks that end an archive, it is
- * skipped.  A frame ends where another key or a zero block begins. */
+ * Members that belong to no sample (directories, links, names without key or suffix, global
+ * headers) are counted as part of the open frame, so that frames have no holes and the index covers
+ * all their bytes. Before the first frame, and together with the zero blocks at the end of an
+ * archive, they are skipped. A frame ends where another key or a zero block begins. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -17,17 +17,17 @@
 
 /* ---- Names of members --------------------------------------------------------------------- */
 
-/* A member's path, as extracting it below a directory would have it, and split. */
+/* A member's path as extracting it into a directory would write it, and its key and suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
     size_t key_size;
     const char *suffix;
-    const char *problem;        /* the file cannot be had (static text); or NULL */
+    const char *problem;        /* why the file cannot be read, as static text; or NULL */
 };
 
-/* Takes out of a path what says nothing: a slash at its start, empty components, and ".".  Returns
- * what is left of its size; *climbs: it has a component "..". */
+/* Removes the meaningless parts of a path: a slash at its start, empty components, and ".". Returns
+ * the new size. Sets *climbs if the path has a component "..". */
 static size_t clean_path(char *path, size_t size, bool *climbs)
 {
     const char *p = path, *const end = path + size;
@@ -50,7 +50,7 @@ static size_t clean_path(char *path, size_t size, bool *climbs)
     return (size_t)(out - path);
 }
 
-/* The path, of which no more than KEY_LIMIT bytes are kept. */
+/* Copies the path. At most KEY_LIMIT bytes are kept. */
 static void take_path(const struct tar_member *m, struct member_path *path)
 {
     const size_t between = m->prefix_size != 0;
@@ -72,8 +72,8 @@ static void take_path(const struct tar_member *m, struct member_path *path)
         path->problem = m->problem;
 }
 
-/* False if the member is no sample's: webdataset too would pass over it.  What it would take, and
- * we cannot, is a sample's with a problem: so it is damage, and of that sample only. */
+/* Returns false if the member belongs to no sample; webdataset skips such members too. A member
+ * that webdataset would accept and we cannot counts as damage to its sample only. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
@@ -91,7 +91,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     return path->size == KEY_LIMIT || strlen(path->text) < path->size;
 }
 
-/* A name as it can be printed. */
+/* Replaces the characters of a name that cannot be printed. */
 static void make_printable(char *name, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -112,7 +112,7 @@ static int check_member(struct member_path *path, struct sheaf_error *err)
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Appends the labels that a text says; none if it says anything else. */
+/* Appends the labels that a text states, or none if it states something else. */
 static int parse_labels(struct buf *labels, const void *text, size_t size,
                         struct sheaf_error *err)
 {
@@ -127,7 +127,8 @@ static int parse_labels(struct buf *labels, const void *text, size_t size,
     return SHEAF_OK;
 }
 
-/* Labels have no place in a tar but the `cls` member: one that is there must say the same. */
+/* Checks the `cls` field of a sample with labels. A tar stores labels only in its `cls` member, so
+ * the field must state the same labels. */
 static int check_cls(const struct sheaf_sample *sample, const struct sheaf_field *cls,
                      struct sheaf_error *err)
 {
@@ -172,7 +173,7 @@ static int write_member(struct buf *out, const char *key, const char *suffix, co
     return tar_write(out, path, data, size, is_label, err);
 }
 
-/* The member that says what the labels are, in its place among the others. */
+/* Writes the member with the labels, sorted among the other members. */
 static int write_labels(struct buf *out, const struct sheaf_sample *sample,
                         struct sheaf_error *err)
 {
@@ -280,7 +281,7 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
 
 /* ---- Scanning ----------------------------------------------------------------------------- */
 
-/* Zero blocks, as many as are shown: they end the frame that is open. */
+/* Skips all zero blocks that are shown. They end the open frame. */
 static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t size,
                        struct part *part)
 {
@@ -296,8 +297,8 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Less than what is needed is shown, and there is no more.  Behind the end of an archive there
- * may be zeros of any number. */
+/* Decides when fewer bytes are shown than needed and there are no more. Any number of zeros may
+ * follow the end of an archive. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
@@ -312,7 +313,7 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
     return SHEAF_OK;
 }
 
-/* Notes a member that is no sample's, with a name that can be printed. */
+/* Counts a member that belongs to no sample, and keeps its name in printable form. */
 static int pass_over(struct format_scan *scan, const struct member_path *path,
                      struct sheaf_error *err)
 {
@@ -326,7 +327,7 @@ static int pass_over(struct format_scan *scan, const struct member_path *path,
     return code;
 }
 
-/* A member of a sample: of the one that is open, or of a new one. */
+/* Takes a member of a sample: the open one, or a new one. */
 static int take_member(struct format_scan *scan, const struct member_path *path,
                        struct part *part, struct sheaf_error *err)
 {
@@ -380,7 +381,7 @@ static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The next block that has a valid checksum and says that it is a header. */
+/* Finds the next block that has a valid checksum and looks like a header. */
 static size_t webdataset_resync(const uint8_t *data, size_t size)
 {
     struct tar_member m;
@@ -396,7 +397,7 @@ static size_t webdataset_resync(const uint8_t *data, size_t size)
 
 /* ---- Frames ------------------------------------------------------------------------------- */
 
-/* The member at `at` of a frame; *next is where the one behind it begins. */
+/* Parses the member at `at` of a frame. Sets *next to the start of the following one. */
 static int frame_member(const uint8_t *frame, size_t size, size_t at, bool is_checked,
                         struct tar_member *m, size_t *next, struct sheaf_error *err)
 {
@@ -441,7 +442,7 @@ static int add_member(const struct tar_member *m, const struct member_path *path
                       const uint8_t *data, const struct decode_context *context,
                       struct decode_scratch *scratch, struct sheaf_error *err)
 {
-    /* The suffix is the end of the name, which unlike `path` stays where it is. */
+    /* The suffix is the end of the member's name, which stays in place, unlike `path`. */
     const size_t suffix_size = path->size - path->key_size - 1;
     const struct slice slice = { .suffix = m->name + m->name_size - suffix_size,
                                  .suffix_size = suffix_size, .data = data,
@@ -466,7 +467,7 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                              struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
-    struct member_path paths[2];        /* of the first member; of another one */
+    struct member_path paths[2];        /* the path of the first member, and of another one */
     const struct member_path *first = &paths[0];
     struct tar_member m;
     size_t at, next = 0, seen = 0;
@@ -500,7 +501,7 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                          no_class, sample, err);
 }
 
-/* The checksum's digits, and the magic if there is one. */
+/* Bids the bits of the checksum's digits, and of the magic number if there is one. */
 static unsigned webdataset_bid(const uint8_t *data, size_t size)
 {
     struct tar_member m;
