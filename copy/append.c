@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_append: a data set grows.  The packer does it (packer/grow.h); here it is told which keys
- * the data set has, which takes a reader. */
+ * sheaf_append: adds samples to a data set. The packer does the work (packer/grow.h). This file
+ * tells it which keys the data set has, which takes a reader. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* As plan_known_fn.  Samples that have one of the keys are read; if all of them do not fit into the
- * memory, they are asked for in two halves. */
+/* Implements plan_known_fn. Reads the samples that may have one of the keys. If they do not all fit
+ * into the memory, they are requested in two halves. */
 static int is_known(void *context, uint64_t samples, const char *const *keys, size_t count,
                     bool *known, struct sheaf_error *err)
 {
@@ -38,7 +38,7 @@ static int is_known(void *context, uint64_t samples, const char *const *keys, si
     }
     if (code != SHEAF_OK)
         return code;
-    for (size_t i = 0; i < count; i++)      /* in the order of their numbers */
+    for (size_t i = 0; i < count; i++)      /* in the order of the keys' numbers */
         known[i] = firsts[i] < firsts[i + 1] && found[firsts[i]].number < samples;
     sheaf_kept_free(kept);
     return SHEAF_OK;
@@ -48,7 +48,7 @@ static int is_known(void *context, uint64_t samples, const char *const *keys, si
 
 #define MANIFEST_SUFFIX "/" MANIFEST_NAME
 
-/* A data set may be named by its manifest. */
+/* Sets the directory. The caller may name a data set by its manifest. */
 static int name_directory(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     const size_t size = strlen(dataset), suffix = strlen(MANIFEST_SUFFIX);

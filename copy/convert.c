@@ -2,11 +2,11 @@
  *
  * Conversion: the same samples in another container.
  *
- * Shards keep their samples, so that the result is what packing the files into that container
- * would have given.  A source that is one foreign file, or standard input, says nothing about
- * shards, and a view mixes those of its sources: they are cut by size, as the packer does.  A new
- * order is that of an epoch with one lane, and new shards are cut where their share of the samples,
- * or of the bytes, is reached. */
+ * Shards keep their samples, so the result equals packing the files into the new container. If the
+ * source is one foreign file or standard input, its shards are unknown, and a view mixes the shards
+ * of its sources. Then shards are cut by size, as in packing. With a new order, the samples follow
+ * the order of an epoch with one lane, and new shards are cut where their share of the samples or
+ * bytes is reached. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "packer/packer.h"
 #include "reader/reader_features.h"
 
-/* While the packer waits, this call's progress goes on being shown. */
+/* Goes on reporting this call's progress while the packer waits. */
 static void show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
@@ -99,14 +99,15 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* What the packer's options point to. */
+/* Strings that the packer's options point to. */
 struct names {
-    char identity[224];         /* of the data set, and how it is read; "": unknown */
+    char identity[224];         /* of the data set and how it is read; "" if unknown */
     char origin[224];           /* the same, wherever it is */
     const char **sources;
 };
 
-/* What the packer must not remove: the sources, and what a list or a pattern stands for. */
+/* Names the files that the packer must not remove: the sources, and the files of a list or
+ * pattern. */
 static int name_sources(struct convert *c, struct names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -136,20 +137,20 @@ static int name_sources(struct convert *c, struct names *names, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Whether the samples get other shards, or another order. */
+/* Returns whether the samples get other shards or another order. */
 static bool is_anew(const struct convert *c)
 {
     return c->packing.reshard != 0 || c->packing.reshuffle != 0;
 }
 
-/* What must be unchanged for a later run to resume this one. */
+/* Computes the identity that a later run must match to resume this one. */
 static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
     char digits[33], anew[128] = "", map[48] = "";
     const int code = sheaf_dataset_identity(c->in.dataset, digits, err);
 
-    if (code != SHEAF_OK)       /* standard input can be converted, but not again */
+    if (code != SHEAF_OK)       /* standard input can be converted, but only once */
         return code == SHEAF_ERR_UNSUPPORTED && !c->packing.resume ? SHEAF_OK : code;
     if (is_anew(c))
         snprintf(anew, sizeof(anew), " anew %" PRIu64 " %" PRIu64 " %d %" PRIu64, o->shard_bytes,
@@ -179,7 +180,7 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
-/* New shards are evenly sized, where it is known how much there is. */
+/* Plans shards of even size, if the amount of data is known. */
 static int plan_shards(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -203,7 +204,8 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Where the fields are counted, a name that none has is found before anything is written. */
+/* Opens the field map. If the fields are counted, a name that no sample has is found before
+ * anything is written. */
 static int open_map(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -263,7 +265,7 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
     return code;
 }
 
-/* The shard that a sample is for: that in whose share the middle of its bytes lies. */
+/* Returns the shard of a sample: the one whose share contains the middle of the sample's bytes. */
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
     uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;
@@ -307,7 +309,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* What went in is what came out; what the reader skipped it has told, and it keeps its own sum. */
+/* Checks that the output equals the input. The reader has reported the samples that it skipped, and
+ * checks its own sum. */
 static int check_sum(const struct convert *c, const struct sheaf_pack_result *result,
                      struct sheaf_error *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a conversion that one machine does: some shards of a stored plan of a data set. */
+ * Converts the part of one machine: some shards of a stored plan of a data set. */
 #include <string.h>
 
 #include "base/error.h"
 #include "copy/convert.h"
 #include "packer/packer.h"
 
-/* The data set of the plan, which must be the one that it was. */
+/* Opens the plan's data set, which must be unchanged. */
 static int open_source(const struct sheaf_plan_info *plan, const char *url,
                        struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
@@ -23,7 +23,7 @@ static int open_source(const struct sheaf_plan_info *plan, const char *url,
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* A manifest names what the data set was each time before it grew. */
+    /* A manifest holds the fingerprint of each state before an append. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown since the plan was made: make the "
                        "plan of its conversion again", plan->root);
@@ -31,7 +31,7 @@ static int open_source(const struct sheaf_plan_info *plan, const char *url,
                    "set %s, found %s", plan->root, plan->fingerprint, info.fingerprint);
 }
 
-/* Copies `samples` samples, from number `first` of the data set on; the reader is at `at`. */
+/* Copies `samples` samples from number `first` of the data set on. The reader is at `at`. */
 static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_t samples,
                       uint64_t *at, struct sheaf_error *err)
 {
@@ -57,7 +57,7 @@ static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_
     return code;
 }
 
-/* The shards of the part that are not there yet. */
+/* Copies the shards of the part that do not exist yet. */
 static int copy_part(struct convert *c, const struct sheaf_plan *plan, uint32_t part,
                      uint32_t parts, struct sheaf_pack_result *result, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading what is to be copied; see copying.h. */
+ * Reads the samples to be copied; see copying.h. */
 #include "copy/copying.h"
 
 #include <inttypes.h>
@@ -13,9 +13,9 @@
 
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
-/* The shuffle buffer, in samples; each takes 64 bytes of memory.  It holds all samples of a smaller
- * data set, which are then shuffled completely.  Of a larger one the shards are permuted, and each
- * sample is shuffled with those that are in the buffer. */
+/* Size of the shuffle buffer in samples, each of which takes 64 bytes. A data set of up to this
+ * size is shuffled completely. In a larger one the shards are permuted, and each sample is shuffled
+ * with the samples that are in the buffer. */
 #define SHUFFLE_MOST ((uint64_t)4 << 20)
 
 static void *wake(void *argument)
@@ -51,7 +51,7 @@ static void take_order(const struct copying *c, struct sheaf_reader_options *own
     own->shuffle_buffer = MIN(count, SHUFFLE_MOST);
 }
 
-/* Of the caller's options, what has a meaning here. */
+/* Copies those of the caller's options that apply here. */
 static void take_options(struct sheaf_reader_options *own, const struct sheaf_reader_options *o)
 {
     sheaf_reader_options_init(own, sizeof(*own));
@@ -67,7 +67,7 @@ static void take_options(struct sheaf_reader_options *own, const struct sheaf_re
     own->threads = o->threads;
 }
 
-/* Refuses a view that draws a sample again in its epoch. */
+/* Refuses a view that draws a sample repeatedly in an epoch. */
 static int check_once(const struct copying *c, struct sheaf_error *err)
 {
     struct sheaf_source_info s;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a data set in its order, read to be copied, with progress and a flag that ends it.
+ * Reads the samples of a data set in their order for copying, with progress and a flag that ends
+ * it.
  *
- * A reader may wait long for its next samples.  A thread wakes it some ten times a second, so that
- * the call can show its progress meanwhile, and see whether it is to end. */
+ * A reader may wait long for its next samples. A thread wakes it about ten times a second, so that
+ * the call can report its progress and check the flag. */
 #ifndef COPY_COPYING_H
 #define COPY_COPYING_H
 
@@ -18,7 +19,8 @@ struct copying {
     struct sheaf_reader *reader;
     struct watch watch;
     struct sheaf_progress progress;
-    bool shuffles; uint64_t seed;   /* read in an order of this seed, not in that of the data set */
+    bool shuffles; uint64_t seed;   /* reads in a shuffled order of this seed instead of the data
+                                       set's order */
     pthread_t waker;
     bool has_waker;
     pthread_mutex_t lock;
@@ -28,22 +30,23 @@ struct copying {
     } locked;
 };
 
-/* Before anything else; then copying_close may be called. */
+/* Initialises the struct, so that copying_close may be called. Must be called first. */
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
-/* Opens the reader of the data set in its order; NULL: with the defaults.  Of the options, those
- * about bad records, the cache, memory and threads are used.  A copy has each sample once: a view
- * that draws some again is refused. */
+/* Opens a reader of the data set in its order. `options` may be NULL for the defaults; only those
+ * about bad records, the cache, memory and threads are used. A view that draws some samples
+ * repeatedly is refused, because a copy has each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);
-/* Up to `most` samples, valid until the next call; `most` 0: as many as is good.  SHEAF_END. */
+/* Returns up to `most` samples, valid until the next call. `most` 0 leaves the number to the
+ * reader. Returns SHEAF_END after the last sample. */
 int copying_next(struct copying *c, size_t most, const struct sheaf_sample **samples,
                  size_t *count, struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts a sample's place before the error that it met, and says of a key that exists that another
- * source may have it.  An argument is not to blame for what a
- * sample holds: SHEAF_ERR_ARGUMENT becomes _UNSUPPORTED.  Returns the code. */
+/* Puts a sample's position before its error. If its key exists already, adds that another source
+ * may have it. SHEAF_ERR_ARGUMENT becomes _UNSUPPORTED, because the content of a sample is not an
+ * argument of the caller. Returns the code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,
                   struct sheaf_error *err);
 /* `stats`: NULL, or the reader's. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Extraction below one directory.  A file is written under another name first, so that a run that
- * was killed leaves whole files and can be resumed. */
+ * Extraction into one directory tree. A file is written under a temporary name first, so that a
+ * killed run leaves only complete files and can be resumed. */
 #include "copy/extract.h"
 
 #include <errno.h>
@@ -20,20 +20,21 @@
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
 #define COMPARE_BYTES ((size_t)16 << 10)
-#define PART_NAME ".sheaf-unpack"       /* of the file that is being written, in its directory */
+#define PART_NAME ".sheaf-unpack"       /* temporary name, in the file's own directory */
 
-/* A directory's place follows from the hash of its path; a new one takes the place of the old. */
+/* A slot of the table. A directory's slot follows from the hash of its path, and a new directory
+ * replaces the old one. */
 struct slot {
-    char *path;             /* relative to the root; NULL: empty */
+    char *path;             /* relative to the root; NULL if the slot is empty */
     int fd;
 };
 
 struct extract {
     char *directory;        /* for messages */
-    int root;               /* locked, so that no two write there */
-    bool resume;            /* what is there already, and the same, is kept */
-    uint64_t *written;      /* then: hashes of the paths that this run has dealt with, so that two
-                             * samples are not taken for one; 0 is an empty place */
+    int root;               /* descriptor, locked so that no other run writes here */
+    bool resume;            /* whether existing files with the same content are kept */
+    uint64_t *written;      /* with resume: hashes of the paths that this run has written or
+                               kept, so that two samples cannot share a file; 0 is an empty entry */
     size_t written_count, written_room;     /* a power of two */
     struct slot slots[SLOT_COUNT];
 };
@@ -50,7 +51,7 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
     return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
 
-/* Makes `path` and what is above it; the user chose it, so links are followed. */
+/* Creates `path` and its parents. The user chose the path, so links are followed. */
 static int make_root(char *path)
 {
     for (char *p = path + 1; *p; p++) {
@@ -87,7 +88,7 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
     }
     for (size_t end = copy ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; end--)
         copy[end - 1] = '\0';
-    /* A file system without locks is none the worse for it. */
+    /* On a file system without locks, the extraction continues without one. */
     if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(x->root);
         free(copy);
@@ -121,7 +122,7 @@ void extract_close(struct extract *extract)
     free(extract);
 }
 
-/* What is wrong with a path as a place below the root; NULL: nothing. */
+/* Returns the fault of a path inside the root, or NULL. */
 static const char *path_problem(const char *path)
 {
     const char *p = path;
@@ -140,8 +141,8 @@ static const char *path_problem(const char *path)
     return NULL;
 }
 
-/* Opens (and makes) the directory of path[0..size), component by component.  The descriptor, or
- * -1 with errno. */
+/* Opens the directory path[0..size), and creates it component by component. Returns the descriptor,
+ * or -1 with errno. */
 static int walk(int root, const char *path, size_t size)
 {
     char *copy = strndup(path, size);
@@ -167,8 +168,8 @@ static int walk(int root, const char *path, size_t size)
     return fd;
 }
 
-/* The descriptor of a directory below the root, from the table if it is there; or -1 with
- * errno.  It belongs to the table. */
+/* Returns the descriptor of a directory under the root, from the table if it is there, or -1 with
+ * errno. The table owns the descriptor. */
 static int directory_of(struct extract *x, const char *path, size_t size)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
@@ -196,7 +197,7 @@ static int directory_of(struct extract *x, const char *path, size_t size)
     return fd;
 }
 
-/* Whether the file has these bytes: 1 or 0, or an errno value below 0. */
+/* Returns 1 if the file has these bytes, 0 if not, or a negative errno value. */
 static int has_bytes(int fd, const uint8_t *data, size_t size)
 {
     uint8_t there[COMPARE_BYTES];
@@ -219,7 +220,7 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
-/* FNV-1a, with 64 bits: paths of one data set do not meet by chance. */
+/* Hashes a path with 64-bit FNV-1a, so that paths of one data set do not collide by chance. */
 static uint64_t hash_path(const char *path)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -229,7 +230,7 @@ static uint64_t hash_path(const char *path)
     return hash == 0 ? 1 : hash;
 }
 
-/* Finds a hash, or the empty place where it belongs. */
+/* Returns the entry with the hash, or the empty entry for it. */
 static uint64_t *find_written(uint64_t *written, size_t room, uint64_t hash)
 {
     size_t at = (hash ^ hash >> 32) & (room - 1);
@@ -258,7 +259,8 @@ static bool make_room(struct extract *x)
     return true;
 }
 
-/* A file that this run has written or kept is not kept for another sample, too. */
+/* Records a path. A file that this run has written or kept must not be kept for another sample
+ * too. */
 static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
 {
     const uint64_t hash = hash_path(path);
@@ -275,7 +277,7 @@ static int note_path(struct extract *x, const char *path, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* What is there of an earlier run: sets *kept if it is the file already. */
+/* Compares a file of an earlier run. Sets *kept if it already has the right content. */
 static int keep_file(const struct extract *x, int directory, const char *name, const char *path,
                      const void *data, size_t size, bool *kept, struct sheaf_error *error)
 {
@@ -296,7 +298,7 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     return SHEAF_OK;
 }
 
-/* Gives the written file its name, if nothing has it.  0 or an errno value. */
+/* Gives the written file its name if that is free. Returns 0 or an errno value. */
 static int extract_publish(int directory, const char *name)
 {
     if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)
@@ -308,7 +310,8 @@ static int extract_publish(int directory, const char *name)
     return unlinkat(directory, PART_NAME, 0) != 0 ? errno : 0;
 }
 
-/* A file is whole under its name or not there at all, whenever this ends.  0 or an errno value. */
+/* Writes a file that is complete under its name or does not exist, whenever the process ends.
+ * Returns 0 or an errno value. */
 static int write_file(int directory, const char *name, const void *data, size_t size, bool resume)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;

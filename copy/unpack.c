@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unpacking: each field of each sample as a file again. */
+ * Unpacking: writes each field of each sample as a file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int unpack_all(struct copying *c, struct extract *extract,
     return code == SHEAF_END ? extract_sync(extract, err) : code;
 }
 
-/* What went in is what came out; the reader keeps its own sum. */
+/* Checks that the output equals the input. The reader checks its own sum. */
 static int check_sum(const struct copying *c, const struct sheaf_unpack_result *r,
                      struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of channels: finds what a channel's name stands for on this machine.  The
- * platform's text is read in channel_config.c; what is at the path has the last word. */
+ * The public functions for channels: they find the data that a channel's name stands for on this
+ * machine. channel_config.c parses the platform's text. If the text and the path disagree, the path
+ * decides. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,11 @@
 
 struct sheaf_channel {
     char *name, *root;
-    char *attributes;           /* as the caller names them; NULL: as the configuration does */
-    char *manifest;             /* of a channel whose objects are shared out; NULL: there */
-    char *text;                 /* of the configuration; NULL: there is none */
+    char *attributes;           /* the attributes that the caller names, or NULL to use the
+                                   configuration's */
+    char *manifest;             /* manifest of a channel whose objects are distributed; NULL if
+                                   it is in the directory */
+    char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
     enum sheaf_channel_kind kind;
     char *location;
@@ -67,7 +70,8 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
 
 /* ---- The configuration ---------------------------------------------------------------------- */
 
-/* The platform's file, or what its toolkit has made of it; *text is NULL if there is neither. */
+/* Reads the platform's file, or the variable that its toolkit makes of the file. Sets *text to NULL
+ * if there is neither. */
 static int read_text(const char *path, const char *variable, char **text,
                      struct sheaf_error *err)
 {
@@ -83,7 +87,8 @@ static int read_text(const char *path, const char *variable, char **text,
     return *text != NULL ? SHEAF_OK : err_memory(err, strlen(value));
 }
 
-/* *known: it says that there is such a channel; else *err says that there is not. */
+/* Reads the configuration. Sets *known if it names the channel; otherwise *err says that it does
+ * not. */
 static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error *err)
 {
     char *path = store_join(c->root, "input/config/inputdataconfig.json");
@@ -114,7 +119,7 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The directory that SM_CHANNEL_<NAME> names, or NULL. */
+/* Returns the directory that the variable SM_CHANNEL_<NAME> names, or NULL. */
 static const char *directory_of_variable(const char *name)
 {
     char variable[sizeof("SM_CHANNEL_") + CHANNEL_NAME_MOST];
@@ -139,7 +144,7 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* `err` has what is to be said if there is nothing at all. */
+/* Finds the channel's data. `err` holds the message for the case that there is no data. */
 static int find(struct sheaf_channel *c, const char *path, bool known, struct sheaf_error *err)
 {
     const char *variable = directory_of_variable(c->name);
@@ -167,7 +172,8 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* The platform does not tell the job that an augmented manifest feeds the pipe. */
+/* Returns a hint for an error, because the platform does not tell the job that an augmented
+ * manifest feeds the pipe. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||
@@ -291,7 +297,8 @@ void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_
 
 /* ---- As a data set -------------------------------------------------------------------------- */
 
-/* What the caller names, or the configuration: "a-ref,b", "" for none; NULL: out of memory. */
+/* Returns the attributes that the caller or the configuration names, as in "a-ref,b". Returns "" if
+ * there are none, and NULL if memory is exhausted. */
 static char *attribute_list(const struct sheaf_channel *c)
 {
     struct buf list = BUF_INIT(SIZE_MAX);
@@ -313,7 +320,7 @@ static char *attribute_list(const struct sheaf_channel *c)
     return (char *)list.data;
 }
 
-/* Which of the hosts this is; SHEAF_END: nothing says. */
+/* Finds this host's number. Returns SHEAF_END if nothing states it. */
 static int find_host(const struct sheaf_channel *c, struct host *host, struct sheaf_error *err)
 {
     char *config = store_join(c->root, "input/config");
@@ -324,7 +331,7 @@ static int find_host(const struct sheaf_channel *c, struct host *host, struct sh
     return code;
 }
 
-/* This host's part of the objects. */
+/* Opens this host's part of the objects. */
 static int open_shared(const struct sheaf_channel *c, struct sheaf_dataset **dataset,
                        struct sheaf_error *err)
 {
@@ -445,7 +452,7 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
 
 /* ---- Failure -------------------------------------------------------------------------------- */
 
-/* As much of the text as the platform shows, cut between characters. */
+/* Returns the length of the message that the platform shows, cut between characters. */
 static size_t shown_size(const char *message)
 {
     const size_t size = strlen(message);
@@ -462,7 +469,7 @@ int sheaf_channel_report_failure(const char *root, const char *message, struct s
     int code;
 
     root = root != NULL ? root : ROOT;
-    if (!is_directory(root))    /* no platform is there to be told */
+    if (!is_directory(root))    /* there is no platform to inform */
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no such directory", root);
     directory = store_join(root, "output");
     path = directory == NULL ? NULL : store_join(directory, "failure");

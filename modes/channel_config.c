@@ -27,7 +27,7 @@ bool channel_word_is(const char *text, const char *word)
     return strcasecmp(text, word) == 0;
 }
 
-/* A member that is text, or is not there. */
+/* Gets a member that is text or missing. */
 static int get_text(const json_t *object, const char *member, const char **text,
                     struct sheaf_error *err)
 {
@@ -41,7 +41,7 @@ static int get_text(const json_t *object, const char *member, const char **text,
     return SHEAF_OK;
 }
 
-/* A member that is an object, or is not there: *value is then NULL. */
+/* Gets a member that is an object. Sets *value to NULL if it is missing. */
 static int get_object(const json_t *object, const char *member, const json_t **value,
                       struct sheaf_error *err)
 {
@@ -51,7 +51,7 @@ static int get_object(const json_t *object, const char *member, const json_t **v
     return err_set(err, SHEAF_ERR_CORRUPT, "%s is not an object", member);
 }
 
-/* A number, which the platform may have written as text. */
+/* Parses a number that the platform may have written as text. */
 static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *err)
 {
     const char *text = json_string_value(value);
@@ -124,7 +124,7 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
 {
     const struct { const char *member; const char **text; } texts[] = {
         { "TrainingInputMode", &c->mode },
-        { "InputMode", &c->mode },              /* its name in the platform's requests */
+        { "InputMode", &c->mode },              /* the member's name in the platform's requests */
         { "ContentType", &c->content_type },
         { "CompressionType", &c->compression },
         { "RecordWrapperType", &c->wrapper },
@@ -143,7 +143,7 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* The names of the channels that there are, as far as they fit. */
+/* Sets the error for an unknown channel, which lists as many channel names as fit. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The configuration of one channel in a platform's inputdataconfig.json.  Pure: text in, values
- * out.
+ * The configuration of one channel in a platform's inputdataconfig.json. Pure: text in, values out.
  *
  *     {"train": {"TrainingInputMode": "Pipe", "ContentType": "x", "CompressionType": "None",
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",
  *                "ShuffleConfig": {"Seed": 7}}, ...}
  *
- * Outside the platform an entry may say where the data is, as the platform's own requests do:
- * "DataSource": {"S3DataSource": {"S3Uri", "S3DataType", "S3DataDistributionType",
- * "AttributeNames"}}.  Members that are not known are passed over. */
+ * Outside of the platform an entry may say where the data is, in the form of the platform's own
+ * requests: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType", "S3DataDistributionType",
+ * "AttributeNames"}}. Unknown members are ignored. */
 #ifndef MODES_CHANNEL_CONFIG_H
 #define MODES_CHANNEL_CONFIG_H
 
@@ -22,26 +21,27 @@
 #define CHANNEL_NAME_MOST 64u
 #define CHANNELS_MOST     20u       /* of a job, in SageMaker */
 
-/* Strings are the JSON's; "" where it says nothing. */
+/* A channel's configuration. Strings point into the JSON, and are "" if it does not have them. */
 struct channel_config {
-    json_t *json;               /* all of it; NULL: there is no configuration */
+    json_t *json;               /* the whole document; NULL if there is no configuration */
     const char *mode, *content_type, *compression, *wrapper, *distribution;
     const char *source, *data_type;
-    const json_t *attributes;   /* an array of strings; NULL: none */
+    const json_t *attributes;   /* an array of strings, or NULL */
     bool is_shuffled;
     int64_t shuffle_seed;
 };
 
-/* Whether a channel may have that name. */
+/* Returns whether a channel may have that name. */
 bool channel_name_is_good(const char *name);
 
-/* `text` NULL: no configuration.  SHEAF_ERR_NOT_FOUND: it has no such channel;
- * SHEAF_ERR_CORRUPT: it is malformed. */
+/* Parses the configuration of a channel. `text` is NULL if there is none. Returns
+ * SHEAF_ERR_NOT_FOUND if the configuration has no such channel, SHEAF_ERR_CORRUPT if it is
+ * malformed. */
 int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);
 
-/* As the platform compares words: capitals do not count. */
+/* Returns whether two words are equal without regard to capitals, as the platform compares them. */
 bool channel_word_is(const char *text, const char *word);
 
 #endif

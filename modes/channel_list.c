@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A channel whose source is a manifest file: the listed objects are the data set, as if they were
- * in the directory where File mode would have put them. */
+ * A channel whose source is a manifest file. The objects that the manifest lists are the data set,
+ * as if they lay in the directory where File mode would have put them. */
 #include "modes/channel_list.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 struct shards {
     char **urls;
     size_t count, capacity;
-    char *manifest;             /* the URL of a dataset.json right below the prefix; or NULL */
+    char *manifest;             /* URL of a dataset.json directly under the prefix, or NULL */
 };
 
 static int add_shard(struct shards *s, char *url, struct sheaf_error *err)
@@ -63,7 +63,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Shards are taken in byte order, as those of a directory are, and each once. */
+/* Sorts the shards in byte order, as in a directory, and removes repeated ones. */
 static void sort(struct shards *s)
 {
     size_t kept = 0;

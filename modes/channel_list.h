@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A channel whose source is a manifest file: the objects that it lists are the data set, as if they
- * lay in a directory, where File mode would have put them. */
+ * A channel whose source is a manifest file. The objects that the manifest lists are the data set,
+ * as if they lay in the directory where File mode would have put them. */
 #ifndef MODES_CHANNEL_LIST_H
 #define MODES_CHANNEL_LIST_H
 
 #include "sheaf.h"
 
-/* Opens what the manifest file at `url` lists. */
+/* Opens the objects that the manifest file at `url` lists. */
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 #endif

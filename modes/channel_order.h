@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a job's hyperparameters say of the order.  Pure: text in, values out. */
+ * The order of reading that a job's hyperparameters specify. Pure: text in, values out. */
 #ifndef MODES_CHANNEL_ORDER_H
 #define MODES_CHANNEL_ORDER_H
 
 #include "sheaf.h"
 
-/* sheaf_channel_order, of the text of hyperparameters. */
+/* Does the work of sheaf_channel_order on the text of the hyperparameters. */
 int channel_order_parse(const char *text, size_t size, struct sheaf_reader_options *options,
                         struct sheaf_error *err);
 

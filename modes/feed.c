@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_feed: the other end of SageMaker's Pipe mode.
+ * sheaf_feed: the writing side of SageMaker's Pipe mode.
  *
- * The pipe of an epoch is created before the previous one ends, so that a reader that continues
- * finds it.  It is removed when the epoch is over: its reader has it open and needs no name. */
+ * The pipe of an epoch is created before the previous epoch ends, so that a reader that continues
+ * finds it. It is removed when the epoch is over. Its reader has it open by then and does not need
+ * its name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +30,7 @@
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 #define RAW_BYTES     ((size_t)256 << 10)   /* unpacked at once */
 #define LEAST_BYTES   ((uint64_t)48 << 20)
-#define LATE_NS       10000000              /* how often a reader is looked for */
+#define LATE_NS       10000000              /* interval at which a reader is looked for */
 
 struct feed {
     const struct sheaf_feed_options *options;
@@ -39,8 +40,8 @@ struct feed {
     struct fifo fifo;
     struct watch watch;
     struct sheaf_progress progress;
-    struct codec_stream *stream;    /* of the object, while it is unpacked */
-    struct buf record;              /* of the object, while it is gathered */
+    struct codec_stream *stream;    /* decompressor for the object, while one is needed */
+    struct buf record;              /* the object, while it is gathered into one record */
     uint8_t *raw;
     char *lock_path;
     int lock;                       /* -1: not held */
@@ -125,8 +126,8 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
     free(path);
 }
 
-/* Two feeders of one pipe would mix what they write.  The lock's file is removed by the feeder
- * that holds it, so one that was removed meanwhile does not count. */
+/* Locks the pipe, because two feeders of one pipe would mix their bytes. The feeder that holds the
+ * lock removes its file, so a lock on a removed file does not count. */
 static int take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };
@@ -144,7 +145,7 @@ static int take_lock(struct feed *f, struct sheaf_error *err)
         if (flock(f->lock, LOCK_EX | LOCK_NB) == 0 && fstat(f->lock, &st) == 0)
             continue;
         if (errno != EWOULDBLOCK)
-            return SHEAF_OK;    /* a file system without locks must do without */
+            return SHEAF_OK;    /* a file system without locks must do without one */
         close(f->lock);
         f->lock = -1;
         return err_set(err, SHEAF_ERR_EXISTS, "%s: another process feeds the channel %s",
@@ -164,7 +165,7 @@ static void give_lock(struct feed *f)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Content, as the reader is to have it. */
+/* Passes content on in the form that the reader gets. */
 static int put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
 {
     if (f->options->record_wrapper)
@@ -241,7 +242,7 @@ static int put_piece(struct feed *f, const struct piece *p, struct sheaf_error *
 
 /* ---- Epochs ---------------------------------------------------------------------------------- */
 
-/* Waits for the epoch's reader; what it will read is fetched meanwhile. */
+/* Waits for the epoch's reader. Meanwhile its data is fetched. */
 static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *err)
 {
     const struct timespec late = { .tv_nsec = LATE_NS };
@@ -262,7 +263,7 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* All of the host's objects have come, and all their bytes. */
+/* Ends an epoch and checks that all of the host's objects and all their bytes were fed. */
 static int finish_epoch(struct feed *f, const struct piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)
@@ -329,7 +330,8 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
     for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
-    if (code != SHEAF_OK) {     /* before a reader sees its pipe end, and opens the next */
+    if (code != SHEAF_OK) {     /* must happen before a reader sees the end of its pipe and opens
+                                   the next one */
         remove_pipe(f, epoch - 1);
         remove_pipe(f, epoch);
     }
@@ -385,7 +387,7 @@ static int run(struct feed *f, const char *source, struct sheaf_error *err)
     int code = check(f->options, err);
 
     if (code == SHEAF_OK)
-        code = prepare(f, source, err);     /* what is refused leaves no directory behind */
+        code = prepare(f, source, err);     /* a refused source leaves no directory behind */
     if (code == SHEAF_OK)
         code = store_make_directory(f->directory, err);
     if (code == SHEAF_OK)
@@ -402,8 +404,8 @@ static int run(struct feed *f, const char *source, struct sheaf_error *err)
     return code;
 }
 
-/* A pipe without a reader sends SIGPIPE to this thread, whose caller knows nothing of pipes: it is
- * held off, and taken back if it came. */
+/* Writing to a pipe without a reader sends SIGPIPE to this thread, whose caller knows nothing of
+ * pipes. So the signal is blocked, and removed if it came. */
 int sheaf_feed(const char *source, const char *directory,
                const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
                struct sheaf_error *err)

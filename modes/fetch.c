@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_fetch: what SageMaker does before a training job in File mode.
+ * sheaf_fetch: copies a source to a directory, as SageMaker does before a training job in File
+ * mode.
  *
- * First everything that can be known is found out: the objects, their sizes, whether their names
- * can be files', which are there already, whether there is room.  Then parts of what is missing
- * are asked for, in order, as many at once as memory and PARTS_MOST allow: of manifests, and when
- * they have their final names, of what belongs to them, and of shards last. */
+ * First the function finds out everything that can be known in advance: the objects, their sizes,
+ * whether their names can be file names, which files exist already, and whether there is room. Then
+ * it requests the parts of the missing files in order, as many at once as memory and PARTS_MOST
+ * allow. Manifests come first. When these have their final names, the files that belong to them
+ * follow, and the shards are last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -26,7 +28,7 @@
 #include "modes/share.h"
 #include "store/interrupt.h"
 
-#define PARTS_MOST  192         /* requests, and what waits for a disk */
+#define PARTS_MOST  192         /* requests under way, and parts that wait for a disk */
 #define LEAST_BYTES ((uint64_t)16 << 20)
 
 struct fetch {
@@ -35,7 +37,7 @@ struct fetch {
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
-    uint32_t *items;            /* of the objects: first the host's, then those that are missing */
+    uint32_t *items;            /* indexes of objects: first the host's, later the missing ones */
     size_t item_count;
     struct fetch_known known;
     struct fetch_destination to;
@@ -91,7 +93,7 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Takes out what a manifest names twice; *a stays the last of those before b. */
+/* Removes an object that a manifest names twice. *kept counts the objects that stay. */
 static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
@@ -161,8 +163,8 @@ static int find_missing(struct fetch *f, struct sheaf_error *err)
     return code;
 }
 
-/* Manifests come first, then their indexes and sides, then shards: without its manifest a part of a
- * data set would look like a whole one of foreign shards. */
+/* The order of files. Manifests come first, then their indexes and other files, then shards.
+ * Without its manifest, a part of a data set would look like complete foreign shards. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch *f, uint32_t number)
@@ -188,7 +190,8 @@ static int sort_items(struct fetch *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Files are replaced when the new one is complete, so their space is not free yet. */
+/* Checks the free space. An existing file is replaced only when the new one is complete, so its
+ * space does not count as free. */
 static int check_room(const struct fetch *f, struct sheaf_error *err)
 {
     struct statvfs fs;
@@ -220,7 +223,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Removes what a run that was killed has left, but for beginnings of files; nobody else is at work
+/* Removes the leftovers of a killed run, except for kept partial files. No other run is at work
  * here. */
 static int clear_partial(const struct fetch *f, struct sheaf_error *err)
 {
@@ -278,9 +281,9 @@ struct flight {
     struct fetch *fetch;
     struct inflight window;     /* of parts */
     struct budget budget;
-    struct fetch_file *file;    /* whose parts are not all asked for */
+    struct fetch_file *file;    /* a file whose parts are not all requested */
     size_t next;                /* of the fetch's items */
-    enum phase phase;           /* of the files that are under way */
+    enum phase phase;           /* phase of the files that are under way */
 };
 
 static uint64_t memory_of(size_t bytes)
@@ -288,7 +291,7 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* Whether the next item may begin: all those of earlier phases are finished. */
+/* Returns whether the next item may begin: all files of earlier phases are finished. */
 static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
@@ -299,7 +302,8 @@ static bool may_begin(struct flight *x)
     return true;
 }
 
-/* The file to ask for next; x->file stays NULL after the last, and where the next one must wait. */
+/* Selects the file to request next. x->file stays NULL after the last file, and while the next one
+ * must wait. */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
     struct fetch *f = x->fetch;
@@ -320,7 +324,7 @@ static int next_file(struct flight *x, struct sheaf_error *err)
     return code;
 }
 
-/* Asks for as much as there is room for. */
+/* Requests as many parts as there is room for. */
 static int ask(struct flight *x, struct sheaf_error *err)
 {
     int code = next_file(x, err);
@@ -352,7 +356,7 @@ static void reap(struct flight *x)
     }
 }
 
-/* Reports progress, and finds out whether to continue. */
+/* Reports progress and checks for interruption. */
 static int look(struct flight *x, struct sheaf_error *err)
 {
     struct fetch *f = x->fetch;
@@ -392,7 +396,7 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
     return code == SHEAF_OK ? look(x, err) : code;
 }
 
-/* What was listed is what was there and what has come. */
+/* Checks that the listed objects equal the kept and the fetched ones. */
 static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
 {
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a fetch.  A planning thread asks for PARTS, ranges of at most FETCH_PART_BYTES of an
- * object; the store calls back when one has come; a worker writes it, and hashes what is then next
- * of the file:
+ * The parts of a fetch. A planning thread requests PARTS, which are ranges of at most
+ * FETCH_PART_BYTES of an object. The store calls back when a part has arrived. A worker writes it,
+ * and hashes the parts that are next in the order of the file:
  *
- *     asked for ... come ... written    out of order
- *     hashed                            in the order of the file; the last part ends the file
- *     done                              its memory may be used again
- */
+ *     requested ... arrived ... written    in any order
+ *     hashed                               in the order of the file; the last part ends the file
+ *     done                                 its memory may be reused */
 #ifndef MODES_FETCH_H
 #define MODES_FETCH_H
 
@@ -22,7 +21,8 @@
 
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
-/* The caller's options, those that it does not know by their defaults; and its watch. */
+/* Copies the caller's options, with defaults for fields that the caller's header lacks. Returns the
+ * caller's watch. */
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
@@ -36,31 +36,31 @@ struct fetch_destination {
         int code;               /* the first failure */
         struct sheaf_error error;
         uint64_t files, bytes, verified;
-        bool md5_is_none;       /* this store's ETags only look like MD5s */
+        bool md5_is_none;       /* this store's ETags look like MD5s but are not */
     } locked;
 };
 
 struct fetch_file {
     struct fetch_destination *to;
     const struct object *object;
-    const char *xxh3;           /* what it must have; NULL: not known */
+    const char *xxh3;           /* the expected XXH3-128, or NULL if unknown */
     struct store_object *source;
     int fd;
-    char temporary[32];         /* its name below the partial directory */
+    char temporary[32];         /* its name in the partial directory */
     size_t parts;               /* that the planning thread holds */
     uint64_t asked_bytes;       /* so far; the planning thread's */
-    XXH3_state_t *hash;         /* one of the two, or neither */
+    XXH3_state_t *hash;         /* the hash in use; at most one of the two is set */
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
-    struct fetch_part *head, *tail;     /* not hashed yet; guarded by the lock */
-    uint64_t hashed_bytes;      /* also written, all from the start */
-    bool is_useless;            /* what is there cannot be resumed */
+    struct fetch_part *head, *tail;     /* parts not hashed yet; guarded by the lock */
+    uint64_t hashed_bytes;      /* bytes hashed from the start; they are also written */
+    bool is_useless;            /* whether a later run must not resume the file */
     bool is_draining;           /* a worker is hashing */
     bool failed;                /* likewise */
 };
 
 struct fetch_part {
-    struct read_item base;      /* the first member; of the planning thread's window */
+    struct read_item base;      /* the first member; it belongs to the planning thread's window */
     struct job job;
     struct fetch_file *file;
     struct fetch_part *next;    /* of the file */
@@ -71,39 +71,40 @@ struct fetch_part {
 
 /* ---- fetch_file.c ---- */
 
-/* Begins a file under a temporary name; one of no bytes is finished at once.  Frees it on
+/* Begins a file under a temporary name. A file of no bytes is finished at once. Frees the file on
  * failure. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     struct sheaf_error *err);
-/* Asks for the next part; the caller takes it back when it is done, and frees it. */
+/* Requests the next part. The caller collects it when it is done and frees it. */
 int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
-/* When no part of it is under way: removes the temporary file, unless it was finished or is kept
- * for another run. */
+/* Closes a file of which no part is under way. Removes the temporary file, unless it was finished
+ * or is kept for another run. */
 void fetch_file_close(struct fetch_file *file);
-/* Of what is next of the file. */
+/* Hashes the next bytes of the file. */
 void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
 
 /* ---- fetch_kept.c: beginnings of files that an earlier run has left ---- */
 
-/* Whether it is the name of one. */
+/* Returns whether the name is that of a kept partial file. */
 bool fetch_kept_is(const char *name);
-/* How much of an object is there. */
+/* Returns the number of bytes of an object that a kept file has. */
 uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct object *object);
-/* Goes on with it under the file's temporary name.  SHEAF_END: there is none. */
+/* Continues a kept file under the file's temporary name. Returns SHEAF_END if there is none. */
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
-/* Leaves what is there of a file that is not finished. */
+/* Keeps the bytes of an unfinished file for a later run. */
 void fetch_kept_leave(struct fetch_file *file);
-/* Removes those that are not of these objects. */
+/* Removes the kept files that belong to none of these objects. */
 int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, size_t count,
                      struct sheaf_error *err);
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
 
-/* The times that a finished copy has: its object's, with a part of the stamp as the fraction. */
+/* Computes the times of a finished copy: its object's time, with a part of the stamp as the
+ * fraction of a second. */
 void fetch_mark_times(const struct object *object, struct timespec times[2]);
-/* Whether the file is a finished copy of the object. */
+/* Returns whether the file is a finished copy of the object. */
 bool fetch_mark_fits(const struct object *object, const struct stat *st);
 
 /* ---- fetch_known.c: what the data sets among the objects say of their shards ---- */
@@ -118,7 +119,7 @@ void fetch_known_free(struct fetch_known *known);
 
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
-/* Writes the lines of those units to `name` in the directory. */
+/* Writes the manifest lines of these units to `name` in the directory. */
 int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One object that becomes a file. */
+ * Writes one object to a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int open_hash(struct fetch_file *f, struct sheaf_error *err)
         if (f->md5 == NULL)
             return err_memory(err, 1);
         if (EVP_DigestInit_ex(f->md5, EVP_md5(), NULL) != 1) {
-            EVP_MD_CTX_free(f->md5);    /* a machine whose rules forbid MD5 */
+            EVP_MD_CTX_free(f->md5);    /* this machine's rules forbid MD5 */
             f->md5 = NULL;
         }
     }
@@ -62,8 +62,8 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* An ETag that differs is an error where the store says that it is an MD5, and else none of our
- * business: then *checked is false. */
+/* Compares the MD5. A different ETag is an error only if the store says that its ETags are MD5s;
+ * otherwise *checked is set to false. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];
@@ -96,7 +96,8 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     struct timespec times[2];
     int fd, code, failed;
 
-    /* A later run trusts its size and time, so they may not be there before its bytes are. */
+    /* A later run trusts the size and the time, so these must not become visible before the bytes
+     * are stored. */
     fetch_mark_times(f->object, times);
     failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
     if (close(f->fd) != 0 && failed == 0)
@@ -153,7 +154,7 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Its memory is the planning thread's again, and of a last part the file. */
+/* Returns the memory of a part to the planning thread, and the file with its last part. */
 static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
@@ -171,8 +172,8 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
                        part->file->object->name, r->size, (unsigned long long)r->offset);
 }
 
-/* Hashes the file's parts as far as they are written.  Another worker that does so already will
- * find this part as well. */
+/* Hashes the file's parts as far as they are written. If another worker already does so, it will
+ * find this part too. */
 static void drain(struct fetch_file *f, struct fetch_part *written)
 {
     struct fetch_destination *to = f->to;
@@ -194,7 +195,8 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        f->is_useless |= is_last && !failed;    /* it will be finished; or is whole, and wrong */
+        f->is_useless |= is_last && !failed;    /* the file will be finished now, or it is
+                                                   complete and wrong */
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;
         if (!failed)
@@ -266,7 +268,7 @@ int fetch_file_ask(struct fetch_file *f, struct inflight *window, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Goes on with what an earlier run has left, or begins. */
+/* Continues the file that an earlier run left, or begins a new one. */
 static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_error *err)
 {
     int code;

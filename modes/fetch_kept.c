@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Partial large files, which a run that failed or was interrupted leaves for the next one.
+ * Partial large files, which a failed or interrupted run leaves for the next one.
  *
- * A partial file has what was hashed, without holes.  Its name contains the object and its ETag, so
- * it is resumed only if the object is the same; and the complete file is checked if anything is
- * known to check it against. */
+ * A partial file holds the bytes that were hashed, without holes. Its name contains the object and
+ * its ETag, so it is resumed only if the object is the same. The complete file is checked if
+ * anything is known to check it against. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,8 @@
 #define NAME_BYTES 48
 #define READ_BYTES ((size_t)1 << 20)
 
-/* Smaller objects have no beginning that would be whole parts. */
+/* Returns whether a partial file can be kept. A smaller object has no complete part before its
+ * end. */
 static bool may_be_kept(const struct object *o)
 {
     return o->bytes > FETCH_PART_BYTES && o->stamp != 0;
@@ -54,7 +55,7 @@ uint64_t fetch_kept_bytes(const struct fetch_destination *p, const struct object
                ? MIN((uint64_t)st.st_size, o->bytes) : 0;
 }
 
-/* Hashes `size` bytes of the file. */
+/* Hashes the first `size` bytes of the file. */
 static bool hash_beginning(struct fetch_file *f, uint64_t size)
 {
     uint8_t *buffer = malloc(READ_BYTES);

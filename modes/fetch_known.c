@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hashes in the dataset.json files of a source.  A file of that name that is no manifest of a
- * data set is just a file. */
+ * The hashes in the dataset.json files of a source. A file of that name that is not the manifest of
+ * a data set is an ordinary file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static int note(struct fetch_known *k, const struct objects *o, const struct by_
     object = find(names, name);
     free(name);
     if (object == NULL)
-        return SHEAF_OK;        /* a part of a data set may be fetched */
+        return SHEAF_OK;        /* fetching a part of a data set is allowed */
     if (object->bytes != OBJECT_UNKNOWN && object->bytes != shard->bytes)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: has %llu byte%s, the data set's manifest "
                        "says %llu", object->name, (unsigned long long)object->bytes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The augmented manifest beside the objects that it names, which mean nothing without it.  A host
- * that has a part of the objects gets the lines of that part, byte for byte. */
+ * Writes the augmented manifest beside the objects that it names, which are useless without it. A
+ * host with a part of the objects gets the lines of that part, byte for byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes of about a MiB into a pipe made as large as it may be.  (vmsplice would save a copy, but
- * then a page may not be used again until the reader has read it, which cannot be known.)
+ * Writes of about a MiB into a pipe, which is made as large as allowed. (vmsplice would save a
+ * copy, but a page could not be reused until the reader has read it, and the writer cannot know
+ * when that is.)
  *
- * SIGPIPE is the caller's to hold off. */
+ * The caller must block SIGPIPE. */
 #include "modes/fifo.h"
 
 #include <errno.h>
@@ -16,9 +17,10 @@
 #include "base/error.h"
 
 #define HOLD_BYTES   ((size_t)1 << 20)
-#define DIRECT_BYTES ((size_t)256 << 10)    /* this much is written from where it is */
-#define PIPE_BYTES   (1 << 20)              /* what an unprivileged process may have */
-#define LOOK_MS      50                     /* how often an interruption is looked for */
+#define DIRECT_BYTES ((size_t)256 << 10)    /* data of at least this size is written without a
+                                               copy */
+#define PIPE_BYTES   (1 << 20)              /* the most that an unprivileged process may have */
+#define LOOK_MS      50                     /* interval at which an interruption is looked for */
 
 int fifo_make(const char *path, struct sheaf_error *err)
 {
@@ -29,7 +31,7 @@ int fifo_make(const char *path, struct sheaf_error *err)
     if (errno != EEXIST || lstat(path, &st) != 0)
         return err_errno(err, errno, "%s: cannot make the named pipe", path);
     if (S_ISFIFO(st.st_mode))
-        return SHEAF_OK;        /* of a feeder that was killed */
+        return SHEAF_OK;        /* left by a feeder that was killed */
     return err_set(err, SHEAF_ERR_EXISTS, "%s: exists and is not a named pipe", path);
 }
 
@@ -69,13 +71,13 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
         if (watch_check(f->watch, err) != SHEAF_OK)
             return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
-            return SHEAF_OK;    /* or the reader has gone, as the write will say */
+            return SHEAF_OK;    /* if the reader has gone instead, the write will report it */
         if (n < 0 && errno != EINTR)
             return err_errno(err, errno, "waiting for the named pipe's reader");
     }
 }
 
-/* Both, one after the other, in as few calls as the pipe allows. */
+/* Writes both buffers one after the other, in as few calls as the pipe allows. */
 static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err)
 {
     while (v[0].iov_len + v[1].iov_len != 0) {
@@ -104,7 +106,7 @@ static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Writes what is held and of `data` all but the last byte. */
+/* Writes the held bytes and all of `data` except its last byte. */
 static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
 {
     struct iovec v[2] = { { f->held.data, f->held.size },

@@ -2,16 +2,18 @@
  *
  * A host's shards; see host_shards.h.
  *
- * How SageMaker chooses the objects of a host is not published ("about 1/n of them"), so it is not
- * relied on.  What lies in the directory says what this host has.  Hosts still agree on the length
- * of an epoch without asking each other, because each computes it from what all know: the manifest
- * and the number of hosts n.  If S shards are distributed evenly, each host has between
+ * SageMaker does not publish how it chooses the objects of a host ("about 1/n of them"), so the
+ * choice is not relied on. The directory shows which shards this host has. Hosts agree on the
+ * length of an epoch without asking each other, because each computes it from common knowledge: the
+ * manifest and the number of hosts n. If S shards are distributed evenly, each host has between
  * floor(S/n) and ceil(S/n) of them:
- *   pad    the epoch is as long as the ceil(S/n) largest shards together, which no host exceeds;
- *          each host repeats some of its own samples up to that number
- *   drop   the epoch is as long as the floor(S/n) smallest shards together, which every host has
- * A host whose shards do not fit is refused when it reads (see check_host in reader_options.c): an
- * error on one host ends the job, a wrong count would hang it. */
+ *
+ *     pad    the epoch is as long as the ceil(S/n) largest shards together, which no host exceeds;
+ *            each host repeats some of its own samples up to that number
+ *     drop   the epoch is as long as the floor(S/n) smallest shards together, which every host has
+ *
+ * A host whose shards do not fit is refused when it reads (see check_host in reader_options.c). An
+ * error on one host ends the job, while a wrong count would hang it. */
 #include "modes/host_shards.h"
 
 #include <inttypes.h>
@@ -26,14 +28,14 @@
 #include "reader/dataset.h"
 #include "store/store.h"
 
-#define HOST_SEED 0x686f7374u   /* of the fingerprint of a host's part */
+#define HOST_SEED 0x686f7374u   /* seed of the hash that makes the fingerprint of a host's part */
 
 /* ---- Which shards are here ------------------------------------------------------------------ */
 
 struct here {
-    const struct sheaf_dataset *dataset;    /* with all shards of the manifest */
+    const struct sheaf_dataset *dataset;    /* the data set with all shards of the manifest */
     const char *directory;
-    uint32_t *by_name;          /* numbers of the shards, in byte order of their names */
+    uint32_t *by_name;          /* shard numbers, sorted by name */
     bool *is_here;
     size_t count;
     struct sheaf_error *err;
@@ -60,7 +62,7 @@ static int sort_names(struct here *h)
     return SHEAF_OK;
 }
 
-/* Finds a shard by its name.  Returns its number, or UINT32_MAX. */
+/* Returns the number of the shard with this name, or UINT32_MAX. */
 static uint32_t find_shard(const struct here *h, const char *name)
 {
     size_t low = 0, high = h->dataset->manifest.shard_count;
@@ -126,7 +128,8 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Drops what is not here; the rest keeps its order, and its sections in the index. */
+/* Removes the shards that are not here. The others keep their order and their sections in the
+ * index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {
     size_t kept = 0;
@@ -153,8 +156,8 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* The fingerprint that positions carry: of the data set, its shards on this host, and the number of
- * hosts. */
+/* Computes the fingerprint for positions from the data set's, the shards on this host, and the
+ * number of hosts. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);
@@ -184,7 +187,8 @@ static int check_shards(const struct here *h, const struct host *host)
     return SHEAF_OK;
 }
 
-/* Makes of the data set that of the shards which are here.  One host has all: a whole data set. */
+/* Reduces the data set to the shards that are here. A single host has all shards, a complete data
+ * set. */
 static int take(struct sheaf_dataset *d, struct here *h, const struct host *host)
 {
     int code = sort_names(h);
@@ -204,7 +208,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
         dataset_forget_counts(d);
-        d->has_keys = false;    /* they have the numbers of the whole data set */
+        d->has_keys = false;    /* the table has the numbers of the whole data set */
     }
     if (code == SHEAF_OK)
         code = dataset_move(d, h->directory, h->err);
@@ -214,7 +218,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     return code;
 }
 
-/* The index may be with another host, too. */
+/* Checks that the index is here. It may be on another host. */
 static int check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which process this is, of how many: what launchers put into the environment.  Ranks that read
- * and parts that are packed are told from the same variables, but a job array is a set of parts
- * only: each of its jobs may have ranks of its own. */
+ * Finds the number of this process, and the number of processes, in the environment that launchers
+ * set. Ranks that read and parts that are packed use the same variables. But a job array is only a
+ * set of parts, because each of its jobs may have ranks of its own. */
 #include "modes/launcher.h"
 
 #include <jansson.h>
@@ -23,7 +23,8 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    bool together;                  /* it sets both or none: one alone is a launch gone wrong */
+    bool together;                  /* the launcher sets both variables or none; one alone is an
+                                       error */
 };
 
 static const struct launcher rank_launchers[] = {
@@ -104,7 +105,7 @@ static int from_launchers(const struct launcher *launchers, size_t count, struct
 
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
-/* An array whose indices are not evenly spaced says nothing of a job's rank in it. */
+/* Uses a job array. An array whose indices are not evenly spaced does not tell a job's rank. */
 static int from_array(struct member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {
@@ -141,8 +142,8 @@ static int from_array(struct member *member, struct sheaf_error *err)
 
 /* ---- Lists of hosts -------------------------------------------------------------------------- */
 
-/* A host's position in the list is its rank: names are not to be parsed (algo-10 comes before
- * algo-2). */
+/* Finds a host's rank, which is its position in the list. Names must not be parsed for it, because
+ * algo-10 comes before algo-2. */
 static int find_rank(const json_t *hosts, const char *current, const char *source,
                     struct member *member, struct sheaf_error *err)
 {
@@ -201,7 +202,7 @@ static int from_config(const char *directory, const char *source, struct member 
     return code;
 }
 
-/* SageMaker's two ways to say it. */
+/* Uses one of SageMaker's two ways to state the hosts. */
 static int from_sagemaker(const char *config, const char *const *directories, size_t count,
                           struct member *member, const char **source, struct sheaf_error *err)
 {
@@ -258,8 +259,8 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
     return code;
 }
 
-/* A world of all hosts with more processes than these is known by its size: each would take the
- * others' part of this host's samples for read. */
+/* Refuses a world that covers all hosts. Its size shows that it has more processes than this host.
+ * Each of these would skip parts of this host's samples as read by the others. */
 static int check_world(const char *config, const struct member *local, struct sheaf_error *err)
 {
     struct host host = { .count = 1 };

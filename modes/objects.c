@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prefixes, directories and single objects; and what all lists of objects share. */
+ * Lists prefixes, directories and single objects, and holds the code that all lists share. */
 #include "modes/objects.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    if ((n & (n + 1)) == 0) {           /* room for n + 2 is made where n + 1 is a power of two */
+    if ((n & (n + 1)) == 0) {           /* room for n + 2 is made when n + 1 is a power of two */
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 
         if (grown == NULL)
@@ -117,7 +117,7 @@ static int check(struct watch *watch, const struct objects *o, struct sheaf_erro
     return watch_check(watch, err);
 }
 
-/* A temporary file of a writer is not an object yet. */
+/* Returns whether the name is that of a writer's temporary file, which is not an object yet. */
 static bool is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);
@@ -183,8 +183,8 @@ static int walk(const char *root, const char *beginning, struct objects *o, stru
                            : store_walk(root, take_entry, &walking, err);
 }
 
-/* A prefix is a directory; or else, as SageMaker has it, the beginning of some names in one:
- * "s3://bucket/train/shard-". */
+/* Lists a prefix: a directory, or else, as in SageMaker, the beginning of some names in one
+ * ("s3://bucket/train/shard-"). */
 static int list_prefix(const struct source *s, struct objects *o, struct watch *watch,
                        struct sheaf_error *err)
 {
@@ -278,7 +278,7 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
     return code;
 }
 
-/* What makes objects of a source; the objects themselves of all others. */
+/* Lists the objects of a source in the way of its kind. */
 static int list_source(const struct source *s, const char *attributes, struct watch *watch,
                        struct objects *o, struct sheaf_error *err)
 {
@@ -303,7 +303,7 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
     code = source_open(url, NULL, &s, err);
     if (code != SHEAF_OK)
         return code;
-    /* a data set's manifest is an object like any other */
+    /* a data set's manifest is an ordinary object here */
     o->is_augmented = s.ops->objects == SOURCE_OBJECTS_OF_LINES &&
                       strcmp(safe_path_base(url), MANIFEST_NAME) != 0;
     if (attributes != NULL && !o->is_augmented)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards in a data set's directory: a program that reads all objects one after the other would
- * take the index, the manifest and other files for samples. */
+ * Selects the shards in a data set's directory. A program that reads all objects one after the
+ * other would take the index, the manifest and other files for samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static struct object *find(const struct objects *o, const char *name)
     return bsearch(name, o->items, o->count, sizeof(o->items[0]), by_name);
 }
 
-/* Puts the shards to the front, in their own order. */
+/* Moves the shards to the front, in the manifest's order. */
 static int keep(struct objects *o, const struct manifest *m, struct sheaf_error *err)
 {
     struct object *shards = calloc(m->shard_count + 1, sizeof(*shards));
@@ -67,7 +67,8 @@ static int read_manifest(const char *directory, struct manifest *m, struct sheaf
     return code;
 }
 
-/* Whether an object is what stands in a manifest's place; only what is as short is read. */
+/* Refuses an object that stands in a manifest's place as the mark of an unfinished run. Only
+ * objects as short as a mark are read. */
 static int refuse_stand_in(const struct objects *o, const struct object *object,
                            struct sheaf_error *err)
 {
@@ -92,7 +93,7 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Whether the run that a claim is of appends. */
+/* Sets *grows to whether the run with this claim appends. */
 static int claim_grows(const struct objects *o, const char *name, bool *grows,
                        struct sheaf_error *err)
 {
@@ -108,7 +109,7 @@ static int claim_grows(const struct objects *o, const char *name, bool *grows,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* *grows: what is unfinished is of runs that append to data sets, which are there. */
+/* Sets *grows to whether all unfinished runs append to data sets that are there. */
 static int only_grows(const struct objects *o, bool *grows, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -145,7 +146,7 @@ int objects_keep_shards(struct objects *o, uint64_t *left_out, struct sheaf_erro
     if (!o->is_listing || find(o, MANIFEST_NAME) == NULL)
         return SHEAF_OK;
     code = read_manifest(o->root, &manifest, err);
-    if (code != SHEAF_OK)       /* another program's file of that name */
+    if (code != SHEAF_OK)       /* a file of another program with that name */
         return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
     code = keep(o, &manifest, err);
     if (code == SHEAF_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects of SageMaker's two kinds of manifest, in the order of the manifest. */
+ * Lists the objects of SageMaker's two kinds of manifest, in the order of the manifest. */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static int add_object(struct objects *o, const struct attribute *a, struct sheaf
     return code == SHEAF_OK ? objects_add(o, &found, NULL, err) : code;
 }
 
-/* A string is its text, anything else what the line has. */
+/* Adds an attribute's value: the text of a string, or otherwise the value as the line writes it. */
 static int add_value(struct objects *o, const struct attribute *a, struct sheaf_error *err)
 {
     struct object found = { .name = a->name, .text = a->text, .bytes = a->size };

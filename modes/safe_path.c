@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files below a directory. */
+ * Names of files in a directory. */
 #include "modes/safe_path.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ const char *safe_path_base(const char *name)
     return slash == NULL ? name : slash + 1;
 }
 
-/* Opens a directory in one that is open, and makes it if it is missing. */
+/* Opens a directory inside an open one, and creates it if it is missing. */
 static int descend(int fd, const char *name, size_t size)
 {
     char component[NAME_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fisher and Yates' shuffle, then every n-th. */
+ * Shares units among hosts: a Fisher-Yates shuffle, then every n-th unit. */
 #include "modes/share.h"
 
 #include "base/rng.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A window of pieces in the order of the stream.  The planning thread begins them as long as the
- * budget and the number of requests allow, and takes the oldest. */
+ * A window of pieces in the order of the stream. The planning thread begins pieces while the budget
+ * and the number of requests allow, and takes the oldest one. */
 #include "modes/supply.h"
 
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 #include "base/flag.h"
 #include "store/read_item.h"
 
-/* 128 requests of some 20 ms fetch 6000 small objects a second; large ones need fewer. */
+/* 128 requests of about 20 ms each fetch 6000 small objects a second. Large objects need fewer. */
 #define REQUESTS   128
 #define PIECE_BYTES ((size_t)8 << 20)
 
-/* An object that is open, for as many pieces as use it. */
+/* An open object, shared by the pieces that read it. */
 struct opened {
     struct store_object *object;
     size_t users;
@@ -25,7 +25,7 @@ struct opened {
 
 struct entry {
     struct read_item base;      /* the first member */
-    struct opened *opened;      /* NULL: nothing was to be read */
+    struct opened *opened;      /* NULL if the piece needs no read */
     struct piece piece;
     uint8_t data[];
 };
@@ -38,7 +38,7 @@ struct cursor {
     size_t unit;                /* of order */
     size_t item;                /* of the unit */
     uint64_t offset;            /* of the object */
-    struct opened *opened;      /* the object, while it is in pieces */
+    struct opened *opened;      /* the object, while its pieces are being requested */
 };
 
 struct supply {
@@ -48,7 +48,7 @@ struct supply {
     size_t order_count;
     struct budget budget;
     struct inflight window;
-    const struct entry *newest; /* in the window, if anything is */
+    const struct entry *newest; /* the newest piece in the window, or NULL */
     struct entry *given;        /* what supply_next handed out last */
 };
 
@@ -88,7 +88,7 @@ static void cancel(struct inflight_item *item)
         read_item_cancel(item);
 }
 
-/* Appends what is a read of the open object, if there is one, or is done. */
+/* Appends an entry, which is a read of the open object, or complete already if there is none. */
 static struct entry *append(struct supply *s, size_t size, struct opened *opened)
 {
     struct entry *e = malloc(sizeof(*e) + size);
@@ -144,7 +144,7 @@ static void begin_epoch(struct supply *s)
         }
 }
 
-/* Goes past units that have nothing; false at the epoch's end. */
+/* Moves past units that have no data. Returns false at the epoch's end. */
 static bool has_more(struct supply *s)
 {
     const struct objects *o = s->setup.objects;
@@ -176,7 +176,7 @@ static void end_epoch(struct supply *s)
     s->at = (struct cursor){ .epoch = s->at.epoch + 1 };
 }
 
-/* Begins the next piece, for which the budget was taken. */
+/* Begins the next piece. The budget must have been taken for it. */
 static int begin_piece(struct supply *s, const struct object *object, size_t size,
                        struct sheaf_error *err)
 {
@@ -203,7 +203,8 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Reads of a local file come back done, so there is nothing to be gained by more than one. */
+/* Returns whether another piece may begin. A read of a local file is done when the call returns, so
+ * more than one of them gains nothing. */
 static bool may_begin(struct supply *s)
 {
     const struct entry *oldest = (struct entry *)s->window.first;
@@ -262,7 +263,7 @@ int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error
             return SHEAF_END;
         s->given = (struct entry *)inflight_take(&s->window);
         if (s->given == NULL)
-            inflight_wait(&s->window);  /* for it, or for what makes room */
+            inflight_wait(&s->window);  /* for the piece, or for one that makes room */
     }
     *piece = &s->given->piece;
     read = &s->given->base.read;
@@ -271,7 +272,7 @@ int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error
     return read->code;
 }
 
-/* Drops the pieces of an epoch, or all. */
+/* Drops all pieces, or those of one epoch. */
 static void drop_pieces(struct supply *s, bool all, uint64_t epoch)
 {
     const struct entry *e;

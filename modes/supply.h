@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the content of objects ahead, one after the other and epoch after epoch: many requests are
- * in flight at once, one per small object and one per range of a large one, and the bytes come out
- * in order.
+ * Reads the content of objects ahead, one object after the other and epoch after epoch. Many
+ * requests are under way at once, one for each small object and one for each range of a large one,
+ * and the bytes come out in order.
  *
- *     piece | piece | piece | end of epoch | piece | ...        as they are handed out
+ *     piece | piece | piece | end of epoch | piece | ...        in the order of delivery
  *       ^ done          ^ under way           ^ not started: the budget is used up
  *
- * It belongs to one thread. */
+ * All functions must be called on one thread. */
 #ifndef MODES_SUPPLY_H
 #define MODES_SUPPLY_H
 
@@ -21,7 +21,7 @@ struct supply;
 struct supply_setup {
     const struct objects *objects;
     struct share share;
-    uint64_t first_epoch, end_epoch;    /* end_epoch is not begun; UINT64_MAX: there is none */
+    uint64_t first_epoch, end_epoch;    /* end_epoch is not begun; UINT64_MAX if there is no end */
     uint64_t memory_bytes;              /* at least SUPPLY_LEAST */
     const volatile int *interrupt;      /* NULL: never */
 };
@@ -30,7 +30,7 @@ struct supply_setup {
 struct piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
-    const struct object *object;    /* NULL: the epoch's end, and no data */
+    const struct object *object;    /* NULL for the end of an epoch, which has no data */
     bool begins, ends;          /* the object */
     const void *data;
     size_t size;
@@ -38,16 +38,17 @@ struct piece {
 
 int supply_open(struct supply **supply, const struct supply_setup *setup,
                 struct sheaf_error *err);
-/* Ends what is under way.  NULL is fine. */
+/* Ends the requests under way and frees the supply. NULL is allowed. */
 void supply_close(struct supply *supply);
 
-/* Waits for the next piece, which is valid until the next call.  SHEAF_END after the last epoch. */
+/* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the last
+ * epoch. */
 int supply_next(struct supply *supply, const struct piece **piece, struct sheaf_error *err);
-/* Whether supply_next would return at once. */
+/* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);
-/* Begins what there is room for: for callers that wait for something else. */
+/* Begins as many requests as there is room for. Used by callers that wait for something else. */
 int supply_fill(struct supply *supply, struct sheaf_error *err);
-/* Passes over what is left of an epoch, its end included. */
+/* Skips the rest of an epoch, including its end. */
 int supply_pass(struct supply *supply, uint64_t epoch, struct sheaf_error *err);
 
 uint64_t supply_memory_peak(const struct supply *supply);

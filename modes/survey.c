@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_survey: how many objects a source has, and how large they are. */
+ * sheaf_survey: counts a source's objects and their sizes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* A file of that name that is not a manifest of ours is an ordinary file. */
+/* Reads a manifest. A file of that name that is not one of our manifests is an ordinary file. */
 static int read_manifest(const struct objects *o, const struct object *object,
                          struct sheaf_survey *s, struct sheaf_error *err)
 {
@@ -87,7 +87,7 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
     return code;
 }
 
-/* Where the objects are, which for a manifest is not where that is. */
+/* Finds where the objects are; a manifest file may be elsewhere. */
 static int find_place(const struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
 {
     char *url = object_url(o, &o->items[0]);

@@ -2,8 +2,8 @@
  *
  * sheaf_warm: reads files only to make their file system load them.
  *
- * A file system that fetches lazily does so best for large sequential reads of several files at
- * once; large files are cut, so that one of them does not hold up the end. */
+ * A file system that fetches on demand is fastest with large sequential reads of several files at
+ * once. Large files are divided, so that a single one does not delay the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
 #define STRETCH_BYTES ((uint64_t)256 << 20)
 #define READ_BYTES    ((size_t)4 << 20)
 #define READERS_MOST  64
-#define READERS_USUAL 16        /* they wait for a network, not for a processor */
+#define READERS_USUAL 16        /* the readers wait for a network, not for a processor */
 #define LOOK_NS       50000000
 
 struct warming;
@@ -37,7 +37,7 @@ struct warming {
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
     struct {
-        size_t item;            /* these two: what is to be read next */
+        size_t item;            /* this and the next field: the position to be read next */
         uint64_t offset;
         uint64_t bytes;         /* that were read */
         bool stop;
@@ -71,7 +71,7 @@ static bool next_stretch(struct warming *w, struct stretch *s)
     return any;
 }
 
-/* Counts what was read; returns whether to continue. */
+/* Counts bytes read. Returns whether to continue. */
 static bool count(struct warming *w, uint64_t bytes)
 {
     bool go_on;
