@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table from situations to advice.  A situation is the reason of an error, and the command: the
- * same reason has another cure elsewhere. */
+ * A table from situations to advice. A situation is the reason of an error together with the
+ * command, because the same reason can have different remedies. */
 #include "tools/advice.h"
 
 #include <stddef.h>
@@ -10,7 +10,8 @@
 struct advice {
     enum sheaf_reason reason;
     int code;                   /* 0: any */
-    const char *commands;       /* those that have the option, each with spaces around; NULL: all */
+    const char *commands;       /* the commands that have the option, each between blanks; NULL
+                                   for all */
     const char *advice;
 };
 

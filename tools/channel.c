@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels in place of data sets; see channel.h. */
+ * Reads channels in place of data sets; see channel.h. */
 #include "tools/channel.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ void channel_options_init(struct channel_options *c)
     sheaf_channel_options_init(&c->options, sizeof(c->options));
 }
 
-/* The options that say something of a channel, given where there is none. */
+/* Returns whether options about a channel were given without a channel. */
 static bool has_more(const struct channel_options *c)
 {
     struct sheaf_channel_options defaults;

@@ -14,7 +14,7 @@ struct channel_options {
 
 void channel_options_init(struct channel_options *c);
 
-/* The table's rows for `c`, a pointer to a struct channel_options; to be put into a table. */
+/* Table rows that fill `c`, a pointer to a struct channel_options. */
 #define CHANNEL_ROWS(c)                                                                         \
     { "channel", OPTION_TEXT, "NAME", .text = &(c)->name, .standard = "none",                   \
       .meaning = "read the platform's channel NAME, in any input mode, instead of DATASET" },    \
@@ -32,15 +32,15 @@ void channel_options_init(struct channel_options *c);
       .meaning = "where each host has some shards (ShardedByS3Key): path or URL of the data "    \
                  "set's dataset.json, with its index beside it" }
 
-/* Whether there is just one of sources and a channel; opens the channel, and says in one line what
- * was found.  -1, or the exit status. */
+/* Checks that either sources or a channel is given, not both; opens the channel and reports in one
+ * line what was found. Returns -1 to continue, or the exit status. */
 int channel_open(struct channel_options *c, const struct command *command, size_t count);
 
-/* Opens the data set that `sources` or the channel are. */
+/* Opens the data set that the sources or the channel name. */
 int channel_dataset(const struct channel_options *c, char **sources, size_t count,
                     struct sheaf_dataset **dataset, struct sheaf_error *error);
 
-/* Closes it; a failure is told to the platform.  Returns `status`. */
+/* Closes the channel and reports a failure to the platform. Returns `status`. */
 int channel_close(struct channel_options *c, int status);
 
 #endif

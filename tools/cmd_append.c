@@ -9,8 +9,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Files whose samples the data set has are most of a source that is appended again and again: they
- * are counted. */
+/* Counts the files whose samples the data set already has, because they are most of a source that
+ * is appended again and again. Other reports are printed. */
 static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *known = context;
@@ -76,7 +76,7 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
+        (void)fail(&error);         /* as the run would; the dry run itself has succeeded */
     if (result.shards == 0)
         say_nothing_new(&result, known);
     else if (!options->dry_run && !is_quiet())

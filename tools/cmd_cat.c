@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf cat: an epoch on standard output.  It holds nothing that would need cleaning up, so
- * signals, and a reader of the pipe that goes away, simply end it; unless a position is to be
- * saved first. */
+ * sheaf cat: writes an epoch to standard output. There is nothing to clean up, so a signal, or a
+ * reader of the pipe that goes away, simply ends the command, unless a position is to be saved
+ * first. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -25,15 +25,15 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* Where samples end in the output that may not all be written yet: for a position, if the pipe's
- * reader goes away.  Of use with --save-position only. */
+/* Where samples end in output that may not be written completely. It gives the position to save if
+ * the pipe's reader goes away, and is used with --save-position only. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;
     bool broken;                    /* that reader has gone away */
 };
 
-/* What is read more often than so, and is as much, is worth a word. */
+/* Reading this many times the data, and at least this many bytes, is worth a note. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -42,8 +42,9 @@ struct cat {
     int json;                       /* the list is of JSON */
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
-    uint64_t from;                  /* the first of them, in this reader's part of the epoch */
-    uint64_t step, batch;           /* what that step is fed; NOT_GIVEN: not asked for */
+    uint64_t from;                  /* number of the first one in this reader's part of the epoch */
+    uint64_t step, batch;           /* the step whose samples are printed, and its batch size;
+                                       NOT_GIVEN if not requested */
     struct sheaf_reader_options options;
     struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
@@ -53,8 +54,9 @@ struct cat {
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
-    uint64_t left_out;              /* of those, not in the tar: repeats of the one before them */
-    uint64_t last_record;           /* of the sample put out last, in this shard */
+    uint64_t left_out;              /* samples of those that are not in the tar because they
+                                       repeat the one before */
+    uint64_t last_record;           /* record of the sample written last, in this shard */
     uint32_t last_shard;
     struct ends ends;
     uint64_t payload_bytes;         /* so far, with `null` */
@@ -69,15 +71,15 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
-/* Whether a sample that the encoder refused is the one before it once more, to pad a lane; in a tar
- * the two would be one. */
+/* Returns whether a refused sample repeats the one before it in order to pad a lane. In a tar the
+ * two would become one sample. */
 static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
 {
     return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
            sample->record == cat->last_record;
 }
 
-/* Encodes one sample, or with NULL the end.  -1, or the exit status. */
+/* Encodes one sample, or the end if `sample` is NULL. Returns -1, or the exit status. */
 static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
 {
     struct sheaf_error error;
@@ -104,7 +106,7 @@ static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
     return errnum ? fail_write(cat, errnum) : -1;
 }
 
-/* The sample that was put out last ends here. */
+/* Records where the last written sample ends. */
 static int note_end(struct cat *cat)
 {
     struct ends *e = &cat->ends;
@@ -153,7 +155,7 @@ static void show_progress(const struct cat *cat, uint64_t total)
     progress_show(NULL, &progress);
 }
 
-/* Hands the samples on until the epoch or the limit ends.  -1, or the exit status. */
+/* Writes samples until the epoch or the limit ends. Returns -1, or the exit status. */
 static int copy_samples(struct cat *cat)
 {
     uint64_t total = sheaf_reader_epoch_samples(cat->reader);
@@ -185,7 +187,7 @@ static int copy_samples(struct cat *cat)
     return status;
 }
 
-/* Lines of "name value", for people and scripts. */
+/* Prints lines of "name value", for people and scripts. */
 static void print_statistics(const struct cat *cat, const struct sheaf_reader_stats *stats,
                              double seconds)
 {
@@ -214,7 +216,8 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("resident_peak_bytes %lld\n", (long long)usage.ru_maxrss * 1024);
 }
 
-/* What the reader has handed out was put out; that this is the whole epoch, it checks itself. */
+/* Checks that everything the reader returned was written. The reader itself checks that this is the
+ * whole epoch. */
 static int check_sum(const struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -227,8 +230,8 @@ static int check_sum(const struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* An epoch whose samples had no place in memory can read its blocks a hundred times, and nothing
- * else would show why it is slow. */
+/* Reports repeated reading. An epoch whose samples do not fit into the memory may read its blocks a
+ * hundred times, and nothing else would show why it is slow. */
 static void say_read_again(const struct cat *cat, const struct sheaf_reader_stats *stats)
 {
     struct sheaf_dataset_info info;
@@ -245,7 +248,7 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
-/* Ends what goes to standard output. */
+/* Ends the output on standard output. */
 static int cat_finish(struct cat *cat, double seconds)
 {
     struct sheaf_reader_stats stats;
@@ -275,8 +278,8 @@ static int cat_finish(struct cat *cat, double seconds)
     return STATUS_OK;
 }
 
-/* Saves the position behind the last sample that the pipe took whole, then ends as the write would
- * have ended the command. */
+/* Saves the position after the last sample that the pipe accepted completely, then ends as the
+ * failed write would have ended the command. */
 static int end_broken(struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -294,7 +297,8 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* A position at an epoch's end is valid, but a user who resumes from it may not know. */
+/* Reports that no sample is left. A position at an epoch's end is valid, but the user may not know
+ * it. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
@@ -302,7 +306,7 @@ static void say_nothing_left(const struct cat *cat)
             cat->resume_from);
 }
 
-/* Goes to the sample that the output begins with. */
+/* Moves to the first sample of the output. */
 static int seek(struct cat *cat)
 {
     const uint64_t samples = sheaf_reader_epoch_samples(cat->reader);
@@ -329,7 +333,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     say_copies(dataset);
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
         return refuse(&error);
-    if (cat->save_position != NULL) {       /* a signal is then a reason to save and go */
+    if (cat->save_position != NULL) {       /* a signal then saves the position and ends the
+                                               command */
         signals_catch();
         signals_watch(cat->reader);
         signals_hold_pipe();
@@ -360,7 +365,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     return status;
 }
 
-/* Whether a position can be saved: found out before a byte of a pipe is read. */
+/* Checks, before anything is read from a pipe, that a position can be saved. */
 static int check_positions(const struct cat *cat, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -397,8 +402,9 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Which samples a step is: a batch of the rank; or of all ranks, whose samples in turn are those of
- * the epoch, so that one reader of all lanes has them.  -1, or the exit status. */
+/* Finds the samples of a step: a batch of this rank, or of all ranks. The samples of all ranks in
+ * turn are the epoch's order, so one reader with all lanes returns them. Returns -1, or the exit
+ * status. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;
@@ -421,7 +427,8 @@ static int take_step(struct cat *cat, bool all_ranks)
     return -1;
 }
 
-/* What --from, --step, --batch, --limit and --resume-from say together.  -1, or the exit status. */
+/* Checks --from, --step, --batch, --limit and --resume-from together. Returns -1, or the exit
+ * status. */
 static int check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;

@@ -13,7 +13,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* The names of the splits, one after the other: "train,val"; NULL: there are none. */
+/* Returns the names of the splits as in "train,val", or NULL if there are none. */
 static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
 {
     struct sheaf_plan_shard shard;
@@ -38,7 +38,7 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
     return NULL;
 }
 
-/* What sheaf pack prints of the data set, which the plan names. */
+/* Prints the summary that sheaf pack prints of a data set. The plan names the data set. */
 static void say_fields(const char *url)
 {
     struct sheaf_plan_info info;

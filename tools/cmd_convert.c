@@ -11,7 +11,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Says what became of it all. */
+/* Prints the result of the conversion. */
 static void print_result(const struct sheaf_pack_result *result,
                          const struct sheaf_reader_stats *stats)
 {
@@ -30,7 +30,7 @@ static void print_result(const struct sheaf_pack_result *result,
     putchar('\n');
 }
 
-/* sources[0..count-1] are the data set, sources[count] is the destination. */
+/* Converts the data set sources[0..count-1] to the destination sources[count]. */
 static int convert(char **sources, size_t count, struct sheaf_pack_options *options,
                    const struct sheaf_reader_options *reading)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf get: samples by their keys, or numbers, to standard output or as files. */
+ * sheaf get: writes samples, selected by key or number, to standard output or to files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,15 +13,17 @@
 #include "tools/output.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE  64       /* looked up together: their samples are in memory at once */
+#define KEYS_ONCE  64       /* keys looked up at once; their samples are in memory together */
 
 struct get {
-    const char *field;              /* NULL: the only one, or with `directory` all */
+    const char *field;              /* NULL for the only field, or for all fields with
+                                       `directory` */
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
     struct output out;
-    uint64_t missing;               /* keys of no sample, or whose samples have one file name */
+    uint64_t missing;               /* keys without a sample, or with several samples that would
+                                       have one file name */
 };
 
 static int complain_of(const struct sheaf_sample *sample, const char *what)
@@ -38,7 +40,7 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
     return NULL;
 }
 
-/* Files of samples with one key would have one name. */
+/* Complains about several samples with one key, whose files would have the same name. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
 {

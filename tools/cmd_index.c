@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf index: makes a data set of foreign shards, without changing them. */
+ * sheaf index: makes a data set of foreign shards without changing them. */
 #include <inttypes.h>
 #include <stdio.h>
 

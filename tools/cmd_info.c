@@ -17,9 +17,9 @@
 #include "tools/plan.h"
 #include "tools/plan_status.h"
 
-#define MANY_PASSES 10      /* of a source in one epoch: it may be learnt by heart */
+#define MANY_PASSES 10      /* more passes over a source in one epoch may lead to memorising it */
 
-/* Gets shard `index`, which is below the data set's shard_count. */
+/* Returns shard `index`, which must be below the data set's shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_shard_info shard = { .name = "" };
@@ -29,7 +29,7 @@ static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, siz
     return shard;
 }
 
-/* Gets source `index`, which is below the data set's source_count. */
+/* Returns source `index`, which must be below the data set's source_count. */
 static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_source_info source = { .url = "" };
@@ -39,7 +39,7 @@ static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, s
     return source;
 }
 
-/* A stream's container is not known before it is read. */
+/* Returns the container's name. A stream's container is unknown before it is read. */
 static const char *container_name(const struct sheaf_dataset_info *info)
 {
     const char *name = sheaf_container_name(info->container);
@@ -47,14 +47,14 @@ static const char *container_name(const struct sheaf_dataset_info *info)
     return name ? name : info->source_count > 1 ? "several" : "unknown";
 }
 
-/* How often each chosen sample of a source comes in an epoch of a view. */
+/* Returns how often an epoch of a view draws each chosen sample of a source. */
 static double passes_of(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source)
 {
     return source->share * (double)info->epoch_samples / (double)source->chosen;
 }
 
-/* What is read of a view's sources. */
+/* The bytes that a view reads of a source. */
 struct cost {
     uint64_t chosen_bytes, read_bytes;
 };
@@ -85,7 +85,8 @@ static double view_amplification(const struct sheaf_dataset *dataset,
     return amplification(chosen, read);
 }
 
-/* What is read of each source of a view, to be freed; NULL for others.  The exit status. */
+/* Computes the bytes read of each source of a view. Sets *costs to memory that the caller frees, or
+ * to NULL if the data set is not a view. Returns the exit status. */
 static int find_costs(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                       struct cost **costs)
 {
@@ -109,7 +110,7 @@ static int find_costs(const struct sheaf_dataset *dataset, const struct sheaf_da
     return STATUS_OK;
 }
 
-/* What a view makes of a source. */
+/* Prints a source's part in a view. */
 static void print_share(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source, const struct cost *cost)
 {
@@ -120,7 +121,7 @@ static void print_share(const struct sheaf_dataset_info *info,
            passes_of(info, source), source_amplification(cost));
 }
 
-/* Whether an earlier source is the same data set, of which other samples may be chosen. */
+/* Returns whether an earlier source is the same data set, possibly with other samples chosen. */
 static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
 {
     const struct sheaf_source_info source = source_at(dataset, index);
@@ -131,7 +132,7 @@ static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
     return i < index;
 }
 
-/* What is worth a second look in a view, each as a line of `text`; NULL: no memory. */
+/* Returns a view's warnings, each as a line of `text`, or NULL if memory is exhausted. */
 static char *warnings_of(const struct sheaf_dataset *dataset,
                          const struct sheaf_dataset_info *info)
 {
@@ -185,7 +186,7 @@ static void json_warnings(const struct sheaf_dataset *dataset,
     free(text);
 }
 
-/* The sources of a data set that has several. */
+/* Prints the sources of a data set that has several. */
 static void print_sources(const struct sheaf_dataset *dataset,
                           const struct sheaf_dataset_info *info, const struct cost *costs)
 {
@@ -205,7 +206,7 @@ static void print_sources(const struct sheaf_dataset *dataset,
     }
 }
 
-/* The stages of a view, but the first. */
+/* Prints the stages of a view except the first. */
 static void print_stages(const struct sheaf_dataset *dataset,
                          const struct sheaf_dataset_info *info)
 {
@@ -272,7 +273,7 @@ static void print_image_count(uint64_t count, const char *what)
         printf("%" PRIu64 " %s", count, what);
 }
 
-/* What packing did to images, if it did anything. */
+/* Prints what packing did to images, if it changed any. */
 static void print_images(const struct sheaf_dataset_info *info)
 {
     if (info->images_converted == 0 && info->images_resized == 0)
@@ -330,7 +331,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
 }
 
-/* Prints a count, or null where it is not known. */
+/* Prints a count, or null if it is unknown. */
 static void json_count(const char *name, bool known, uint64_t count)
 {
     if (known)
@@ -409,7 +410,7 @@ struct info {
     struct sheaf_reader_options options;
 };
 
-/* How well an epoch is mixed. */
+/* Prints how well an epoch is mixed. */
 static int print_quality(const struct info *o, const struct sheaf_dataset *dataset)
 {
     static struct sheaf_mixing mixing;      /* large for a stack */
@@ -427,7 +428,7 @@ static int print_quality(const struct info *o, const struct sheaf_dataset *datas
     return o->plot == NULL ? STATUS_OK : mixing_plot(&mixing, o->plot);
 }
 
-/* Everything, in the order of interest. */
+/* Prints everything, the most interesting facts first. */
 static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -456,7 +457,7 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     return status;
 }
 
-/* Opens the data set, and prints what was asked for. */
+/* Opens the data set and prints what was requested. */
 static int print_info(const struct info *o, char **sources, size_t count)
 {
     struct sheaf_dataset *dataset;

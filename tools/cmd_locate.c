@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf locate: when samples come in training. */
+ * sheaf locate: prints when samples come in training. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,23 +11,24 @@
 #include "tools/order.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE 64        /* looked up together: their samples are in memory at once */
+#define KEYS_ONCE 64        /* keys looked up at once; their samples are in memory together */
 
 struct locate {
     struct sheaf_reader_options options;
-    uint64_t epochs, batch;         /* batch 0: steps are not asked for */
+    uint64_t epochs, batch;         /* batch 0: steps are not requested */
     int json;
     struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
-    const char **sources;           /* of a sample whose key others have, too; else NULL */
-    bool *comes;                    /* in the epoch that is replayed */
+    const char **sources;           /* the sources of samples whose key other sources have too;
+                                       otherwise NULL */
+    bool *comes;                    /* whether each sample comes in the replayed epoch */
     size_t count, capacity;
     uint64_t missing;
 };
 
-/* The source that has a sample. */
+/* Returns the source that has a sample. */
 static const char *source_of(const struct locate *l, uint64_t number)
 {
     struct sheaf_source_info source;
@@ -172,7 +173,7 @@ static int locate(struct locate *l, const char *const *sources, size_t source_co
     return status < 0 ? l->missing == 0 ? STATUS_OK : STATUS_FAILURE : status;
 }
 
-/* What the arguments are: with --key, all of them are sources; else the first one is. */
+/* Interprets the arguments: with --key all of them are sources, otherwise the first one is. */
 static int locate_arguments(struct locate *l, char **argv, size_t count,
                             const struct option_texts *given, const uint64_t *number)
 {

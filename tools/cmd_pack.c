@@ -51,7 +51,7 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
-/* As sheaf_report_fn: what a run would fail with, and with what can be done about it. */
+/* A sheaf_report_fn that prints a problem at which a real run would fail, with advice. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;
@@ -79,7 +79,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* where it fails, the error is the first bad file */
+    /* a run that fails returns the first bad file as its error */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
@@ -87,14 +87,14 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     signals_catch();
     code = sheaf_pack_sources((const char *const *)sources, count, dest, options, &result, &error);
     progress_clear();
-    if (options->dry_run && result.shards != 0)     /* there is one, also with bad files */
+    if (options->dry_run && result.shards != 0)     /* there is a result even with bad files */
         print_plan_total(&result);
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* as the run would; a dry run has done what it was asked for */
+        (void)fail(&error);         /* as the run would; the dry run itself has succeeded */
     count_result(&result);
     if (!options->dry_run && !is_quiet()) {
         print_result(dest, &result);
@@ -123,7 +123,7 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);
     progress_clear();
     if (error.reason == SHEAF_REASON_BAD_FILES || error.reason == SHEAF_REASON_ODD_IMAGE)
-        error.reason = SHEAF_REASON_NONE;       /* the options that help are those of sheaf plan */
+        error.reason = SHEAF_REASON_NONE;       /* the options that help belong to sheaf plan */
     if (code != SHEAF_OK)
         return refuse(&error);
     count_result(&result);
@@ -143,7 +143,7 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     return STATUS_OK;
 }
 
-/* All that determines the data set is in the plan. */
+/* Returns whether only options of the run are given. The plan determines the data set. */
 static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
 {
     struct pack_choices c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf pipe: feeds named pipes as SageMaker's Pipe mode does. */
+ * sheaf pipe: feeds named pipes, as SageMaker's Pipe mode does. */
 #include <inttypes.h>
 #include <stdio.h>
 

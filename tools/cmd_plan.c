@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf plan: stores what sheaf pack would do, so that many machines can do it. */
+ * sheaf plan: stores the plan of sheaf pack, so that many machines can carry it out. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ static int plan(char **sources, size_t count, const char *output,
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s",
            result.samples, plural(result.samples), result.payload_bytes,
            plural(result.payload_bytes), result.shards, plural(result.shards));
-    if (result.files != 0)      /* of a conversion there are none */
+    if (result.files != 0)      /* a conversion has none */
         print_files(&result, "planned");
     putchar('\n');
     return STATUS_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf report: a page that shows what a data set is.  It is made in memory and put in its place as
- * a whole; its size is bounded whatever the data set has. */
+ * sheaf report: writes a page that describes a data set. The page is made in memory and put in
+ * place as a whole. Its size is bounded, whatever the size of the data set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ static void note_problem(void *context, const char *where, const struct sheaf_er
                  error->message);
 }
 
-/* That it cannot be made is in the report; an interrupt ends the command. */
+/* Verifies the data set for the report. A failure is shown in the report; an interruption ends the
+ * command. */
 static int check(const struct sheaf_dataset *dataset, struct report_check *c)
 {
     struct sheaf_verify_options options;
@@ -48,7 +49,7 @@ static int check(const struct sheaf_dataset *dataset, struct report_check *c)
     return STATUS_OK;
 }
 
-/* The directory's name, or the whole of what was given. */
+/* Returns the directory's name, or the whole argument. */
 static char *name_of(const char *source)
 {
     size_t size = strlen(source), from;

@@ -37,7 +37,7 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
     return STATUS_OK;
 }
 
-/* sources[0..count-1] are the data set, sources[count] is the directory. */
+/* Unpacks the data set sources[0..count-1] into the directory sources[count]. */
 static int unpack(char **sources, size_t count, int resume,
                   const struct sheaf_reader_options *reading)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf verify: reads everything and reports what is wrong.  Problems are printed as they are
- * found, so that nothing needs to be kept. */
+ * sheaf verify: reads everything and reports faults. They are printed as they are found, so that
+ * nothing needs to be kept. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static int verify(char **sources, size_t count, const struct sheaf_verify_option
     return code;
 }
 
-/* Ends the object.  `error` is NULL if the check could be done. */
+/* Ends the JSON object. `error` is NULL if the check could be completed. */
 static void finish_json(const struct sheaf_verify_result *result, const struct sheaf_error *error)
 {
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
@@ -79,7 +79,7 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
     printf("\n}\n");
 }
 
-/* Of labels that some samples have and others do not. */
+/* Reports labels that only some samples have. */
 static void say_labels(const struct sheaf_verify_result *r)
 {
     if (r->labelled != 0 && r->unlabelled[0] != '\0')

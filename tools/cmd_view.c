@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf view: writes the document of a view.  The options become its JSON; what they mean, and
- * whether it is right, is the library's to say. */
+ * sheaf view: writes the document of a view. The options become its JSON, and the library
+ * interprets and checks it. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,8 @@ struct settings {
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-/* The next piece of a list, which ends at a comma or at the end; *at is moved behind it. */
+/* Returns the size of the next piece of a list, which ends at a comma or at the end. Moves *at past
+ * it. */
 static size_t next_piece(const char **at, const char **piece)
 {
     const size_t size = strcspn(*at, ",");
@@ -58,7 +59,7 @@ static void print_piece(FILE *file, const char *piece, size_t size)
     free(copy);
 }
 
-/* A list of names as JSON. */
+/* Prints a list of names as JSON. */
 static void print_names(FILE *file, const char *list)
 {
     const char *piece;
@@ -75,7 +76,7 @@ static void print_names(FILE *file, const char *list)
     putc(']', file);
 }
 
-/* Piece `i` of a list of numbers, as it is: the library checks it. */
+/* Prints piece `i` of a list of numbers unchanged. The library checks it. */
 static void print_number(FILE *file, const char *list, size_t i)
 {
     const char *piece = list;
@@ -96,7 +97,7 @@ static bool are_numbers(const char *list)
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Two numbers with `between` between them, as a JSON pair. */
+/* Prints two numbers, separated by `between` in the text, as a JSON pair. */
 static bool print_pair(FILE *file, const char *text, const char *between)
 {
     uint64_t a, b;
@@ -113,7 +114,7 @@ static bool print_pair(FILE *file, const char *text, const char *between)
     return *end == '\0';
 }
 
-/* Prints one --where EXPR as a member of "where"; false if it is not valid. */
+/* Prints one --where EXPR as a member of "where". Returns false if it is invalid. */
 static bool print_condition(FILE *file, const char *text)
 {
     if (strncmp(text, "class=", 6) == 0 && text[6] != '\0') {
@@ -138,7 +139,7 @@ static bool print_condition(FILE *file, const char *text)
     return strncmp(text, "range=", 6) == 0 && print_pair(file, text + 6, "..");
 }
 
-/* A path on the command line, as the document has it, which may lie elsewhere. */
+/* Prints a path of the command line relative to the document, which may be in another directory. */
 static void print_path(FILE *file, const struct settings *s, const char *path)
 {
     char *directory;
@@ -156,7 +157,7 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
-/* Whether an earlier condition is of the same kind. */
+/* Returns whether an earlier condition is of the same kind. */
 static bool is_given_before(const struct settings *s, size_t i)
 {
     const size_t kind = strcspn(s->where.texts[i], "=") + 1;
@@ -221,7 +222,7 @@ static int print_source(FILE *file, const struct settings *s, const char *source
     return status;
 }
 
-/* Which classes are the same: a word, or a map in a file. */
+/* Prints which classes are merged, given by a word or by a map in a file. */
 static int print_classes(FILE *file, const char *how)
 {
     FILE *map;
@@ -289,7 +290,7 @@ static int check(const struct settings *s, size_t count)
     return status == STATUS_OK ? check_list("repeat", s->repeats, count) : status;
 }
 
-/* A field of this name, which may be a suffix in another case. */
+/* Returns whether a sample has a field with this name, or with this suffix in another case. */
 static bool has_field(const struct sheaf_sample *sample, const char *name, size_t size)
 {
     for (size_t i = 0; i < sample->field_count; i++)
@@ -301,7 +302,7 @@ static bool has_field(const struct sheaf_sample *sample, const char *name, size_
     return false;
 }
 
-/* Names of fields that the first sample of no source has: they may be mistyped. */
+/* Reports names of fields that no source's first sample has. They may be mistyped. */
 static void say_odd_fields(const char *fields, const struct sheaf_sample *samples,
                            size_t count)
 {
@@ -319,7 +320,7 @@ static void say_odd_fields(const char *fields, const struct sheaf_sample *sample
     }
 }
 
-/* Reads the first sample of each source; what cannot be read is found out about later. */
+/* Reads the first sample of each source. A source that cannot be read is reported later. */
 static void check_fields(const struct settings *s)
 {
     const struct sheaf_sample *samples;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See details.h.  Of the environment only names are printed: values may be secrets. */
+ * Prints details; see details.h. Only names of environment variables are printed, because their
+ * values may be secrets. */
 #include "tools/details.h"
 
 #include <inttypes.h>
@@ -39,7 +40,7 @@ void detail(const char *format, ...)
 
 /* ---- The beginning --------------------------------------------------------------------------- */
 
-/* Whether the variable decides on how objects are reached. */
+/* Returns whether the variable influences how objects are reached. */
 static bool is_setting(const char *name, size_t size)
 {
     static const char *const prefixes[] = { "AWS_", "SHEAF_", "HF_" };

@@ -103,7 +103,8 @@ void fields_json(const struct sheaf_dataset *dataset)
 
 /* ---- Classes --------------------------------------------------------------------------------- */
 
-/* The samples of each class, for the caller to free; NULL: not counted. */
+/* Returns the number of samples of each class in allocated memory, or NULL if they are not
+ * counted. */
 static uint64_t *class_samples(const struct sheaf_dataset *dataset,
                                const struct sheaf_dataset_info *info)
 {
@@ -186,7 +187,8 @@ static void say_fields(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
 }
 
-/* What cannot be read back now is no failure of packing it. */
+/* Prints the summary of one data set. If it cannot be read back now, the packing still
+ * succeeded. */
 static void say_one(const char *directory, const char *name)
 {
     struct sheaf_dataset *dataset;

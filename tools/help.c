@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lays the help text out: usage, what it does, and the options in two columns. */
+ * Lays out the help text: usage, description, and the options in two columns. */
 #include "tools/help.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #define COLUMNS      79
 #define MEANING_AT   24     /* column where the meanings begin */
 
-/* Prints words from column `at` on, broken at the margin, later lines indented by `indent`. */
+/* Prints words from column `at` on, wrapped at the margin. Later lines are indented by `indent`. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     size_t column = at;
@@ -39,7 +39,8 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
     putchar('\n');
 }
 
-/* The largest unit that divides it: 150000000 is "150MB", 536870912 "512MiB". */
+/* Writes a size with the largest unit that divides it: "150MB" for 150000000, "512MiB" for
+ * 536870912. */
 static void size_text(uint64_t bytes, char *text, size_t size)
 {
     static const struct { const char *name; uint64_t bytes; } units[] = {

@@ -6,7 +6,8 @@
 
 #include "tools/option_table.h"
 
-/* On standard output.  Called before a value was stored: the variables hold the defaults. */
+/* Prints the help on standard output. Must be called before any value is stored, because the
+ * variables hold the defaults. */
 void help_print(const struct command *command, const struct option *options);
 
 #endif

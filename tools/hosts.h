@@ -19,7 +19,7 @@ extern const struct choice distribution_choices[];
 
 #define HOSTS_INIT { .host = HOST_NOT_GIVEN, .hosts = HOST_NOT_GIVEN }
 
-/* The table's rows for a struct hosts_options. */
+/* Table rows that fill a struct hosts_options. */
 #define HOSTS_ROWS(options)                                                                     \
     { "distribution", OPTION_CHOICE, "HOW", .choice = &(options)->sharded,                      \
       .choices = distribution_choices,                                                          \
@@ -30,8 +30,8 @@ extern const struct choice distribution_choices[];
     { "hosts", OPTION_NUMBER, "N", .number = &(options)->hosts, .least = 1, .most = 1 << 20,    \
       .standard = "the environment's, or 1", .meaning = "of N hosts" }
 
-/* Which host of how many; says what the environment was, on standard error, if it makes more than
- * one.  -1, or the exit status. */
+/* Finds this host's number and the number of hosts. If the environment states more than one host,
+ * says so on standard error. Returns -1 to continue, or the exit status. */
 int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON strings: escaped as RFC 8259 asks, and always valid UTF-8, since names of foreign shards
- * and of files may be any bytes. */
+ * JSON strings, escaped as RFC 8259 requires. They are always valid UTF-8, although names of
+ * foreign shards and of files may be any bytes. */
 #include "tools/json.h"
 
 #include <stdbool.h>
@@ -11,7 +11,8 @@
 #include "base/utf8.h"
 #include "sheaf.h"
 
-/* Whether a terminal may be shown the sequence as it is.  (What may not be is below U+10000.) */
+/* Returns whether a terminal may be shown the sequence unchanged. (Unsafe characters are below
+ * U+10000.) */
 static bool is_shown(const uint8_t *p, size_t size)
 {
     char sequence[8] = "";

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* With its quotes; bytes that are not UTF-8 become U+FFFD, NULL becomes null. */
+/* Prints a string with its quotes. Bytes that are not UTF-8 become U+FFFD, and NULL becomes
+ * null. */
 void print_json_string(FILE *file, const char *text);
 
 #endif

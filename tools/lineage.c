@@ -40,7 +40,7 @@ static void print_channel(const struct sheaf_channel *channel)
     printf("}");
 }
 
-/* What the options mean, defaults put in. */
+/* Prints the options with the defaults filled in. */
 static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
 {
     const int remainder = o->remainder != SHEAF_REMAINDER_AUTO ? (int)o->remainder
@@ -60,7 +60,7 @@ static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
     printf("}");
 }
 
-/* The sources, where there are several, in their order. */
+/* Prints the sources in their order, if there are several. */
 static void print_sources(const struct sheaf_dataset *dataset, size_t count)
 {
     printf(", \"sources\": [");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lineage of the data: what a training run must record to know later which data it saw, in
- * which order. */
+ * The lineage of the data: the facts that a training run must record to know later which data it
+ * read in which order. */
 #ifndef TOOLS_LINEAGE_H
 #define TOOLS_LINEAGE_H
 
 #include "sheaf.h"
 
-/* One JSON object on one line.  `channel` may be NULL. */
+/* Prints the lineage as one JSON object on one line. `channel` may be NULL. */
 void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_channel *channel,
                    const struct sheaf_reader_options *options);
 

@@ -21,7 +21,7 @@ static int put_text(struct output *out, const char *text)
     return output_put(out, size < sizeof(safe) ? safe : shown(text), size);
 }
 
-/* The shortest decimal text that gives the label back: integers, or 32-bit floats. */
+/* Writes the shortest decimal text that is read back as the label, an integer or a 32-bit float. */
 static int put_label(struct output *out, double label, const char *before)
 {
     char text[64];

@@ -7,9 +7,9 @@
 #include "sheaf.h"
 #include "tools/output.h"
 
-/* Labels are separated by blanks, none is an empty text.  Control characters, which only keys
- * and names of foreign shards can have, are written \xHH, so that a sample is always one line.
- * Returns 0 or an errno value. */
+/* Prints a sample's line. Labels are separated by blanks; a sample without labels has an empty text
+ * there. Control characters, which occur only in keys and names of foreign shards, are written as
+ * \xHH, so that a sample is always one line. Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);
 /* The sample as a line of JSON. */
 int list_json(struct output *out, const struct sheaf_sample *sample);

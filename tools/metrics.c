@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See metrics.h.  What cannot be written later on is complained of once, and is no failure of the
- * work itself. */
+ * Writes metrics; see metrics.h. If a later write fails, one complaint is printed and the work
+ * itself goes on. */
 #include "tools/metrics.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void put_stages(FILE *f, const char *name, size_t offset)
                 *(const uint64_t *)(const void *)((const char *)&state.stages[i] + offset));
 }
 
-/* The names are those of reader.stats() in Python. */
+/* Prints the reader's counts under the names of reader.stats() in Python. */
 static void put_reader(FILE *f)
 {
     const struct sheaf_reader_stats *s = &state.reader;
@@ -85,7 +85,7 @@ static void put_all(FILE *f, int status)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* `status`: the exit status, or -1 while it runs. */
+/* Writes the file. `status` is the exit status, or -1 while the command runs. */
 static int write_file(int status)
 {
     struct replacement file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Printing, judging and plotting of struct sheaf_mixing. */
+ * Prints, judges and plots struct sheaf_mixing. */
 #include "tools/mixing.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 /* ---- The verdict ----------------------------------------------------------------------------- */
 
-/* Parts of the ideal, and neighbours more than there, from which on training notices it: rules of
+/* Limits, relative to an ideal shuffle, from which on training is affected. They are rules of
  * thumb. */
 #define LABELS_POOR     0.7
 #define LABELS_FAIR     0.95
@@ -46,8 +46,9 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
                                     run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
 }
 
-/* How near samples stay to where they lay.  That is poor where it may be by classes; where labels
- * are known to mix, samples that meet in every epoch are the only loss. */
+/* Grades how close samples stay to their neighbours in the data set. This is poor if the data set
+ * may be sorted by class. If labels are known to be mixed, the only loss is that some samples meet
+ * in every epoch. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

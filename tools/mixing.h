@@ -9,22 +9,22 @@
 
 #include "sheaf.h"
 
-/* Lines of name, value, and the same of an ideal shuffle; then a verdict in words, and what would
- * mix it better.  `options` are those with which it was judged. */
+/* Prints lines of a name, its value, and the value of an ideal shuffle; then a verdict in words and
+ * settings that would mix better. `options` are those that the mixing was computed for. */
 void mixing_print(const struct sheaf_mixing *mixing, const struct sheaf_reader_options *options);
 
-/* The same as a JSON object. */
+/* Prints the mixing as a JSON object. */
 void mixing_print_json(const struct sheaf_mixing *mixing,
                        const struct sheaf_reader_options *options);
 
-/* Only the verdict, and what would mix it better; whether there is nothing to mend. */
+/* Prints only the verdict and the settings that would mix better, or that none is needed. */
 void mixing_write_verdict(FILE *f, const struct sheaf_mixing *mixing);
 void mixing_write_advice(FILE *f, const struct sheaf_mixing *mixing,
                          const struct sheaf_reader_options *options);
 bool mixing_is_good(const struct sheaf_mixing *mixing);
 
-/* A plot of where samples lay against when they came: an ideal shuffle fills the square evenly,
- * a weak one shows the diagonal or steps.  The exit status. */
+/* Plots the position of samples in the data set against the time when they come. An ideal shuffle
+ * fills the square evenly; a weak one shows the diagonal, or steps. Returns the exit status. */
 int mixing_plot(const struct sheaf_mixing *mixing, const char *path);
 
 #endif

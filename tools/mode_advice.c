@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which input mode, and what each would take.  Pure arithmetic over a survey and a table of
+ * Chooses an input mode and estimates each one. Pure arithmetic over a survey and a table of
  * constants; see mode_advice.h.
  *
- * The estimates are those of a pipeline: what can overlap takes as long as its slowest stage.  The
- * choice follows AWS's guide: files of less than some 50 MB belong into shards; up to some 100 GB
- * File mode will do, unless its download is a large part of the job; more is for FastFile mode,
- * or for FSx for Lustre where a GPU reads faster than that, or the same data again and again. */
+ * The estimates model a pipeline: stages that can overlap take as long as the slowest one. The
+ * choice follows AWS's guide. Files of less than about 50 MB belong into shards. Up to about 100 GB
+ * File mode is enough, unless its download is a large part of the job. More data suits FastFile
+ * mode, or FSx for Lustre if a GPU reads faster than FastFile mode or reads the same data
+ * repeatedly. */
 #include "tools/mode_advice.h"
 
 #include <math.h>
@@ -18,9 +19,10 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-#define STARTUP_SHARE  0.1      /* of a job, that a start may be */
-#define OVERHEAD_SHARE 0.25     /* of the reading, that requests may add before files are small */
-#define LIST_PAGE      1000.0   /* objects in an answer to LIST */
+#define STARTUP_SHARE  0.1      /* largest part of a job that its start may take */
+#define OVERHEAD_SHARE 0.25     /* above this part of the reading time for requests, files count
+                                   as small */
+#define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
 
 /* The work of one job over one set of files. */
@@ -28,7 +30,7 @@ struct load {
     double files, bytes;
     double reads;               /* per epoch */
     double epochs;
-    double consumer_s;          /* that an epoch takes at least */
+    double consumer_s;          /* least time that the consumer needs for an epoch */
     const double *c;            /* constants */
 };
 
@@ -67,7 +69,8 @@ static double list_requests(const struct load *l)
     return ceil(l->files / LIST_PAGE);
 }
 
-/* Reading every file once: bytes at a rate, or requests of some latency, several at once. */
+/* Returns the time to read every file once, limited by the rate of bytes, or by the latency of
+ * requests of which several run at once. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);
@@ -107,7 +110,7 @@ static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
     add_up(l, e);
 }
 
-/* The first epoch loads from S3; later ones read what is there. */
+/* Estimates FSx for Lustre. The first epoch loads from S3, and later ones read the loaded data. */
 static void estimate_fsx(const struct load *l, struct mode_estimate *e)
 {
     const double capacity = ceil(fmax(l->bytes / C(FSX_LEAST), 1)) * C(FSX_LEAST);
@@ -137,7 +140,7 @@ static void estimate_efs(const struct load *l, bool is_there, struct mode_estima
     e->other_cost += l->bytes / 1e9 * C(EFS_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
-/* Once, whatever mode the shards are then read in. */
+/* Adds the time of packing, which is spent once, whatever mode then reads the shards. */
 static void add_packing(const struct load *l, struct mode_estimate *e)
 {
     e->prepare_s += list_s(l) + read_s(l, C(PACK_RATE), C(GET_TIME), C(PACK_REQUESTS));
@@ -182,7 +185,8 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Small, and so many that it matters: a few small files beside large ones do not. */
+/* Returns whether the files are small, and so many that it matters. A few small files beside large
+ * ones do not. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;
@@ -196,7 +200,7 @@ static bool are_small(const struct load *l, struct mode_advice *a)
     return true;
 }
 
-/* Between File and FastFile, for shards or large files. */
+/* Chooses between File and FastFile mode for shards or large files. */
 static enum input_mode choose_streaming(const struct load *l,
                                         const struct mode_estimate *file,
                                         const struct mode_estimate *fast,
@@ -221,7 +225,7 @@ static enum input_mode choose_streaming(const struct load *l,
     return MODE_FILE;
 }
 
-/* Where FastFile mode cannot keep up, or its requests cost more than a file system. */
+/* Returns whether FastFile mode is too slow, or its requests cost more than a file system. */
 static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
     const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];

@@ -6,8 +6,8 @@
 
 #include "sheaf.h"
 
-/* The constants of the estimates: name, value, unit, meaning.  Prices are in US dollars.  Prices
- * and rates of services change: look up or measure those that matter, and set them. */
+/* The constants of the estimates: name, value, unit, meaning. Prices are in US dollars. Prices and
+ * rates of services change; users should look up or measure those that matter, and set them. */
 #define MODE_CONSTANTS(X)                                                                       \
     X(LIST_RATE,         "list-rate",         5500,   "objects/s", "objects listed in a prefix") \
     X(FILE_RATE,         "file-rate",         200e6,  "B/s", "download in File mode")           \
@@ -43,31 +43,33 @@ enum mode_constant {
 
 struct mode_options {
     uint64_t epochs;                /* 10 */
-    double reads_per_epoch;         /* 1: how often an epoch reads each object */
-    double consumer_bytes_s;        /* 0: as fast as they come */
+    double reads_per_epoch;         /* number of times that an epoch reads each object; 0 means 1 */
+    double consumer_bytes_s;        /* 0 if the consumer takes data as fast as it comes */
     double constants[CONSTANT_COUNT];
 };
 
 /* The defaults. */
 void mode_options_init(struct mode_options *options);
 
-/* PACK_FILE and PACK_FASTFILE: the objects are packed into shards first, once. */
+/* The modes. In PACK_FILE and PACK_FASTFILE the objects are first packed into shards, once. */
 enum input_mode {
     MODE_FILE, MODE_FASTFILE, MODE_FSX, MODE_EFS,
     MODE_PACK_FILE, MODE_PACK_FASTFILE, MODE_COUNT
 };
 
-/* "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File", "pack, then FastFile". */
+/* Returns "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File" or "pack, then
+ * FastFile". */
 const char *mode_name(enum input_mode mode);
 
 struct mode_estimate {
     double prepare_s;               /* before the first job: packing, or filling a file system */
-    double startup_s;               /* of the job, until training begins */
-    double first_epoch_s, epoch_s;  /* the first, and each later one */
+    double startup_s;               /* from the start of the job until training begins */
+    double first_epoch_s, epoch_s;  /* the first epoch, and each later one */
     double total_s;                 /* of the job: without prepare_s */
-    double requests;                /* GET, PUT and LIST, over all epochs and the preparation */
+    double requests;                /* GET, PUT and LIST requests over all epochs and the
+                                       preparation */
     double request_cost;            /* $ */
-    double other_cost;              /* $: the file system's, and the instances', over total_s */
+    double other_cost;              /* $ for the file system and the instances over total_s */
 };
 
 #define MODE_REASONS_MOST 6
@@ -79,8 +81,8 @@ struct mode_advice {
     char reasons[MODE_REASONS_MOST][200];
 };
 
-/* Recommends as AWS's guide does; pure.  SHEAF_ERR_ARGUMENT for an empty survey or invalid
- * constants. */
+/* Computes the estimates and recommends a mode as AWS's guide does. Pure. Returns
+ * SHEAF_ERR_ARGUMENT if the survey is empty or a constant is invalid. */
 int mode_advise(const struct sheaf_survey *survey, const struct mode_options *options,
                 struct mode_advice *advice, struct sheaf_error *error);
 

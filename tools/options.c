@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parser behind every subcommand's table of options. */
+ * Parses the options of every subcommand by its table. */
 #include "tools/options.h"
 
 #include <inttypes.h>
@@ -90,7 +90,7 @@ const char *s3_meaning(void)
     return meaning;
 }
 
-/* Reads decimal digits.  Returns where they end, or NULL if there are none or too many. */
+/* Reads decimal digits. Returns their end, or NULL if there are none or too many. */
 static const char *read_digits(const char *text, uint64_t *value)
 {
     const char *p = text;
@@ -104,8 +104,8 @@ static const char *read_digits(const char *text, uint64_t *value)
     return p == text ? NULL : p;
 }
 
-/* Reads the digits behind a decimal point into a fraction: 25 and 100 of "25".  Returns where they
- * end; `text` without a point. */
+/* Reads the digits after a decimal point as a fraction, 25 and 100 for "25". Returns their end, or
+ * `text` if there is no point. */
 static const char *read_fraction(const char *text, uint64_t *numerator, uint64_t *denominator)
 {
     const char *end = *text == '.' ? read_digits(text + 1, numerator) : text;
@@ -232,7 +232,7 @@ static int unknown(const struct command *command, const struct option *options, 
                   command->name);
 }
 
-#define NOT_THERE -2    /* the option is in another table, if it is one */
+#define NOT_THERE -2    /* the option is not in this table */
 
 /* Handles argv[*at], which begins with a dash, and its value, which may be argv[*at + 1]. */
 static int take_from(const struct option *options, int argc, char **argv, int *at)

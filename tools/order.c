@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order and membership options; see order.h. */
+ * The options for order and membership; see order.h. */
 #include "tools/order.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ void order_options_init(struct order_options *order)
     };
 }
 
-/* The launcher's rank and world size, where there is one. */
+/* Takes the launcher's rank and world size, if there is a launcher. */
 static int take_environment(const struct sheaf_channel *channel,
                             struct sheaf_reader_options *reader)
 {
@@ -46,7 +46,7 @@ static int take_environment(const struct sheaf_channel *channel,
     return -1;
 }
 
-/* What the job's hyperparameters say, where no option says otherwise. */
+/* Takes the job's hyperparameters where no option was given. */
 static int take_hyperparameters(struct order_options *order, const struct sheaf_channel *channel,
                                 struct sheaf_reader_options *reader)
 {
@@ -95,7 +95,7 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     return -1;
 }
 
-/* "7" of a text with " seed=7 "; the size is 0 if it has no such word. */
+/* Finds the word after " seed=" (`name`) in a text. Sets *size to 0 if there is none. */
 static const char *word_of(const char *text, const char *name, int *size)
 {
     char before[32];

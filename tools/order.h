@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options for an epoch's order and for one worker's part of it, shared by `cat` and `info`. */
+ * The options for the order of an epoch and for one worker's part of it, shared by `cat` and
+ * `info`. */
 #ifndef TOOLS_ORDER_H
 #define TOOLS_ORDER_H
 
@@ -22,8 +23,8 @@ extern const struct choice remainder_choices[];
 
 void order_options_init(struct order_options *order);
 
-/* The table's rows for `order`, a struct order_options, and `reader`, pointers to a struct
- * sheaf_reader_options; to be put into a table. */
+/* Table rows that fill `order`, a struct order_options, and `reader`, a pointer to a struct
+ * sheaf_reader_options. */
 #define ORDER_ROWS(order, reader)                                                               \
     EPOCH_ROWS(order, reader),                                                                  \
     { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
@@ -34,7 +35,7 @@ void order_options_init(struct order_options *order);
     WORKERS_ROW(order),                                                                         \
     LANES_ROWS(order)
 
-/* Some of them, for those who ask about the whole epoch. */
+/* The rows for commands that handle the whole epoch. */
 #define EPOCH_ROWS(order, reader)                                                               \
     { "seed", OPTION_NUMBER, "S", .number = &(reader)->seed, .given = &(order)->given.seed,     \
       .meaning = "seed of the order" },                                                         \
@@ -64,15 +65,15 @@ void order_options_init(struct order_options *order);
       .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Puts what was given, or else what the environment says (and of a channel that is not NULL, its
- * job's hyperparameters, which also change `order`), into `reader`;
- * says which environment it was, on standard error, if it makes a world of more than one.  -1, or
- * the exit status. */
+/* Completes `reader`: with the given options; otherwise with the environment; otherwise, if
+ * `channel` is not NULL, with the hyperparameters of its job, which also change `order`. If the
+ * environment states a world of more than one process, says so on standard error. Returns -1 to
+ * continue, or the exit status. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 
-/* Refuses options that were given and say something else than the position in `text`, which comes
- * from the file `path` and has its own order.  -1, or the exit status. */
+/* Refuses options that contradict the position in `text`, which comes from the file `path` and
+ * states its own order. Returns -1 to continue, or the exit status. */
 int order_options_agree(const struct order_options *order,
                         const struct sheaf_reader_options *reader, const char *path,
                         const char *text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gathers small pieces; what does not fit goes out with them in one writev(), uncopied. */
+ * Gathers small pieces. Data that does not fit is written uncopied, together with them, by one
+ * writev(). */
 #include "tools/output.h"
 
 #include <errno.h>
@@ -17,13 +18,13 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* A pipe as large as one write halves the switches between the two processes; where that is
-     * not allowed, or fd is no pipe, it stays as it is. */
+    /* A pipe as large as one write halves the number of switches between the two processes. If that
+     * is not allowed, or fd is not a pipe, nothing changes. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }
 
-/* Writes what is gathered, then `data`. */
+/* Writes the gathered bytes, then `data`. */
 static int write_all(struct output *out, const void *data, size_t size)
 {
     size_t done = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stream of bytes to a file descriptor in large writes; and whether a file can be written, asked
- * before the work that is to end with it. */
+ * Writes a stream of bytes to a file descriptor in large writes; and checks whether a file can be
+ * written, before the work whose result it will hold. */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H
 
@@ -18,14 +18,14 @@ struct output {
     uint8_t *buffer;
 };
 
-/* Functions return 0 or an errno value; what was gathered when a write failed is dropped. */
+/* These functions return 0 or an errno value. If a write fails, the gathered bytes are dropped. */
 int output_open(struct output *out, int fd);
 int output_put(struct output *out, const void *data, size_t size);
 int output_flush(struct output *out);
 void output_close(struct output *out);      /* does not flush */
 
-/* Whether the file can be written where it is, or made in its directory; with `replaced`, only the
- * latter counts.  -1, also for NULL, or a complaint and the exit status. */
+/* Checks whether the file can be written in place, or created in its directory. If `replaced` is
+ * set, only the latter counts. Returns -1 (also for NULL), or the exit status after a complaint. */
 int output_check(const char *path, bool replaced);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What `pack` and `plan` do with their options. */
+ * Applies the options of `pack` and `plan`. */
 #include "tools/pack_rows.h"
 
 #include <inttypes.h>

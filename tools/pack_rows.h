@@ -6,12 +6,12 @@
 
 #include "tools/options.h"
 
-/* Those whose types are not the library's. */
+/* Options whose types differ from the library's. */
 struct pack_choices {
     int container;              /* 0: not given */
     int codec, on_error;
     uint64_t jobs;
-    struct option_texts patterns;       /* of --include and --exclude, in order */
+    struct option_texts patterns;       /* of --include and --exclude, in the given order */
     struct sheaf_filter filters[OPTION_TEXTS_MOST];
     struct option_texts aliases, s3;
     int key_end;
@@ -25,24 +25,25 @@ extern const struct choice label_base_choices[], key_end_choices[], check_images
 /* Sets both to the defaults. */
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
 
-/* Puts the choices into the options, but for container and codec. */
+/* Copies the choices into the options, except container and codec. */
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
-/* Puts all of them.  -1, or the exit status: there is no container. */
+/* Copies all choices. Returns -1, or the exit status if no container is given. */
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
-/* Prints what became of the files: "; 11 of 12 files packed, 1 file skipped". */
+/* Prints the number of files packed and skipped, as in "; 11 of 12 files packed, 1 file
+ * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
-/* As sheaf_report_fn: reports what is worth knowing, with what can be done about it. */
+/* A sheaf_report_fn that prints a note, with advice on what to do about it. */
 void report_note(void *context, const char *about, const struct sheaf_error *note);
-/* Reports what was ignored in the source, and samples without a label among others. */
+/* Reports the ignored files of the source, and samples that lack a label. */
 void say_source(const struct sheaf_pack_result *result);
-/* Says so where there are fewer shards than were asked for. */
+/* Reports if there are fewer shards than requested. */
 void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
 
-/* The table's rows; pointers to a struct pack_choices and a struct sheaf_pack_options.  Those of
- * the samples that a source has: */
+/* Table rows that fill a struct pack_choices and a struct sheaf_pack_options. The rows about the
+ * samples of a source: */
 #define SOURCE_ROWS(c, o)                                                                       \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts: the option, and the environment. */
+ * Finds the part, by the option or the environment. */
 #include "tools/part.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "tools/tool.h"
 
-/* A whole number below 2^32 that ends at `end`; false if there is none. */
+/* Reads a whole number below 2^32 that is followed by `stop`. Returns false if there is none. */
 static bool read_number(const char *text, char stop, const char **end, uint32_t *number)
 {
     char *after;

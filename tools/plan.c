@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Printing the plan of an epoch.  Stretches come one by one, those of a worker together, so a
- * worker's are gathered until the next one's begin: its total is printed before them. */
+ * Prints the plan of an epoch. The ranges come one by one, those of a worker together. They are
+ * gathered until the next worker's begin, because the worker's total is printed before them. */
 #include "tools/plan.h"
 
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void print_stretch(const struct plan *p, const struct sheaf_stretch *s, s
            s->samples);
 }
 
-/* Prints the worker whose stretches are gathered. */
+/* Prints the worker whose ranges are gathered. */
 static void flush(struct plan *p)
 {
     uint64_t samples = 0;

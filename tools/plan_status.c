@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Printing the state of a plan. */
+ * Prints the state of a plan. */
 #include "tools/plan_status.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static int shard_at(struct status *s, uint64_t index, struct sheaf_plan_shard *s
     return sheaf_plan_shard(s->plan, index, shard, done, &s->error);
 }
 
-/* Each shard that is not there, a line or an element. */
+/* Prints each missing shard, as a line or as an array element. */
 static int print_missing(struct status *s)
 {
     const char *between = "";
@@ -50,7 +50,7 @@ static int print_missing(struct status *s)
     return SHEAF_OK;
 }
 
-/* Whether some shard of a part is not there. */
+/* Finds whether a shard of a part is missing. */
 static int is_missing(struct status *s, uint32_t part, bool *missing)
 {
     uint64_t first, end;
@@ -67,7 +67,7 @@ static int is_missing(struct status *s, uint32_t part, bool *missing)
     return code;
 }
 
-/* The numbers of the parts that are not finished. */
+/* Prints the numbers of the unfinished parts. */
 static int print_parts(struct status *s)
 {
     const char *between = "";

@@ -4,7 +4,7 @@
 #ifndef TOOLS_PLAN_STATUS_H
 #define TOOLS_PLAN_STATUS_H
 
-/* Prints it, as one JSON object if `json`.  The exit status. */
+/* Prints a plan, as one JSON object if `json` is set. Returns the exit status. */
 int plan_status_print(const char *plan, int json);
 
 #endif

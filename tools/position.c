@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions in files: one line, written to a temporary name and renamed, so that a reader that is
- * killed while it saves leaves the position before. */
+ * Positions in files: one line, written to a temporary name and renamed, so that a command that is
+ * killed while saving leaves the previous position. */
 #include "tools/position.h"
 
 #include <stdio.h>

@@ -6,15 +6,15 @@
 
 #include "tools/order.h"
 
-/* Whether a position can be written to `path` later: found out before anything is read.  The exit
+/* Checks, before anything is read, that a position can later be written to `path`. Returns the exit
  * status. */
 int position_prepare(const char *path);
 
-/* Writes the reader's position of `back` samples ago to `path`, whole or not at all.  The exit
- * status. */
+/* Writes the reader's position of `back` samples ago to `path`, completely or not at all. Returns
+ * the exit status. */
 int position_save(struct sheaf_reader *reader, uint64_t back, const char *path);
 
-/* Takes the reader to the position in the file, unless options that were given contradict it.  The
+/* Moves the reader to the position in the file, unless a given option contradicts it. Returns the
  * exit status. */
 int position_load(struct sheaf_reader *reader, const char *path,
                   const struct order_options *order, const struct sheaf_reader_options *options);

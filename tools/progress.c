@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The progress line.  Its state is the terminal's, of which there is one: hence static. */
+ * The progress line. Its state is static, because there is one terminal. */
 #include "tools/progress.h"
 
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 #define INTERVAL_SECONDS 0.1
 
 static struct {
-    const char *stage;      /* of the last call; NULL before the first */
+    const char *stage;      /* stage of the last call; NULL before the first */
     double started;         /* when this stage began */
     double next;            /* no line before then */
-    bool shown;             /* there is a line on the terminal */
+    bool shown;             /* whether the terminal shows the line */
 } line;
 
 double seconds_now(void)
@@ -31,7 +31,8 @@ double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The part that is done, by bytes where they are known, else by count; below 0: not known. */
+/* Returns the fraction done, by bytes if their total is known, else by count; negative if
+ * unknown. */
 static double part_done(const struct sheaf_progress *p)
 {
     if (p->total_bytes > 0)

@@ -16,7 +16,7 @@ static int fail_at(const struct replacement *r, const char *path)
     return r->is_quiet ? STATUS_FAILURE : fail_file(path);
 }
 
-/* Makes the temporary file, under a name that no file has. */
+/* Creates the temporary file under a name that no file has. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet)
 {
     *r = (struct replacement){ .path = path, .is_quiet = is_quiet };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are replaced as a whole: written under a temporary name and renamed, so that who is
- * killed while it writes leaves the file before. */
+ * Files that are replaced as a whole. They are written under a temporary name and renamed, so that
+ * a command that is killed while writing leaves the previous file. */
 #ifndef TOOLS_REPLACE_H
 #define TOOLS_REPLACE_H
 
@@ -13,12 +13,12 @@ struct replacement {
     char *temporary;
     FILE *file;                 /* write to this */
     bool is_quiet;              /* nothing is complained of */
-    bool is_volatile;           /* it need not survive the machine */
+    bool is_volatile;           /* the file need not survive a crash of the machine */
 };
 
-/* Whether it can be written: -1, or a complaint and the exit status. */
+/* Checks that the file can be written. Returns -1, or the exit status after a complaint. */
 int replace_check(const char *path);
-/* Each returns an exit status, after a complaint. */
+/* These functions return an exit status, after a complaint if it is not 0. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet);
 int replace_end(struct replacement *r);
 

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGINT, SIGTERM and SIGHUP for commands that have something to clean up.  The first one asks
- * the work to end; a second one kills.  When all is clean the command dies of the signal it got,
- * so that a shell or scheduler sees what happened. */
+ * SIGINT, SIGTERM and SIGHUP for commands that have something to clean up. The first signal asks
+ * the work to end, and a second one kills the process. After cleaning up, the command dies of the
+ * signal it got, so that a shell or scheduler sees what happened. */
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 
 #include "sheaf.h"
 
-/* The signal that was caught; 0: none.  What the library's `interrupt` options point to. */
+/* The caught signal, or 0. The library's `interrupt` options point to it. */
 extern volatile int signals_caught;
 
-/* From now on.  A signal that is ignored (nohup) stays so. */
+/* Starts catching the signals. A signal that was ignored (nohup) stays ignored. */
 void signals_catch(void);
 
-/* The reader to be interrupted by a signal; NULL before it is freed. */
+/* Sets the reader that a signal interrupts. Must be called with NULL before the reader is freed. */
 void signals_watch(struct sheaf_reader *reader);
 
-/* Ends the process by the signal that was caught; returns if there was none. */
+/* Ends the process by the caught signal. Returns if there was none. */
 void signals_die(void);
 
-/* From now on a write to a pipe without a reader fails with EPIPE. */
+/* Makes writes to a pipe without a reader fail with EPIPE from now on. */
 void signals_hold_pipe(void);
 
-/* Ends the process by SIGPIPE, as such a write would have; returns if that was ignored before. */
+/* Ends the process by SIGPIPE, as such a write would have done. Returns if SIGPIPE was ignored
+ * before. */
 void signals_die_of_pipe(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Complaints, and guesses at what was meant. */
+ * Prints messages and suggests what the user may have meant. */
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ const char *last_complaint(void)
     return last;
 }
 
-/* Prints the message, and puts it into `line` as it was printed. */
+/* Prints the message and copies the printed text to `line`. */
 static void print_line(char line[LINE_ROOM], const char *format, va_list arguments)
 {
     char text[LINE_ROOM];
@@ -33,7 +33,7 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    fflush(stdout);     /* so that the two keep their order where both go to one file */
+    fflush(stdout);     /* so that both streams keep their order if they go to one file */
     fprintf(stderr, "sheaf: %s\n", line);
 }
 
@@ -146,7 +146,7 @@ void say_passed_over(uint64_t members, uint64_t samples)
 
 void say_left_out(const struct sheaf_reader_stats *stats)
 {
-    /* What is lost is told even with --quiet. */
+    /* Losses are reported even with --quiet. */
     if (stats->corrupt > 0)
         complain("%" PRIu64 " corrupt record%s skipped", stats->corrupt,
                  plural(stats->corrupt));
@@ -169,14 +169,14 @@ void report_skipped(void *context, const char *where, const struct sheaf_error *
     const size_t length = strlen(where);
 
     (void)context;
-    /* Most messages begin with the place already. */
+    /* Most messages already begin with the place. */
     if (strncmp(error->message, where, length) == 0)
         say("skipped: %s", error->message);
     else
         say("skipped: %s: %s", where, error->message);
 }
 
-/* The number of characters to insert, delete or replace (Levenshtein). */
+/* Returns the number of characters to insert, delete or replace (Levenshtein). */
 static size_t distance(const char *a, const char *b)
 {
     const size_t a_size = strlen(a), b_size = strlen(b);
@@ -207,7 +207,7 @@ static size_t distance(const char *a, const char *b)
 const char *nearest(const char *name, const void *names, size_t count, size_t stride)
 {
     const char *found = NULL;
-    size_t least = 3;       /* a slip is at most two characters */
+    size_t least = 3;       /* a typing error changes at most two characters */
 
     for (size_t i = 0; i < count; i++) {
         const char *candidate;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much is said belongs to the process: hence global.  It is below all that says something. */
+ * The verbosity is global, because it belongs to the process. All output functions depend on this
+ * file. */
 #include "tools/verbosity.h"
 
 struct verbosity verbosity;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much a command says: --quiet and --verbose.
+ * How much a command prints, by --quiet and --verbose:
  *
- *   complain()   errors, and what verify finds   always
- *   say()        notes                           not with --quiet
- *   detail()     the rest                        only with --verbose
+ *     complain()   errors, and the findings of verify   always
+ *     say()        notes                                not with --quiet
+ *     detail()     everything else                      only with --verbose
  *
- * On standard output, results are always printed; the summary of what a command has written is
- * not with --quiet. */
+ * Results are always printed on standard output. The summary of what a command has written is not
+ * printed with --quiet. */
 #ifndef TOOLS_VERBOSITY_H
 #define TOOLS_VERBOSITY_H
 
 #include <stdbool.h>
 
-/* The options, which details.c has the rows of; 0 or 1. */
+/* The values of the options, 0 or 1. details.c has their table rows. */
 extern struct verbosity { int quiet, verbose; } verbosity;
 
 static inline bool is_quiet(void)

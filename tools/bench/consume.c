@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * consume: a training program whose computing takes a fixed time, to see when it waits for data.
+ * consume: a training program whose computing takes a fixed time, to measure when it waits for
+ * data.
  *
- *     consume RATE EPOCHS SECONDS channel ROOT        the channel "train" of ROOT (sheaf.h),
- *                                                     whatever it is, by the library, shuffled
- *     consume RATE EPOCHS SECONDS files WORKERS LIST  a file a sample, whose paths are the lines
+ *     consume RATE EPOCHS SECONDS channel ROOT        the channel "train" of ROOT (sheaf.h), in any
+ *                                                     form, read by the library, shuffled
+ *     consume RATE EPOCHS SECONDS files WORKERS LIST  a file per sample, whose paths are the lines
  *                                                     of LIST, in a random order
- *     consume RATE EPOCHS SECONDS urls WORKERS LIST   likewise, an object a sample, by HTTP
+ *     consume RATE EPOCHS SECONDS urls WORKERS LIST   the same with an object per sample, by HTTP
  *
- * After SECONDS it ends early; what it prints is then of the samples so far.
+ * After SECONDS the program ends early, and prints the figures of the samples so far.
  *
- * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would; what it waited
- * for the first batch is "first", for all others "stall".  With files and urls, WORKERS threads
- * read ahead, as a data loader's workers do.  Prints a line of JSON. */
+ * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would. The wait for the
+ * first batch is "first", and the waits for all others are "stall". With files and urls, WORKERS
+ * threads read ahead, as a data loader's workers do. Prints a line of JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,7 +63,7 @@ static void print(const struct consumer *c)
            c->samples, c->bytes, c->asked_ns >= c->end_ns);
 }
 
-/* A batch is there: computes, and then waits for the next. */
+/* Computes for one batch, then waits for the next. */
 static void consume(struct consumer *c, size_t count)
 {
     const uint64_t came = now_ns();
@@ -83,7 +84,7 @@ static void consume(struct consumer *c, size_t count)
         return;
     print(c);
     fflush(stdout);
-    _exit(0);                   /* the workers and the library are in the middle of it */
+    _exit(0);                   /* the workers and the library are still running */
 }
 
 /* ---- Through the library -------------------------------------------------------------------- */
@@ -142,9 +143,9 @@ struct loader {
     pthread_mutex_t mutex;
     pthread_cond_t moved;
     struct {                    /* guarded by mutex: */
-        uint64_t next;          /* that no worker has taken yet */
+        uint64_t next;          /* the next sample that no worker has taken */
         uint64_t consumed;
-        bool done[AHEAD];       /* of sample number n, at n % AHEAD */
+        bool done[AHEAD];       /* whether sample number n is done, at n % AHEAD */
         uint64_t bytes;
     } locked;
 };
@@ -222,7 +223,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Waits for the next samples, in order, of which there are `count` more. */
+/* Waits for the next samples in order; `count` are left. */
 static void take_batch(struct loader *l, size_t count)
 {
     pthread_mutex_lock(&l->mutex);
@@ -256,7 +257,7 @@ static void read_lines(struct loader *l, const char *path)
         meter_die(path, "is empty");
 }
 
-/* Each epoch is a random order of its own. */
+/* Makes a new random order for each epoch. */
 static void make_order(struct loader *l, uint64_t epochs)
 {
     unsigned short state[3] = { 1, 2, 3 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: the limit of moving bytes over HTTP: a bare
- * loop over libcurl's multi interface, one thread, with as many transfers under way as
- * connections, each with memory that is used again.
+ * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: the limit of moving bytes over HTTP. It is a
+ * bare loop over libcurl's multi interface in one thread, with one transfer per connection under
+ * way and reused memory.
  *
  *     FIRST LAST URL      copies a range into memory
- *     PUT FILE URL        reads a file into memory, and sends it
- *     POST FILE URL       the same with that method; what is answered is passed over
+ *     PUT FILE URL        reads a file into memory and sends it
+ *     POST FILE URL       sends a file with that method and ignores the response
  *
- * With --check it looks at the bytes as one must who answers for them: at the CRC-32C of what has
- * come, and the CRC-64/NVME of what goes.  An empty line waits for all before it.  What stands
- * before the first empty line is not in the time, as it opens connections. */
+ * With --check it computes the checksums that a reliable program needs: the CRC-32C of received
+ * bytes, and the CRC-64/NVME of sent ones. An empty line waits for all transfers before it. The
+ * lines before the first empty line are not timed, because they open connections. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,13 @@
 #include "tools/bench/meter.h"
 
 #define CONNECTIONS_MOST 256
-#define PIECE_BYTES ((size_t)9 << 20)   /* of a range or part at most */
+#define PIECE_BYTES ((size_t)9 << 20)   /* largest range or part */
 #define CURL_BYTES (512L << 10)
 
 struct transfer {
     CURL *easy;
     unsigned char *memory;  /* PIECE_BYTES, used again and again */
-    size_t used, wanted;    /* bytes that have come or gone, and all */
+    size_t used, wanted;    /* bytes transferred, and all bytes */
     int is_upload, is_post;
     char range[64];
 };
@@ -170,7 +170,7 @@ static void finish(struct loop *loop, CURL *easy, CURLcode result)
     loop->running--;
 }
 
-/* Until one at least is done. */
+/* Runs until at least one transfer is done. */
 static void advance(struct loop *loop)
 {
     const size_t before = loop->running;
@@ -189,7 +189,7 @@ static void advance(struct loop *loop)
     }
 }
 
-/* Begins what a line says; 0: it is empty. */
+/* Begins the transfer of a line. Returns 0 if the line is empty. */
 static int start_line(struct loop *loop, const char *line)
 {
     static char path[4096], url[8192];

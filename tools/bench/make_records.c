@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: TFRecord shards of COUNT small records, for `sheaf index`.  Each
- * has BYTES bytes that follow from its number and differ from every other's; they are not an
- * Example, so that every reader returns them unchanged.  Little-endian machines only. */
+ * make_records DIR COUNT BYTES: writes TFRecord shards of COUNT small records, for `sheaf index`.
+ * Each has BYTES bytes that follow from its number and differ from every other record's. They are
+ * not an Example, so every reader returns them unchanged. Little-endian machines only. */
 #include <errno.h>
 #include <inttypes.h>
 #include <isa-l/crc.h>
@@ -37,7 +37,7 @@ static void fill(unsigned char *data, size_t size, uint64_t number)
     }
 }
 
-/* Length, its checksum, content, the content's checksum: what TensorFlow calls a TFRecord. */
+/* Appends a TFRecord: length, its checksum, content, the content's checksum. */
 static void append(FILE *file, uint64_t number, size_t size)
 {
     unsigned char frame[12 + BYTES_MOST + 4];

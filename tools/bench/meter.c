@@ -26,7 +26,7 @@ static uint64_t cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* VmHWM, since ru_maxrss is at least what the process that started this one held. */
+/* Returns VmHWM, because ru_maxrss is at least what the process that started this one held. */
 static uint64_t peak_bytes(void)
 {
     FILE *file = fopen("/proc/self/status", "r");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * pack_files TREE OUT: the limit that packing is held against: every file of a tree is opened,
- * read and closed by as many threads as there are processors, straight into the memory that is
- * written past the page cache to shards of 150 MB; each of them is on the disk before it gets its
- * name.  The files are not looked at, no order is kept, and nothing says later where one ends. */
+ * pack_files TREE OUT: the limit for packing. One thread per processor opens, reads and closes
+ * every file of a tree, directly into memory that is written past the page cache to shards of 150
+ * MB. Each shard is on the disk before it gets its name. The program does not look at the files,
+ * keeps no order, and does not record where a file ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -21,7 +21,8 @@
 #define PIECE_BYTES  ((size_t)2 << 20)
 #define FILE_MOST    ((size_t)64 << 20)
 #define SHARD_BYTES  ((uint64_t)150000000)
-#define AT_ONCE      64u        /* files that a thread takes: neighbours lie beside each other */
+#define AT_ONCE      64u        /* files that a thread takes at once, which are neighbours in the
+                                   tree */
 #define THREADS_MOST 64
 
 static struct {
@@ -32,9 +33,9 @@ static struct {
     atomic_uint_least64_t bytes;
 } all;
 
-/* What a thread fills and writes. */
+/* The shard that a thread fills and writes. */
 struct shard {
-    unsigned char *memory;      /* of a piece and the largest file */
+    unsigned char *memory;      /* room for a piece and the largest file */
     size_t held;
     uint64_t written;
     size_t number;
@@ -82,7 +83,7 @@ static void begin_shard(struct shard *s)
         meter_die(name, strerror(errno));
 }
 
-/* Writes so much of what is held, and keeps the rest. */
+/* Writes `size` of the held bytes and keeps the rest. */
 static void put(struct shard *s, size_t size)
 {
     size_t done = 0;
@@ -154,7 +155,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* Names are durable when their directory is. */
+/* Makes names durable by syncing their directory. */
 static void sync_directory(void)
 {
     const int fd = open(all.out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

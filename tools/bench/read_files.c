@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_files PASSES [--crc] FILE...: the limit that a reader of files is held against: read(2) in
- * pieces of 1 MiB, one thread, the bytes not looked at; or with their CRC-32C, which is the least
- * that a reader can do who checks what it reads. */
+ * read_files PASSES [--crc] FILE...: the limit for a reader of files. It calls read(2) in pieces of
+ * 1 MiB in one thread, without looking at the bytes; or with their CRC-32C, which a reader must at
+ * least compute if it checks its input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_numbers LIST DATASET: the samples of a list of numbers, a line of them at a time, through
- * sheaf_dataset_read.  The first line is not in the time, as it opens shards and connections. */
+ * read_numbers LIST DATASET: reads the samples of a list of numbers, one line at a time, through
+ * sheaf_dataset_read. The first line is not timed, because it opens shards and connections. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static void read_line(struct work *work, size_t count)
     sheaf_kept_free(kept);
 }
 
-/* The numbers of the next line; 0: there is none. */
+/* Takes the numbers of the next line. Returns 0 if there is none. */
 static size_t take_line(FILE *file, uint64_t *numbers)
 {
     size_t count = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_sheaf PASSES [OPTION]... SOURCE...: PASSES epochs through libsheaf, as a training program
- * takes them: in batches, with every checksum verified.  The time has the opening in it.
+ * read_sheaf PASSES [OPTION]... SOURCE...: reads PASSES epochs through libsheaf in the way of a
+ * training program: in batches, with every checksum verified. The time includes opening.
  *
- *   --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
- *   --limit N     end each epoch after N samples
- *   --skip-passes N  the first N epochs, and the opening, are not in the time */
+ *     --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
+ *     --limit N        end each epoch after N samples
+ *     --skip-passes N  leave opening and the first N epochs out of the time */
 #include <string.h>
 
 #include "sheaf.h"
@@ -21,7 +21,7 @@ struct work {
     struct meter meter;
 };
 
-/* Takes an option from the front of argv; how many words it had, 0 for none. */
+/* Takes an option from the front of argv. Returns the number of its words, 0 if there is none. */
 static int take_option(struct work *work, char *const *argv)
 {
     const char *const name = argv[0];

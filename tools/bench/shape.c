@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * shape UPSTREAM_PORT LATENCY_MS MB_PER_S MB_PER_S_EACH: stands before a server of this machine
- * and makes it as far away as a real S3 is.  Prints the port that it listens on; works until it
- * is killed.
+ * shape UPSTREAM_PORT LATENCY_MS MB_PER_S MB_PER_S_EACH: a proxy that makes a local server behave
+ * like a distant S3. It prints the port that it listens on, and runs until it is killed.
  *
- * An answer begins no sooner than LATENCY_MS after the last byte of its request; all answers
- * together come at MB_PER_S (10^6 bytes) at most, and those of one connection at MB_PER_S_EACH.
- * 0 is no limit.  Bytes are passed on as they are, so signatures hold: what is a request is told
- * by the direction's turn alone, which HTTP/1.1 without pipelining keeps to. */
+ * A response begins no sooner than LATENCY_MS after the last byte of its request. All responses
+ * together get at most MB_PER_S (10^6 bytes), and those of one connection at most MB_PER_S_EACH. 0
+ * means no limit. Bytes are passed on unchanged, so signatures stay valid. Requests and responses
+ * are told apart by their alternation alone, which holds for HTTP/1.1 without pipelining. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,7 +24,7 @@
 
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* Bytes have their time: the next ones may go once those before have had theirs. */
+/* A rate limit: the next bytes may go when the earlier ones have had their time. */
 struct rate {
     pthread_mutex_t mutex;
     double ns_per_byte;         /* 0: no limit */
@@ -34,11 +33,13 @@ struct rate {
 
 struct connection {
     int client, server;
-    _Atomic uint64_t asked_ns;  /* when the last of a request came; 0: its answer has begun */
+    _Atomic uint64_t asked_ns;  /* when the last byte of a request came; 0 if its response has
+                                   begun */
     struct rate own;
 };
 
-/* Set before the first connection; only read after that, but for what all.mutex guards. */
+/* Set before the first connection and only read afterwards, except for fields guarded by
+ * all.mutex. */
 static struct {
     int upstream_port;
     uint64_t latency_ns;
@@ -78,7 +79,7 @@ static void rate_wait(struct rate *rate, size_t size)
         sleep_until(at);
 }
 
-/* False once the other side is gone. */
+/* Returns false if the other side is gone. */
 static int send_all(int to, const char *data, size_t size)
 {
     while (size > 0) {

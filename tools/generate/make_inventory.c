@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a report of S3 Inventory that lists as many objects as one likes, for measuring how plans
- * are made of them: make_inventory DIR FILES.  The objects need not be there. */
+ * Makes a report of S3 Inventory that lists any number of objects, for measuring how plans are made
+ * of it: make_inventory DIR FILES. The objects need not exist. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include <zlib.h>
 
 #define FILE_ROWS  5000000u     /* objects of a data file */
-#define CLASS_ROWS 10000u       /* objects of a class, but there are at most CLASS_MOST classes */
+#define CLASS_ROWS 10000u       /* objects per class, but at most CLASS_MOST classes */
 #define CLASS_MOST 10000u
 
-/* A generator of its own (splitmix64), so that this stands alone. */
+/* A generator of its own (splitmix64), so that this program needs no other file. */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

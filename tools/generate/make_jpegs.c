@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_jpegs: a tree of real JPEG files like Caltech-256's, for the demo, tests and measurements.
+ * make_jpegs: writes a tree of real JPEG files like Caltech-256's, for the demo, tests and
+ * measurements.
  *
- *   DIR/001.amber-anchor/001_0001.jpg ... DIR/257.../257_0827.jpg
+ *     DIR/001.amber-anchor/001_0001.jpg ... DIR/257.../257_0827.jpg
  *
- * Class and file sizes are spread like Caltech's: most classes hold 80 to 150 images and a few
- * up to 800; file sizes are log-normal about the mean.  A few hundred images are drawn and
- * encoded; each file is one of them with a comment segment that numbers it.  So every file is a
- * sound JPEG, no two are equal, and writing takes hardly longer than the disk does.  Everything
- * follows from the seed. */
+ * Class and file sizes are distributed like Caltech's: most classes have 80 to 150 images and a few
+ * up to 800; file sizes are log-normal around the mean. A few hundred images are drawn and encoded.
+ * Each file is one of them with a comment segment that numbers it. So every file is a valid JPEG,
+ * all files differ, and writing takes hardly longer than the disk does. Everything follows from the
+ * seed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -74,8 +75,8 @@ static double normal(void)          /* Box and Muller */
     return radius * cos(uniform(0, 2 * M_PI));
 }
 
-/* Bytes of a file: log-normal with that mean, cut at a twentieth and at five times of it (2 kB
- * and 200 kB for Caltech's 39 kB). */
+/* Draws the size of a file: log-normal with this mean, limited to a twentieth and to five times of
+ * it (2 kB and 200 kB for Caltech's 39 kB). */
 static double file_bytes(double mean)
 {
     const double sigma = 0.75;
@@ -89,10 +90,10 @@ static double file_bytes(double mean)
 
 /* ---- Drawing and encoding ------------------------------------------------------------------- */
 
-/* A lattice of random heights, blended smoothly between its points. */
+/* A lattice of random heights with smooth interpolation between its points. */
 struct noise {
     uint8_t height[64][64];
-    double row[64];         /* the heights of one line of pixels */
+    double row[64];         /* the heights along one line of pixels */
     double step;            /* lattice points a pixel */
     double strength;
 };
@@ -127,7 +128,7 @@ static uint8_t clamp(double value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)value;
 }
 
-/* Clouds at several scales, two colours, and a few discs with hard edges. */
+/* Draws clouds at several scales in two colours, and a few discs with hard edges. */
 static void draw(uint8_t *pixels, int width, int height)
 {
     static struct noise octaves[OCTAVES];
@@ -175,7 +176,8 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
     struct jpeg_error_mgr errors;
     struct image image = { NULL, 0 };
 
-    jpeg.err = jpeg_std_error(&errors);     /* ends the program: fine for a generator */
+    jpeg.err = jpeg_std_error(&errors);     /* it ends the program on errors, which is fine for a
+                                               generator */
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &image.data, &image.size);
     jpeg.image_width = (JDIMENSION)width;
@@ -199,8 +201,8 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
     return image;
 }
 
-/* An image of about `bytes` bytes: drawn once to see how well it compresses, and then again at
- * the size that this asks for. */
+/* Makes an image of about `bytes` bytes: draws it once to see how well it compresses, and again at
+ * the size that follows from that. */
 static struct image make_image(double bytes, uint8_t *pixels)
 {
     const double shape = exp(uniform(-0.4, 0.4));       /* width / height */
@@ -228,7 +230,7 @@ static struct image make_image(double bytes, uint8_t *pixels)
     }
 }
 
-/* `count` images whose mean size is `mean`, within the few per cent of each. */
+/* Makes `count` images whose mean size is `mean`, as precisely as single sizes are met. */
 static struct image *make_images(size_t count, double mean)
 {
     struct image *images = calloc(count, sizeof(*images));
@@ -249,7 +251,7 @@ static struct image *make_images(size_t count, double mean)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* How many of `images` each class has: shares of a spread like Caltech's, each at least 1. */
+/* Distributes `images` over the classes like Caltech, at least 1 each. */
 static uint64_t *class_sizes(uint64_t images, uint64_t classes)
 {
     double *share = calloc(classes, sizeof(*share));
@@ -275,7 +277,7 @@ static uint64_t *class_sizes(uint64_t images, uint64_t classes)
     return sizes;
 }
 
-/* The image's own bytes with a comment segment after its first two (the SOI marker). */
+/* Writes the image's bytes with a comment segment after its first two (the SOI marker). */
 static void write_file(const char *path, const struct image *image, uint64_t number)
 {
     uint8_t comment[40] = { 0xff, 0xd8, 0xff, 0xfe };

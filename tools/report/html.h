@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text of a page: whatever it says, it is text and no markup. */
+ * Escapes text for a page, so that it is never taken for markup. */
 #ifndef TOOLS_REPORT_HTML_H
 #define TOOLS_REPORT_HTML_H
 
@@ -8,9 +8,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* As for people (sheaf_show), at most `most` bytes of it and then an ellipsis, and escaped. */
+/* Writes at most `most` bytes of text in the form of sheaf_show, then an ellipsis if it is longer,
+ * all escaped. */
 void html_text(FILE *f, const char *text, size_t most);
-/* As count_text and size_text have them. */
+/* Write numbers in the form of count_text and size_text. */
 void html_count(FILE *f, uint64_t count);
 void html_size(FILE *f, double bytes);
 /* Bytes as a data: URI. */

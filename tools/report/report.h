@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a report (cmd_report.c): what was read for it, and the sections of its page. */
+ * The parts of a report (cmd_report.c): the data read for it, and the sections of its page. */
 #ifndef TOOLS_REPORT_REPORT_H
 #define TOOLS_REPORT_REPORT_H
 
@@ -9,14 +9,15 @@
 
 #include "sheaf.h"
 
-#define REPORT_NAME_MOST 80u            /* bytes of a key or a class that are shown */
+#define REPORT_NAME_MOST 80u            /* bytes of a key or class name that are shown */
 #define REPORT_PICTURES_MOST 48u
 #define REPORT_LOOKS_MOST 400u
 
-/* A sample that is shown: a small picture of its image, or the beginning of its text. */
+/* A sample that is shown: a thumbnail of its image, or the beginning of its text. */
 struct report_picture {
     char *key, *class_name;             /* class_name: or NULL */
-    const char *type;                   /* of the picture's bytes; NULL: there is none */
+    const char *type;                   /* media type of the bytes, or NULL if there is no
+                                           picture */
     void *data;
     size_t size;
     char *text;                         /* instead; or NULL */
@@ -35,7 +36,7 @@ struct report_samples {
     size_t look_count;                  /* images whose size is known */
     uint64_t read, images, bad;
     uint64_t formats[5];                /* JPEG, PNG, GIF, WebP, BMP */
-    char problem[512];                  /* the first bad one; "": none */
+    char problem[512];                  /* the first fault found, or "" */
 };
 
 /* What verify found. */
@@ -44,21 +45,21 @@ struct report_check {
     struct sheaf_verify_result result;
     char problems[12][512];             /* the first of them */
     size_t problem_count;
-    char failure[512];                  /* it could not be made; "": it could */
+    char failure[512];                  /* why the check could not be made, or "" */
 };
 
 struct report {
     FILE *f;
     const struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
-    const char *name;                   /* of the data set, as it was given */
+    const char *name;                   /* name of the data set as the user gave it */
     const struct sheaf_reader_options *options;
-    uint64_t *class_samples;            /* of each class; NULL: not known */
+    uint64_t *class_samples;            /* samples of each class, or NULL if unknown */
     const struct report_samples *samples;
     const struct report_check *check;
 };
 
-/* Reads samples; what cannot be read is noted there.  (report_samples.c) */
+/* Reads samples. A sample that cannot be read is noted there. (report_samples.c) */
 void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *samples);
 void report_free_samples(struct report_samples *samples);
 

@@ -10,7 +10,7 @@
 #include "tools/report/report.h"
 #include "tools/tool.h"
 
-#define NAMED_MOST 36u      /* classes that all have a bar with their name */
+#define NAMED_MOST 36u      /* up to this many classes, each has a bar with its name */
 #define BARS_MOST 300u
 #define RARE_MOST 12u
 #define FREQUENT 6u
@@ -22,7 +22,7 @@ struct class_count {
     uint64_t samples;
 };
 
-/* The largest first; equal ones in their order. */
+/* Sorts the largest class first. Equal ones keep their order. */
 static int compare_classes(const void *a, const void *b)
 {
     const struct class_count *x = a, *y = b;
@@ -39,7 +39,7 @@ static void class_name(const struct report *r, const struct class_count *c)
     html_text(r->f, name == NULL ? "" : name, REPORT_NAME_MOST);
 }
 
-/* A row for each: name, bar, count. */
+/* Prints a row for each class: name, bar, count. */
 static void named_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const uint64_t most = list[0].samples == 0 ? 1 : list[0].samples;
@@ -57,8 +57,8 @@ static void named_bars(const struct report *r, const struct class_count *list, s
     fprintf(r->f, "</table>\n");
 }
 
-/* Bars without names, from the largest class to the smallest; of very many classes each is the mean
- * of several. */
+/* Prints bars without names, from the largest class to the smallest. If there are very many
+ * classes, each bar is the mean of several. */
 static void sorted_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const size_t bars = count < BARS_MOST ? count : BARS_MOST;
@@ -104,7 +104,7 @@ static void name_some(const struct report *r, const char *title, const struct cl
     fprintf(r->f, "</div></div>\n");
 }
 
-/* Least, median and most in a sentence, and what is worth a second look. */
+/* Prints the least, median and largest number of samples in a sentence, and remarks on them. */
 static void say_classes(const struct report *r, const struct class_count *list, size_t count)
 {
     const uint64_t median = list[count / 2].samples;
@@ -218,7 +218,7 @@ static void field_row(const struct report *r, const struct sheaf_field_info *fie
     fprintf(r->f, "</td></tr>\n");
 }
 
-/* At most so many rows; names may be made of numbers. */
+/* Largest number of rows, since field names may be made of numbers. */
 #define FIELDS_MOST 24u
 
 void report_fields(const struct report *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frame of a report's page, and its sections in words and tables: what the data set is, its
- * shards, what was checked.  One file that needs nothing else: no script, no font, no address. */
+ * The frame of a report's page and its sections in words and tables: the data set, its shards, the
+ * check. The page is one file that needs nothing else: no script, no font, no address. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tools/tool.h"
 
 #define BARS_MOST 240u          /* of shards */
-#define LINES_MOST 12u          /* of a list beside the data set */
+#define LINES_MOST 12u          /* lines shown of a list beside the data set */
 #define OPTIONS_MOST 1500u      /* bytes */
 
 static const char style[] =
@@ -166,7 +166,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A bar for each shard, or for several of them their mean. */
+/* Prints a bar for each shard, or for the mean of several shards. */
 static void shard_bars(const struct report *r, const uint64_t *bytes, uint64_t most)
 {
     const size_t count = r->info.shard_count;
@@ -263,8 +263,8 @@ static void check_made(const struct report *r)
         fprintf(r->f, "%s</pre>\n", v->problems > c->problem_count ? "..." : "");
 }
 
-/* A list that packing leaves beside a local data set, or in the directory above that of a split:
- * its first lines.  */
+/* Prints the first lines of a list that packing leaves beside a local data set, or in the directory
+ * above a split. */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
@@ -295,7 +295,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* How often samples were appended, at most: the manifest keeps the fingerprint of each time. */
+/* Returns an upper bound of the number of appends. The manifest keeps the fingerprint of each
+ * state. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
@@ -314,7 +315,7 @@ static void put_image_count(const struct report *r, uint64_t count)
         html_count(r->f, count);
 }
 
-/* What packing did to images, if it did anything. */
+/* Prints what packing did to images, if it changed any. */
 static void images_made(const struct report *r)
 {
     const struct sheaf_dataset_info *i = &r->info;
@@ -329,7 +330,7 @@ static void images_made(const struct report *r)
     fprintf(r->f, " image%s became only smaller.</p>\n", plural(i->images_resized));
 }
 
-/* Whether it is a split, in the directory where it was packed. */
+/* Returns whether the data set is a split in the directory where it was packed. */
 static bool is_split(const struct report *r)
 {
     char *text;
@@ -342,8 +343,8 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* NAME.tsv, and NAME-1.tsv, ... of what was appended; a run without such files has none.  All
- * splits have one NAME.tsv, in the directory above theirs. */
+/* Prints NAME.tsv, and NAME-1.tsv, ... for appended samples. A run without such files has none. All
+ * splits share one NAME.tsv in the directory above them. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
@@ -391,7 +392,7 @@ void report_checked(const struct report *r)
 
 /* ---- Details --------------------------------------------------------------------------------- */
 
-/* The line of the manifest with what the packer was told, if it is as the packer writes it. */
+/* Prints the manifest's line with the packer's options, if it has the packer's form. */
 static void print_options(const struct report *r)
 {
     static const char key[] = "\n  \"options\": {";

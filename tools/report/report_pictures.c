@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a data set looks like: small pictures, and how large its images are. */
+ * Shows samples of a data set as thumbnails, and the sizes of its images. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void size_table(const struct report *r)
     fprintf(r->f, "</table>\n");
 }
 
-/* The next of 10, 15, 20, 30, ..., 100, 150, ... that is as large. */
+/* Rounds up to one of 10, 15, 20, 30, ..., 100, 150, ... */
 static uint32_t round_up(uint32_t value)
 {
     static const uint32_t steps[] = { 10, 15, 20, 30, 40, 50, 60, 80 };

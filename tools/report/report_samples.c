@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the samples that a report shows: some drawn evenly over the classes, for pictures, and some
- * evenly over the data set, for the sizes of images; of a stream its first ones. */
+ * Reads the samples that a report shows: some spread evenly over the classes for pictures, and
+ * some spread evenly over the data set for the sizes of images. Of a stream it reads the first
+ * samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #define READ_BYTES ((uint64_t)256 << 20)    /* of samples, about */
 #define AT_ONCE 8u
 #define SIDE 160u                           /* of a picture, in pixels */
-#define ORIGINAL_MOST ((size_t)48 << 10)    /* of an image that is shown as it is */
+#define ORIGINAL_MOST ((size_t)48 << 10)    /* an image up to this size is shown unchanged */
 #define THUMBNAIL_MOST ((size_t)64 << 10)
 #define TEXT_MOST 240u
 
@@ -21,7 +22,7 @@ static const char *const format_types[] = { "image/jpeg", "image/png", "image/gi
 
 /* ---- One sample ------------------------------------------------------------------------------ */
 
-/* The first field that is an image; NULL: none is. */
+/* Returns the first field that is an image, or NULL if there is none. */
 static const struct sheaf_field *image_of(const struct sheaf_sample *sample,
                                           struct sheaf_image *image)
 {
@@ -54,7 +55,7 @@ static void look_at(struct report_samples *s, const struct sheaf_sample *sample)
         s->looks[s->look_count++] = (struct report_look){ image.width, image.height };
 }
 
-/* A thumbnail, or a small image as it is. */
+/* Makes a thumbnail, or takes a small image unchanged. */
 static void take_image(struct report_picture *p, const struct sheaf_field *field)
 {
     p->size = THUMBNAIL_MOST;
@@ -81,7 +82,7 @@ static bool is_text(const struct sheaf_field *field)
     return size != 0;
 }
 
-/* The beginning of the first field that is text, on one line; else what fields there are. */
+/* Returns the beginning of the first text field on one line, or else a list of the fields. */
 static char *text_of(const struct sheaf_sample *sample)
 {
     char *text = NULL, bytes[SIZE_TEXT_ROOM];
@@ -141,7 +142,8 @@ static void note_problem(struct report_samples *s, const struct sheaf_error *err
         snprintf(s->problem, sizeof(s->problem), "%.500s", error->message);
 }
 
-/* Where one of several is bad, none is returned: then each alone. */
+/* Reads several samples at once. If one of them is bad, none is returned, and each is then read
+ * alone. */
 static void read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                       sample_fn *each, struct report_samples *s)
 {
@@ -168,7 +170,7 @@ static void read_all(const struct sheaf_dataset *dataset, const uint64_t *number
         read_some(dataset, numbers + at, count - at < AT_ONCE ? count - at : AT_ONCE, each, s);
 }
 
-/* Of a stream, as much as is read soon: its beginning. */
+/* Reads the beginning of a stream. */
 static void read_stream(const struct sheaf_dataset *dataset, struct report_samples *s)
 {
     struct sheaf_reader_options options;
@@ -199,7 +201,7 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     sheaf_reader_free(reader);
 }
 
-/* As many as the bytes allow. */
+/* Returns the number of samples that the limit of bytes allows. */
 static size_t count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
@@ -208,7 +210,7 @@ static size_t count_of(const struct sheaf_dataset_info *info)
     return count > REPORT_LOOKS_MOST ? REPORT_LOOKS_MOST : count < AT_ONCE ? AT_ONCE : count;
 }
 
-/* Evenly over the data set; in a view, over what it chose. */
+/* Spreads numbers evenly over the data set, or over the chosen samples of a view. */
 static size_t spread(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                      uint64_t *numbers, size_t most)
 {
