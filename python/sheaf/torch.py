@@ -34,8 +34,9 @@ import sheaf._shared
 from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
 from sheaf._rank import close_all
+from sheaf._seeded import seeded
 
-__all__ = ["DataLoader", "Dataset", "Fields", "Sampler", "to_dict"]
+__all__ = ["DataLoader", "Dataset", "Fields", "Sampler", "seeded", "to_dict"]
 
 sheaf._shared.use()
 atexit.register(close_all)
