@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tools/channel.h"
@@ -20,6 +19,7 @@
 #include "tools/output.h"
 #include "tools/position.h"
 #include "tools/progress.h"
+#include "tools/resident.h"
 #include "tools/signals.h"
 #include "tools/size_text.h"
 
@@ -192,9 +192,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
                              double seconds)
 {
     const double per_second = seconds > 0 ? 1 / seconds : 0;
-    struct rusage usage = { .ru_maxrss = 0 };
 
-    getrusage(RUSAGE_SELF, &usage);
     printf("samples %" PRIu64 "\n", cat->samples);
     printf("payload_bytes %" PRIu64 "\n", cat->payload_bytes);
     printf("read_bytes %" PRIu64 "\n", stats->read_bytes);
@@ -213,7 +211,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("first_sample_seconds %.6f\n", (double)stats->first_sample_ns * 1e-9);
     printf("stall_seconds %.6f\n", (double)stats->stall_ns * 1e-9);
     printf("memory_peak_bytes %" PRIu64 "\n", stats->memory_peak_bytes);
-    printf("resident_peak_bytes %lld\n", (long long)usage.ru_maxrss * 1024);
+    printf("resident_peak_bytes %" PRIu64 "\n", resident_peak_bytes());
 }
 
 /* Checks that everything the reader returned was written. The reader itself checks that this is the

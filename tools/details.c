@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tools/progress.h"
+#include "tools/resident.h"
 #include "tools/size_text.h"
 
 static double started;
@@ -108,15 +108,13 @@ void detail_packing(const struct sheaf_pack_result *result)
 
 void verbosity_end(void)
 {
-    struct rusage usage = { .ru_maxrss = 0 };
     struct sheaf_reader_stats traffic;
     char memory[SIZE_TEXT_ROOM], stages[STAGES_ROOM];
 
     if (!verbosity.verbose)
         return;
     detail("time %.3f s%s", seconds_now() - started, progress_stages(stages));
-    getrusage(RUSAGE_SELF, &usage);
-    detail("memory of the process at most %s", size_text((double)usage.ru_maxrss * 1024, memory));
+    detail("memory of the process at most %s", size_text((double)resident_peak_bytes(), memory));
     sheaf_reader_get_stats(NULL, &traffic, sizeof(traffic));
     if (traffic.requests > 0)
         detail("%" PRIu64 " HTTP request%s, %" PRIu64 " of them repeated", traffic.requests,

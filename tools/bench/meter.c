@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tools/bench/meter.h"
+#include "tools/resident.h"
 
 static uint64_t now_ns(void)
 {
@@ -24,22 +25,6 @@ static uint64_t cpu_ns(void)
     getrusage(RUSAGE_SELF, &usage);
     return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000 +
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
-}
-
-/* Returns VmHWM, because ru_maxrss is at least what the process that started this one held. */
-static uint64_t peak_bytes(void)
-{
-    FILE *file = fopen("/proc/self/status", "r");
-    unsigned long long kib = 0;
-    char line[256];
-
-    if (!file)
-        return 0;
-    while (fgets(line, sizeof(line), file))
-        if (sscanf(line, "VmHWM: %llu", &kib) == 1)
-            break;
-    fclose(file);
-    return kib * 1024;
 }
 
 void meter_begin(struct meter *meter)
@@ -62,7 +47,7 @@ void meter_print(const struct meter *meter)
     printf("{\"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f, "
            "\"bytes\": %" PRIu64 ", \"items\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 "}\n",
            seconds, (double)(cpu_ns() - meter->begin_cpu_ns) * 1e-9,
-           (double)meter->first_ns * 1e-9, meter->bytes, meter->items, peak_bytes());
+           (double)meter->first_ns * 1e-9, meter->bytes, meter->items, resident_peak_bytes());
 }
 
 void meter_die(const char *what, const char *why)
