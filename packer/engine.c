@@ -16,6 +16,9 @@
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
+/* Of shards on a disk one is committed, while another one waits. */
+#define COMMITS_OF_DISK 2
+
 /* What is sent gets such a part of the memory; up to half of it if that is too little. */
 #define SENT_PART 4
 
@@ -67,7 +70,9 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     *e = (struct engine){
         .setup = setup, .output = output, .problems = problems, .watch = watch,
         .progress.stage = "pack",
+        .commits_most = store_is_remote(output->dest) ? ENGINE_COMMITS : COMMITS_OF_DISK,
     };
+    commit_window_open(&e->window, e->commits_most == ENGINE_COMMITS ? ENGINE_COMMITS : 1);
     e->slot_count = (size_t)jobs * SLOTS_PER_JOB + SLOTS_MORE;
     e->slots = calloc(e->slot_count, sizeof(e->slots[0]));
     if (e->slots == NULL) {
@@ -82,7 +87,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     if (code == SHEAF_OK)
         code = workers_open(&e->hasher, 1, err);
     if (code == SHEAF_OK)
-        code = workers_open(&e->committer, 1, err);
+        code = workers_open(&e->committers, e->window.most, err);
     for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
         code = block_open(&e->slots[i].block, setup, &e->images.room, err);
     return code;
@@ -90,9 +95,10 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
 
 void engine_close(struct engine *e)
 {
+    commit_window_shut(&e->window);
     workers_close(e->workers);
     workers_close(e->hasher);
-    workers_close(e->committer);
+    workers_close(e->committers);
     for (size_t i = 0; i < ENGINE_COMMITS; i++) {
         shard_writer_close(e->commits[i].writer);
         journal_entry_free(&e->commits[i].entry);
@@ -104,7 +110,8 @@ void engine_close(struct engine *e)
     part_memory_close(e->parts);
     image_memory_close(&e->images);
     e->parts = NULL;
-    e->workers = e->hasher = e->committer = NULL;
+    e->workers = e->hasher = e->committers = NULL;
+    commit_window_close(&e->window);
     e->writer = NULL;
     e->slots = NULL;
     e->slot_count = 0;
@@ -127,12 +134,16 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
-
     const uint8_t *own = c->entry.skipped.data;
 
+    if (!commit_window_begin(c->window)) {
+        c->code = commit_window_check(c->window, &c->error);
+        return;
+    }
     c->entry.facts = c->writer->facts;
     c->code = output_publish_shard(c->output, c->split, c->writer, &c->entry, &c->error);
     c->is_others = c->entry.skipped.data != own;
+    commit_window_end(c->window, c->code == SHEAF_OK ? NULL : &c->error);
 }
 
 /* What that process has skipped takes the place of what was skipped here. */
@@ -173,14 +184,14 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     struct commit *c = &e->commits[e->commit_head];
     int code;
 
-    workers_wait(e->committer, &c->job);
+    workers_wait(e->committers, &c->job);
     e->commit_head = (e->commit_head + 1) % ENGINE_COMMITS;
     e->commit_count--;
     code = c->code;
     if (code == SHEAF_OK)
         engine_count(e, &c->entry.facts);
-    else if (err != NULL)
-        *err = c->error;
+    else
+        code = commit_window_check(&e->window, err);    /* the first failure, of whatever shard */
     if (code == SHEAF_OK && c->is_others)
         code = adopt_problems(e, c, err);
     if (code == SHEAF_OK && c->is_others)
@@ -197,13 +208,13 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
     struct commit *c;
     int code = shard_writer_end(e->writer, err);
 
-    if (code == SHEAF_OK && e->commit_count == ENGINE_COMMITS)
+    if (code == SHEAF_OK && e->commit_count == e->commits_most)
         code = reap_commit(e, err);
     if (code != SHEAF_OK)
         return code;
     c = &e->commits[(e->commit_head + e->commit_count) % ENGINE_COMMITS];
     *c = (struct commit){
-        .job.run = run_commit, .output = e->output, .writer = e->writer,
+        .job.run = run_commit, .output = e->output, .window = &e->window, .writer = e->writer,
         .split = shard->split, .entry.source = shard->source,
         .entry.skipped = BUF_INIT(SIZE_MAX / 4), .first_problem = e->first_problem,
         .problem_count = e->problems->count - e->first_problem,
@@ -220,7 +231,7 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
         e->commit_count--;      /* engine_close() frees it */
         return code;
     }
-    workers_submit(e->committer, &c->job);
+    workers_submit(e->committers, &c->job);
     return SHEAF_OK;
 }
 
@@ -454,6 +465,8 @@ static int consume(struct engine *e, struct sheaf_error *err)
     struct slot *slot = slot_at(e, 0);
     int code = watch_check(e->watch, err);
 
+    if (code == SHEAF_OK)
+        code = commit_window_check(&e->window, err);
     if (code == SHEAF_OK && !slot->submitted)
         code = resubmit(e, slot, err);
     if (code != SHEAF_OK)

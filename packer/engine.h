@@ -5,7 +5,7 @@
  *     caller's thread    take -> submit ...       ... wait -> write ---------> end of shard
  *     workers                     | read, encode, compress |                   |
  *     hasher                                               | hash |            |
- *     committer                                                      fsync, journal, rename
+ *     committers                                                     fsync, journal, rename
  *
  * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
  * in the order of its submission, so what is written does not depend on which is done first.
@@ -23,13 +23,14 @@
 #include "base/watch.h"
 #include "base/workers.h"
 #include "packer/block.h"
+#include "packer/commit_window.h"
 #include "packer/image_memory.h"
 #include "packer/journal.h"
 #include "packer/output.h"
 #include "packer/shard_writer.h"
 #include "packer/source/problems.h"
 
-#define ENGINE_COMMITS 2        /* shards that wait for the disk */
+#define ENGINE_COMMITS 8        /* finished shards that are committed, or wait for that */
 
 struct slot {
     struct block block;
@@ -45,6 +46,7 @@ struct slot {
 struct commit {
     struct job job;
     const struct output *output;
+    struct commit_window *window;
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
@@ -60,7 +62,8 @@ struct engine {
     const struct output *output;
     struct problems *problems;
     struct watch *watch;
-    struct workers *workers, *hasher, *committer;
+    struct workers *workers, *hasher, *committers;
+    struct commit_window window;        /* of the committers */
     struct budget budget;               /* of blocks */
     struct part_memory *parts;          /* of what is sent; NULL: nothing waits there */
     struct slot *slots;
@@ -71,7 +74,7 @@ struct engine {
     size_t first_converted;             /* and in problems->converted->items */
     struct image_memory images;         /* for decoded ones */
     struct commit commits[ENGINE_COMMITS];
-    size_t commit_head, commit_count;
+    size_t commit_head, commit_count, commits_most;
     struct sheaf_progress progress;
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };

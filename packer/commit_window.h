@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How many finished shards are committed side by side.
+ *
+ * At a distance a commit is a row of round trips that move few bytes, so several commits run at
+ * once.  The first one runs alone: where it fails because the store is full or refuses everything,
+ * no other shard is tried.  Each commit that succeeds then makes room for one more, so that their
+ * number doubles with each round.  After a failure no commit begins. */
+#ifndef PACKER_COMMIT_WINDOW_H
+#define PACKER_COMMIT_WINDOW_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "sheaf.h"
+
+struct commit_window {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned most;
+    struct {
+        unsigned width, running;
+        struct sheaf_error error;       /* of the first commit that failed; code 0: none has */
+    } locked;
+};
+
+void commit_window_open(struct commit_window *window, unsigned most);
+void commit_window_close(struct commit_window *window);
+
+/* Waits until there is room.  Returns false if a commit has failed, and then there is nothing to
+ * end. */
+bool commit_window_begin(struct commit_window *window);
+/* Ends a commit; `error` is NULL if it has succeeded. */
+void commit_window_end(struct commit_window *window, const struct sheaf_error *error);
+/* Lets no further commit begin: the run is over. */
+void commit_window_shut(struct commit_window *window);
+/* Returns the code of the first failure, with its error, or SHEAF_OK. */
+int commit_window_check(struct commit_window *window, struct sheaf_error *err);
+
+#endif
