@@ -75,12 +75,13 @@ static void queue(struct http_engine *e, struct http_exchange *x)
 static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURLcode result)
 {
     CURL *easy = x->easy;
-    long status = 0;
+    long status = 0, proxy_status = 0;
     curl_off_t retry_after = 0;
 
     if (easy != NULL) {
         curl_multi_remove_handle(e->multi, easy);
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
         curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after);
     }
     if (x->stage == HTTP_ACTIVE) {
@@ -88,11 +89,16 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
         e->active_count--;
     }
     x->status = (int)status;
+    x->proxy_status = (int)proxy_status;
     if (status != 0)
         __atomic_store_n(&e->answered, true, __ATOMIC_RELAXED);
     x->retry_after_ns = (uint64_t)MIN(MAX(retry_after, 0), 86400) * 1000 * MS;
     if (x->failure == HTTP_ANSWERED)
         x->failure = http_failure_of_curl(result);
+    if (x->failure == HTTP_NOT_HTTP && x->header_bytes != 0)    /* a redirect, to a scheme */
+        x->failure = HTTP_FAILED;
+    if (x->failure == HTTP_BROKEN && status == 0 && proxy_status >= 300)
+        x->failure = HTTP_PROXY_REFUSED;
     if (x->failure == HTTP_ANSWERED)
         x->detail[0] = '\0';
     else if (x->detail[0] == '\0')
@@ -123,8 +129,7 @@ static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint6
     x->got = x->sent = x->header_bytes = 0;
     x->reply.size = 0;
     x->detail[0] = '\0';
-    x->window_began_ns = now_ns;
-    x->window_bytes = 0;
+    stall_begin(&x->stall, now_ns);
     if (is_cancelled(x)) {
         x->failure = HTTP_CANCELLED;
         finish_exchange(e, x, CURLE_ABORTED_BY_CALLBACK);
@@ -189,17 +194,6 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-static bool is_stalled(struct http_exchange *x, uint64_t now_ns)
-{
-    if (x->stall_ns == 0 || now_ns - x->window_began_ns < x->stall_ns)
-        return false;
-    if (x->window_bytes < x->stall_bytes)
-        return true;
-    x->window_began_ns = now_ns;
-    x->window_bytes = 0;
-    return false;
-}
-
 static void end_slow(struct http_engine *e)
 {
     const uint64_t now_ns = clock_ns();
@@ -210,7 +204,7 @@ static void end_slow(struct http_engine *e)
     e->checked_ns = now_ns;
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
-        if (is_stalled(x, now_ns))
+        if (stall_is_over(&x->stall, now_ns))
             x->failure = HTTP_STALLED;
         else if (x->deadline_ns != 0 && now_ns > x->deadline_ns)
             x->failure = HTTP_TOO_LATE;

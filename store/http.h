@@ -6,9 +6,8 @@
  * thread may submit; an answer's body goes straight into the caller's memory.  An exchange is one
  * attempt: signing, retries and what an answer means are for those above (store/request.h).
  *
- * An exchange is stalled, and ended, when fewer than `stall_bytes` moved within `stall_ns`; that
- * covers a server that never answers as well as one that drips.  One that drips a little faster,
- * or sends headers for ever, meets the deadline or the limit of the headers. */
+ * An exchange that has stalled (store/stall.h) is ended.  A server that drips a little faster, or
+ * sends headers for ever, meets the deadline or the limit of the headers. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 
@@ -17,6 +16,7 @@
 #include <sys/queue.h>
 
 #include "base/buf.h"
+#include "store/stall.h"
 
 #define HTTP_HEADERS_MOST 24
 #define HTTP_DETAIL_SIZE 256
@@ -32,6 +32,8 @@ enum http_failure {
     HTTP_NOT_TRUSTED,       /* TLS: its certificate */
     HTTP_NO_CA,             /* TLS: the CA file cannot be read, or has no certificates */
     HTTP_BROKEN,            /* reset, or ended before the length that it announced */
+    HTTP_NOT_HTTP,          /* the answer has no status line, since bytes of another precede it */
+    HTTP_PROXY_REFUSED,     /* the proxy's answer to CONNECT is `proxy_status` */
     HTTP_STALLED,
     HTTP_TOO_LATE,          /* its deadline has passed */
     HTTP_TOO_LONG,          /* a body longer than the room for it */
@@ -61,8 +63,7 @@ struct http_exchange {
     bool follow;                    /* redirects, five at most */
     bool no_proxy;                  /* for addresses of this machine or its host */
     uint64_t connect_ns;            /* 0: 10 s */
-    uint64_t stall_ns;              /* 0: never stalled */
-    uint64_t stall_bytes;
+    struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* of the monotonic clock; 0: none */
 
     /* The answer's body: that of a 2xx status goes to `into` if that is not NULL, any other to
@@ -82,6 +83,7 @@ struct http_exchange {
     /* The outcome. */
     enum http_failure failure;
     int status;                     /* 200, ...; 0: there was no status line */
+    int proxy_status;               /* the same of the proxy's answer to CONNECT */
     size_t got;                     /* bytes put into `into` */
     uint64_t retry_after_ns;        /* 0: not named */
     char detail[HTTP_DETAIL_SIZE];  /* libcurl's words on a failure */
@@ -89,7 +91,6 @@ struct http_exchange {
     /* The engine's. */
     void *easy, *header_list;
     uint64_t due_ns;
-    uint64_t window_began_ns, window_bytes;
     size_t sent;
     size_t header_bytes;
     bool cancel;
@@ -137,8 +138,8 @@ const char *http_answer_header(const struct http_exchange *exchange, const char 
 
 /* What a CURLcode is for us. */
 enum http_failure http_failure_of_curl(int curl_code);
-/* Whether the same request may do better a moment later. */
-bool http_failure_may_pass(enum http_failure failure);
+/* Returns whether the same request may do better a moment later. */
+bool http_may_pass(const struct http_exchange *exchange);
 bool http_status_may_pass(int status);
 /* Sets the error of an exchange without a whole answer, or with a status that is no success, and
  * returns its code.  `what` is what was wanted: "GET s3://bucket/key". */

@@ -27,15 +27,25 @@ enum http_failure http_failure_of_curl(int curl_code)
         return HTTP_BROKEN;
     case CURLE_OUT_OF_MEMORY:
         return HTTP_NO_MEMORY;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return HTTP_NOT_HTTP;
     default:
         return HTTP_FAILED;
     }
 }
 
-bool http_failure_may_pass(enum http_failure failure)
+static bool failure_may_pass(enum http_failure failure)
 {
     return failure == HTTP_NO_HOST || failure == HTTP_NO_CONNECTION || failure == HTTP_BROKEN ||
-           failure == HTTP_STALLED;
+           failure == HTTP_STALLED || failure == HTTP_NOT_HTTP;
+}
+
+bool http_may_pass(const struct http_exchange *x)
+{
+    if (x->failure == HTTP_PROXY_REFUSED)
+        return http_status_may_pass(x->proxy_status);
+    return x->failure == HTTP_ANSWERED ? http_status_may_pass(x->status)
+                                       : failure_may_pass(x->failure);
 }
 
 bool http_status_may_pass(int status)
@@ -86,10 +96,18 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
                        "AWS_CA_BUNDLE", what, detail);
     case HTTP_BROKEN:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the connection broke: %s", what, detail);
+    case HTTP_NOT_HTTP:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the response does not begin with an HTTP "
+                       "status line (%s): an earlier response on this connection was probably "
+                       "longer than its Content-Length", what, detail);
+    case HTTP_PROXY_REFUSED:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the proxy refused the connection (HTTP status "
+                       "%d to CONNECT): check the proxy's %s", what, x->proxy_status,
+                       x->proxy_status == 407 ? "user name and password" : "rules and address");
     case HTTP_STALLED:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu byte%s in %.1f s",
-                       what, (unsigned long long)x->stall_bytes, plural(x->stall_bytes),
-                       (double)x->stall_ns / 1e9);
+                       what, (unsigned long long)x->stall.least_bytes, plural(x->stall.least_bytes),
+                       (double)x->stall.limit_ns / 1e9);
     case HTTP_TOO_LATE:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the request timed out (SHEAF_REQUEST_TIMEOUT "
                        "sets the limit in seconds)", what);

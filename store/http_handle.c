@@ -34,7 +34,7 @@ static size_t on_body(char *data, size_t one, size_t size, void *context)
     int code;
 
     (void)one;
-    x->window_bytes += size;
+    x->stall.moved_bytes += size;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status / 100 == 2 && x->into != NULL) {
         if (size > x->into_size - x->got) {
@@ -58,7 +58,7 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     struct http_exchange *x = context;
 
     (void)data, (void)one;
-    x->window_bytes += size;
+    x->stall.moved_bytes += size;
     x->header_bytes += size;
     if (x->failure == HTTP_ANSWERED && x->header_bytes > HEADERS_MOST)
         x->failure = HTTP_HEADERS_TOO_LONG;
@@ -89,7 +89,7 @@ static size_t on_send(char *data, size_t one, size_t room, void *context)
 
     memcpy(data, (const char *)x->body + x->sent, size);
     x->sent += size;
-    x->window_bytes += size;
+    x->stall.moved_bytes += size;
     return size;
 }
 
@@ -194,8 +194,9 @@ static bool add_header_line(struct http_exchange *x, const char *name, const cha
     struct curl_slist *list;
     char *line;
 
-    /* libcurl takes "Name;" for a header with no value. */
-    if (asprintf(&line, *value != '\0' ? "%s: %s" : "%s;", name, value) < 0)
+    /* libcurl takes "Name;" for a header with no value, and "Name:" for none of this name. */
+    if (asprintf(&line, value == NULL ? "%s:" : *value != '\0' ? "%s: %s" : "%s;", name,
+                 value) < 0)
         return false;
     list = curl_slist_append(x->header_list, line);
     explicit_bzero(line, strlen(line));
@@ -213,6 +214,9 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
+    /* A server that passes over "Expect: 100-continue" would make each part wait for a second. */
+    if (!add_header_line(x, "Expect", NULL))
+        return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);
     SET(CURLOPT_PATH_AS_IS, 1L);
     SET(CURLOPT_HTTPHEADER, x->header_list);

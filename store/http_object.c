@@ -44,27 +44,16 @@ static int probe_classify(struct request *r, bool *again, struct sheaf_error *er
 {
     struct remote_object *o = ((struct probe *)r)->object;
     const char *range = http_answer_header(&r->http, "content-range");
-    const char *length = http_answer_header(&r->http, "content-length");
     const int status = r->http.status;
-    uint64_t first, last, total;
 
     if (!o->is_fixed && (!keep(&o->etag, http_answer_header(&r->http, "etag")) ||
                          !keep(&o->modified, http_answer_header(&r->http, "last-modified"))))
         return err_memory(err, 64);
-    /* An empty object has no first byte: 416, or 200 from a server that makes nothing of it. */
-    if ((status == 206 && r->http.failure == HTTP_ANSWERED) || status == 416) {
-        if (range != NULL && remote_parse_range(range, &first, &last, &total) &&
-            total != UINT64_MAX && (status == 206) == (first <= last)) {
-            o->base.bytes = total;
-            return SHEAF_OK;
-        }
+    if (remote_parse_size(&r->http, &o->base.bytes) && (status != 200 || o->base.bytes == 0))
+        return SHEAF_OK;
+    if ((status == 206 && r->http.failure == HTTP_ANSWERED) || status == 416)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's "
                        "size: \"%.80s\"", r->what, range != NULL ? range : "no Content-Range");
-    }
-    if (status == 200 && length != NULL && strcmp(length, "0") == 0) {
-        o->base.bytes = 0;
-        return SHEAF_OK;
-    }
     if (status == 200)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
                        "bytes (it answers 200, not 206)", r->what);

@@ -52,10 +52,13 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return see(url, seen, note, err);
 }
 
+/* A stamp of 0 is not known: some servers give an object's ETag to those who write it, and not to
+ * those who look at it. */
 static bool is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&
-           (!a->is_there || (a->stamp == b->stamp && a->bytes == b->bytes));
+           (!a->is_there || (a->bytes == b->bytes &&
+                             (a->stamp == b->stamp || a->stamp == 0 || b->stamp == 0)));
 }
 
 static int refuse(const char *url, struct sheaf_error *err)

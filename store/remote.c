@@ -122,16 +122,19 @@ static int read_setting(const char *name, uint64_t most, uint64_t *value, struct
 
 static int read_patience(struct request_patience *patience, struct sheaf_error *err)
 {
-    uint64_t seconds = REQUEST_SECONDS, rate = MIN_RATE;
+    uint64_t seconds = REQUEST_SECONDS, rate = MIN_RATE, stall = STALL_SECONDS;
     int code = read_setting("SHEAF_REQUEST_TIMEOUT", 1000000, &seconds, err);
 
     if (code == SHEAF_OK)
         code = read_setting("SHEAF_MIN_RATE", 1000000000, &rate, err);
+    if (code == SHEAF_OK)
+        code = read_setting("SHEAF_STALL_SECONDS", 3600, &stall, err);
     if (code != SHEAF_OK)
         return code;
     *patience = usual;
     patience->retry.time_ns = patience->limit_ns = seconds * SECOND;
-    patience->stall_bytes = STALL_SECONDS * rate;
+    patience->stall_ns = stall * SECOND;
+    patience->stall_bytes = stall * rate;
     return SHEAF_OK;
 }
 

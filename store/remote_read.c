@@ -55,6 +55,43 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
+/* Returns whether a Content-Range is of no bytes: "bytes 0--1/0" (Adobe's S3Mock), or one with an
+ * asterisk before the "/0"; or whether there is none. */
+static bool is_range_of_nothing(const char *range)
+{
+    const size_t size = range == NULL ? 0 : strlen(range);
+
+    return size == 0 || (size >= 2 && strcmp(range + size - 2, "/0") == 0);
+}
+
+/* Whether the answer to a GET from the first byte on says that there is no first byte. */
+static bool says_empty(const struct http_exchange *http)
+{
+    const char *length = http_answer_header(http, "content-length");
+
+    return http->failure == HTTP_ANSWERED &&
+           is_range_of_nothing(http_answer_header(http, "content-range")) &&
+           (http->status == 416 || ((http->status == 200 || http->status == 206) &&
+                                    length != NULL && strcmp(length, "0") == 0));
+}
+
+bool remote_parse_size(const struct http_exchange *http, uint64_t *bytes)
+{
+    const char *range = http_answer_header(http, "content-range");
+    const char *length = http_answer_header(http, "content-length");
+    uint64_t first, last;
+
+    *bytes = 0;
+    if (says_empty(http))
+        return true;
+    if (http->failure != HTTP_ANSWERED && http->failure != HTTP_TOO_LONG)
+        return false;
+    if (http->status == 206)
+        return range != NULL && remote_parse_range(range, &first, &last, bytes) && first == 0 &&
+               last >= first && *bytes != UINT64_MAX;
+    return http->status == 200 && length != NULL && number_parse(length, INT64_MAX, bytes);
+}
+
 /* ---- Judging an attempt ---------------------------------------------------------------------- */
 
 static int changed(const struct reading *g, const char *what, const char *now,
@@ -130,17 +167,9 @@ static int wrong_range(const struct reading *g, const char *got, struct sheaf_er
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
 }
 
-/* An object without a first byte: 416, or a 200 from servers that make nothing of the range. */
 static bool is_empty(const struct reading *g)
 {
-    const struct http_exchange *http = &g->request.http;
-    const char *range = http_answer_header(http, "content-range");
-    const char *length = http_answer_header(http, "content-length");
-
-    if (!object_of(g->read)->is_new || g->read->offset != 0)
-        return false;
-    return (http->status == 416 && (range == NULL || strcmp(range, "bytes */0") == 0)) ||
-           (http->status == 200 && length != NULL && strcmp(length, "0") == 0);
+    return object_of(g->read)->is_new && g->read->offset == 0 && says_empty(&g->request.http);
 }
 
 /* What an answer of the whole object says of its size; UINT64_MAX: nothing. */

@@ -45,6 +45,11 @@ int remote_object_init(struct remote_object *object, const struct store_ops *ops
 /* store_ops.close for one that was allocated as it is. */
 void remote_close(struct store_object *object);
 
+/* Returns whether an answer to a GET of an object's first byte says how large the object is.
+ * An empty object has no first byte (416, or 206 without bytes); and some servers send the whole
+ * object instead, which fails the exchange as HTTP_TOO_LONG. */
+bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
+
 /* "bytes 0-99/1000" and "bytes * /1000" (without the blank); the total may be '*', UINT64_MAX
  * here.  False if it is neither.  For the second form, *first > *last. */
 bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total);

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/notice.h"
 #include "base/workers.h"
 #include "store/interrupt.h"
 #include "store/trust.h"
@@ -233,8 +234,7 @@ int request_classify_http(struct request *r, bool *again, struct sheaf_error *er
 
     if (x->failure == HTTP_ANSWERED && x->status / 100 == 2)
         return SHEAF_OK;
-    *again = x->failure == HTTP_ANSWERED ? http_status_may_pass(x->status)
-                                         : http_failure_may_pass(x->failure);
+    *again = http_may_pass(x);
     return http_error(x, r->what, err);
 }
 
@@ -277,6 +277,34 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
+/* The waits that servers ask for are told of once in NOTICE_WAIT_NS: many requests meet one. */
+static void say_wait(const struct request *r)
+{
+    static atomic_uint_fast64_t quiet_until_ns;
+    const uint64_t wait_ns = r->http.retry_after_ns, now_ns = clock_ns();
+    uint64_t quiet = atomic_load(&quiet_until_ns);
+
+    if (wait_ns >= NOTICE_WAIT_NS && now_ns >= quiet &&
+        atomic_compare_exchange_strong(&quiet_until_ns, &quiet, now_ns + NOTICE_WAIT_NS))
+        notice_say(r->at->origin, "the server asks to wait for %.0f s (Retry-After, HTTP status "
+                   "%d): waiting", (double)wait_ns / 1e9, r->http.status);
+}
+
+/* Says in the error why there is no further attempt. */
+static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
+{
+    const uint64_t spent_ns = now_ns - r->retry.began_ns;
+
+    if (r->retry.total > 1)
+        err_append(&r->error, "; gave up after %u attempt%s in %.1f s", r->retry.total,
+                   plural(r->retry.total), (double)spent_ns / 1e9);
+    if (r->retry.failures < policy->attempts && spent_ns <= policy->time_ns &&
+        r->http.retry_after_ns > policy->time_ns - spent_ns)
+        err_append(&r->error, "; the server asks to wait for %.0f s (Retry-After), and a request "
+                   "may take %.0f s (SHEAF_REQUEST_TIMEOUT)", (double)r->http.retry_after_ns / 1e9,
+                   (double)policy->time_ns / 1e9);
+}
+
 /* http_exchange.done */
 static void attempt_done(struct http_exchange *http)
 {
@@ -314,12 +342,11 @@ static void attempt_done(struct http_exchange *http)
     if (retry_again(&policy, &r->retry, now_ns, http->retry_after_ns, dice(),
                     &wait_ns)) {
         atomic_fetch_add(&request_total.retries, 1);
+        say_wait(r);
         http_submit(r->target->engine, http, wait_ns);
         return;
     }
-    if (r->retry.total > 1)
-        err_append(&r->error, "; gave up after %u attempt%s in %.1f s", r->retry.total,
-                   plural(r->retry.total), (double)(now_ns - r->retry.began_ns) / 1e9);
+    explain_end(r, &policy, now_ns);
     request_finish(r, r->code);
 }
 
@@ -358,8 +385,10 @@ void request_start(struct request *r)
     r->http.follow = t->follow;
     r->http.no_proxy = t->no_proxy;
     r->http.connect_ns = t->connect_ns;
-    r->http.stall_ns = r->is_patient ? t->patience->patient_ns : t->patience->stall_ns;
-    r->http.stall_bytes = r->is_patient ? 1 : t->patience->stall_bytes;
+    r->http.stall = (struct stall){
+        .limit_ns = r->is_patient ? t->patience->patient_ns : t->patience->stall_ns,
+        .least_bytes = r->is_patient ? 1 : t->patience->stall_bytes,
+    };
     r->http.begin = begin_attempt;
     r->http.done = attempt_done;
     /* TLS guards a body on its way at no cost; without it the signature has to. */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "store/retry.h"
+#include "store/stall.h"
 
 #define MS 1000000ull
 #define HIGHEST UINT64_MAX
@@ -115,6 +116,58 @@ static void test_no_overflow(void **state)
     assert_int_equal(last, (uint64_t)1 << 62);
 }
 
+/* ---- Stalls ---------------------------------------------------------------------------------- */
+
+/* Looks every millisecond while `bytes` move in each; when the transfer is found to have stalled,
+ * in milliseconds after the end of that, or 0 if it did so before. */
+static uint64_t stalls_after(uint64_t bytes, uint64_t for_ms)
+{
+    struct stall stall = { .limit_ns = 1000 * MS, .least_bytes = 1000 };
+    uint64_t ms = 0;
+
+    stall_begin(&stall, 0);
+    for (; ms < for_ms; ms++) {
+        stall.moved_bytes += bytes;
+        if (stall_is_over(&stall, ms * MS))
+            return 0;
+    }
+    while (!stall_is_over(&stall, ms * MS))
+        ms++;
+    return ms + 1 - for_ms;
+}
+
+/* Wherever in its course a fast transfer stops, that is noticed one limit after the last byte. */
+static void test_stop(void **state)
+{
+    (void)state;
+    assert_int_equal(stalls_after(0, 0), 1001);
+    for (uint64_t ms = 1; ms < 3000; ms += 97)
+        assert_int_equal(stalls_after(1000, ms), 1000);
+}
+
+/* The least rate goes on for ever; half of it takes twice the limit. */
+static void test_drip(void **state)
+{
+    struct stall slow = { .limit_ns = 1000 * MS, .least_bytes = 1000 };
+    uint64_t ms = 0;
+
+    (void)state;
+    assert_in_range(stalls_after(1, 100000), 1000, 1001);
+    stall_begin(&slow, 0);
+    for (; !stall_is_over(&slow, ms * MS); ms++)
+        slow.moved_bytes += ms % 2;
+    assert_in_range(ms, 1990, 2010);
+}
+
+static void test_never_stalls(void **state)
+{
+    struct stall never = { .limit_ns = 0, .least_bytes = 1 };
+
+    (void)state;
+    stall_begin(&never, 5);
+    assert_false(stall_is_over(&never, UINT64_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +178,9 @@ int main(void)
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_clock_back),
         cmocka_unit_test(test_no_overflow),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_drip),
+        cmocka_unit_test(test_never_stalls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,7 +265,9 @@ static void test_upload_id(void **state)
 {
     static const char good[] = "<InitiateMultipartUploadResult><Bucket>b</Bucket><Key>k</Key>"
         "<UploadId>VXBsb2FkIElE&amp;x</UploadId></InitiateMultipartUploadResult>";
-    static const char *const bad[] = { "<Other><UploadId>1</UploadId></Other>",
+    static const char rclone[] = "<InitiateMultipartUpload><UploadId>7</UploadId>"
+        "</InitiateMultipartUpload>";
+    static const char *const bad[] = { "<Error><UploadId>1</UploadId></Error>",
         "<InitiateMultipartUploadResult/>",
         "<InitiateMultipartUploadResult><UploadId/></InitiateMultipartUploadResult>" };
     char *id;
@@ -273,6 +275,9 @@ static void test_upload_id(void **state)
     (void)state;
     assert_int_equal(s3_xml_upload_id(good, strlen(good), &id, &error), SHEAF_OK);
     assert_string_equal(id, "VXBsb2FkIElE&x");
+    free(id);
+    assert_int_equal(s3_xml_upload_id(rclone, strlen(rclone), &id, &error), SHEAF_OK);
+    assert_string_equal(id, "7");
     free(id);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(s3_xml_upload_id(bad[i], strlen(bad[i]), &id, &error),

@@ -42,6 +42,10 @@ static const struct known known[] = {
     { "PreconditionFailed", SHEAF_ERR_CHANGED, false, "" },
     { "InvalidRange", SHEAF_ERR_TRUNCATED, false, "" },
     { "BadDigest", SHEAF_ERR_CORRUPT, true, "" },
+    { "InvalidDigest", SHEAF_ERR_CORRUPT, true, "" },       /* so Garage */
+    { "InvalidChecksum", SHEAF_ERR_CORRUPT, true, "" },
+    { "ChecksumMismatch", SHEAF_ERR_CORRUPT, true, "" },
+    { "ContentSHA256Mismatch", SHEAF_ERR_CORRUPT, true, "" },
     { "XAmzContentSHA256Mismatch", SHEAF_ERR_CORRUPT, true, "" },
     { "XAmzContentChecksumMismatch", SHEAF_ERR_CORRUPT, true, "" },
     { "IncompleteBody", SHEAF_ERR_NETWORK, true, "" },

@@ -12,6 +12,7 @@
 #include "base/notice.h"
 #include "base/number.h"
 #include "store/remote.h"
+#include "store/remote_read.h"
 #include "store/s3/aws_partition.h"
 #include "store/s3/credentials_sources.h"
 #include "store/s3/s3_google.h"
@@ -391,29 +392,6 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     return code == SHEAF_OK ? made : code;
 }
 
-/* HEAD has no text to say why it was refused; GET of the first byte has. */
-static int why_refused(const struct s3_bucket *b, const char *key, int code,
-                       struct sheaf_error *err)
-{
-    struct request r;
-    struct sheaf_error better;
-    char byte;
-    int made = s3_request_init(&r, b, HTTP_GET, key, NULL, 0, "opening", &better);
-
-    r.http.into = &byte;
-    r.http.into_size = 1;
-    if (made == SHEAF_OK)
-        made = request_set_header(&r, "range", "bytes=0-0", &better);
-    if (made == SHEAF_OK && request_run(&r, &better) != SHEAF_OK && r.http.status != 0 &&
-        r.http.status != 416) {
-        code = better.code;
-        if (err != NULL)
-            *err = better;
-    }
-    request_free(&r);
-    return code;
-}
-
 /* The headers are there only during the request's classify. */
 struct head_request {
     struct request base;
@@ -437,16 +415,25 @@ bool s3_etag_may_be_md5(const struct request *r)
                               "x-amz-server-side-encryption-customer-algorithm") == NULL;
 }
 
+static bool parse_length(const struct http_exchange *http, uint64_t *bytes)
+{
+    const char *length = http_answer_header(http, "content-length");
+
+    return http->failure == HTTP_ANSWERED && http->status / 100 == 2 && length != NULL &&
+           number_parse(length, INT64_MAX, bytes);
+}
+
 static int head_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     const struct s3_checksum *checksum = ((struct head_request *)r)->checksum;
     struct s3_head *head = ((struct head_request *)r)->head;
-    const char *length = http_answer_header(&r->http, "content-length");
-    int code = aws_classify(r, again, err);
+    const bool has_size = r->http.method == HTTP_HEAD ? parse_length(&r->http, &head->bytes)
+                                                      : remote_parse_size(&r->http, &head->bytes);
+    int code = has_size ? SHEAF_OK : aws_classify(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (length == NULL || !number_parse(length, INT64_MAX, &head->bytes)) {
+    if (!has_size) {
         *again = true;      /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     }
@@ -467,25 +454,48 @@ void s3_head_free(struct s3_head *head)
     memset(head, 0, sizeof(*head));
 }
 
+/* *status: of the answer; 0: there was none. */
+static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
+                   struct s3_head *head, int *status, struct sheaf_error *err)
+{
+    struct head_request h = { .head = head, .checksum = s3_checksum_for(b, key) };
+    char byte;
+    int code;
+
+    memset(head, 0, sizeof(*head));
+    code = s3_request_init(&h.base, b, method, key, NULL, 0, "opening", err);
+    h.base.classify = head_classify;
+    h.base.http.into = &byte;
+    h.base.http.into_size = 1;
+    if (code == SHEAF_OK && h.checksum != NULL)
+        code = request_set_header(&h.base, "x-amz-checksum-mode", "ENABLED", err);
+    if (code == SHEAF_OK && method == HTTP_GET)
+        code = request_set_header(&h.base, "range", "bytes=0-0", err);
+    if (code == SHEAF_OK)
+        code = request_run(&h.base, err);
+    *status = h.base.http.failure == HTTP_ANSWERED ? h.base.http.status : 0;
+    request_free(&h.base);
+    if (code != SHEAF_OK)
+        s3_head_free(head);
+    return code;
+}
+
+/* HEAD has no text to say why it was refused; a GET of the first byte has, and where only HEAD is
+ * refused (405, 501), its answer says the same of the object. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
-    struct head_request h = { .head = head, .checksum = s3_checksum_for(b, key) };
-    int code, status;
+    struct sheaf_error better;
+    int status, code = head_by(HTTP_HEAD, b, key, head, &status, err), got;
 
-    memset(head, 0, sizeof(*head));
-    code = s3_request_init(&h.base, b, HTTP_HEAD, key, NULL, 0, "opening", err);
-    h.base.classify = head_classify;
-    if (code == SHEAF_OK && h.checksum != NULL)
-        code = request_set_header(&h.base, "x-amz-checksum-mode", "ENABLED", err);
-    if (code == SHEAF_OK)
-        code = request_run(&h.base, err);
-    status = h.base.http.failure == HTTP_ANSWERED ? h.base.http.status : 0;
-    request_free(&h.base);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK || ((status < 300 || status >= 500) && status != 501))
         return code;
-    s3_head_free(head);
-    return status >= 300 && status < 500 ? why_refused(b, key, code, err) : code;
+    got = head_by(HTTP_GET, b, key, head, &status, &better);
+    if (got != SHEAF_OK && status == 0)
+        return code;
+    if (got != SHEAF_OK && err != NULL)
+        *err = better;
+    return got;
 }
 
 int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,

@@ -8,7 +8,8 @@
  * since radosgw then encodes them without saying so.
  *
  * Some stores (MinIO) list uploads only for a prefix that is the whole key.  An empty listing is
- * therefore tried with an upload of our own, the probe. */
+ * therefore tried with an upload of our own, the probe.  Others (gofakes3, rclone) say NoSuchUpload
+ * instead of an empty listing; and a store that cannot list uploads has none that we could find. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,8 @@ static int list_uploads(struct cleaning *c, struct sheaf_error *err)
         if (page.key_marker != NULL && page.id_marker != NULL)
             query[count++] = (struct sigv4_pair){ "upload-id-marker", page.id_marker };
         code = s3_list_page(c->bucket, c->prefix, query, count, keep_entry, c, &next, err);
+        if (code == SHEAF_ERR_UNSUPPORTED || (code == SHEAF_ERR_NOT_FOUND && next.has_no_upload))
+            code = SHEAF_OK;
         s3_xml_page_free(&page);
         page = next;
         more = page.is_truncated && page.key_marker != NULL;

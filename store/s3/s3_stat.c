@@ -39,24 +39,13 @@ static void keep_note(char note[STORE_NOTE_SIZE], const char *found)
 static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct store_stat *stat = ((struct asking *)r)->stat;
-    const char *range = http_answer_header(&r->http, "content-range");
-    const char *length = http_answer_header(&r->http, "content-length");
-    const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
-    uint64_t first, last;
-
     keep_identity(stat, http_answer_header(&r->http, "etag"),
                   http_answer_header(&r->http, "last-modified"));
     if (stat->note != NULL)
         keep_note(stat->note, http_answer_header(&r->http, S3_NOTE));
-    /* An object without a first byte: 416, or a 200 from stores that make nothing of the range. */
-    if (status == 416 || (status == 200 && length != NULL && strcmp(length, "0") == 0)) {
-        stat->bytes = 0;
+    if (remote_parse_size(&r->http, &stat->bytes))
         return SHEAF_OK;
-    }
-    if (status == 206 && range != NULL &&
-        remote_parse_range(range, &first, &last, &stat->bytes) && stat->bytes != UINT64_MAX)
-        return SHEAF_OK;
-    if (status / 100 == 2) {
+    if (r->http.failure == HTTP_ANSWERED && r->http.status / 100 == 2) {
         *again = true;      /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     }

@@ -445,7 +445,7 @@ static int send_checksum(struct request *r, const struct s3_completion *u, struc
                             : code;
 }
 
-int s3_upload_complete(const struct s3_completion *u, const struct store_seen *seen,
+int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err)
 {
     struct sigv4_pair query[] = { { "uploadId", u->upload_id } };
@@ -472,6 +472,7 @@ int s3_upload_complete(const struct s3_completion *u, const struct store_seen *s
     /* An upload that is not there has been completed by an attempt whose answer was lost (libcurl
      * makes such ones by itself, too), or somebody has aborted it; the object itself then tells
      * which. */
+    u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = check_object(u, r.what, &proof, now, err);
     else if ((code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CHANGED) &&

@@ -72,11 +72,12 @@ struct s3_completion {
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;
+    bool is_done;               /* the store has completed it, whatever came of looking at it */
 };
 /* Completes it over what was seen, as s3_require has it, and makes sure that the object is there
  * with all its bytes; *now says what it is, with stamp 0 if it cannot be told from others of that
  * size. */
-int s3_upload_complete(const struct s3_completion *upload, const struct store_seen *seen,
+int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,
                     struct sheaf_error *err);

@@ -449,14 +449,14 @@ static int put_over(struct s3_writer *w, const struct store_seen *seen, struct s
 static int complete_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                          struct sheaf_error *err)
 {
-    const struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, &w->proving,
-                                     w->proofs, w->part_count, w->bytes };
+    struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, &w->proving, w->proofs,
+                               w->part_count, w->bytes, false };
     struct store_seen plain;
     int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
 
-    if (ask_plainly(w, seen, code, &plain))
+    if (!c.is_done && ask_plainly(w, seen, code, &plain))
         code = gone(w, seen, s3_upload_complete(&c, &plain, now, err), err);
-    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
+    if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL || c.is_done)
         return code;
     code = store_check_seen(w->base.url, seen, err);
     return code == SHEAF_OK ? s3_upload_complete(&c, NULL, now, err) : code;

@@ -284,6 +284,12 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     return SHEAF_OK;
 }
 
+/* <ListBucketResult>, <ListMultipartUploadsResult>, or what other servers call these. */
+static bool is_listing(const char *root)
+{
+    return strncmp(root, "List", strlen("List")) == 0;
+}
+
 /* The page's own values.  Some servers put them before the entries and some after, so they are
  * picked in a walk of their own. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
@@ -291,11 +297,9 @@ static int page_visit(void *context, const char *parent, const char *name, const
 {
     struct s3_xml_page *page = context;
 
-    if (parent[0] == '\0' && strcmp(name, "ListBucketResult") != 0 &&
-        strcmp(name, "ListMultipartUploadsResult") != 0)
+    if (parent[0] == '\0' && !is_listing(name))
         return err_set(err, SHEAF_ERR_CORRUPT, "the reply to a listing is a <%s>", name);
-    if (text == NULL || (strcmp(parent, "ListBucketResult") != 0 &&
-                         strcmp(parent, "ListMultipartUploadsResult") != 0))
+    if (text == NULL || !is_listing(parent))
         return SHEAF_OK;
     if (strcmp(name, "EncodingType") == 0)
         page->is_encoded = strcmp(text, "url") == 0;
@@ -337,11 +341,11 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
+/* Servers disagree about the root (rclone: <InitiateMultipartUpload>), but not about the id. */
 static int upload_id_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {
-    if (text == NULL || strcmp(name, "UploadId") != 0 ||
-        strcmp(parent, "InitiateMultipartUploadResult") != 0)
+    if (text == NULL || strcmp(name, "UploadId") != 0 || strcmp(parent, "Error") == 0)
         return SHEAF_OK;
     return keep_text(context, text, err);
 }
@@ -364,8 +368,10 @@ int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_erro
 static int completed_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {
+    static const char root[] = "CompleteMultipartUpload";
+
     (void)context, (void)text;
-    if (parent[0] == '\0' && strcmp(name, "CompleteMultipartUploadResult") != 0)
+    if (parent[0] == '\0' && strncmp(name, root, strlen(root)) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "the reply that ends an upload is a <%s>", name);
     return SHEAF_OK;
 }

@@ -45,6 +45,7 @@ struct s3_xml_page {
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
     char *key_marker, *id_marker;   /* of uploads: where the next page begins; or NULL */
     char *first_key;            /* of the first entry; NULL before it, or if there is none */
+    bool has_no_upload;         /* the reply was NoSuchUpload, which some servers mean by "none" */
 };
 
 /* The page's own values, and whether it is XML to its end; it must be freed whatever the result. */
@@ -54,11 +55,12 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
                    void *context, struct sheaf_error *err);
 void s3_xml_page_free(struct s3_xml_page *page);
 
-/* CreateMultipartUpload's <UploadId>, in memory of its own. */
+/* CreateMultipartUpload's <UploadId>, whatever the root is called, in memory of its own. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
-/* SHEAF_OK if it is a <CompleteMultipartUploadResult>.  What that says of the object is left aside:
- * some stores say nothing, and the object itself is asked. */
+/* SHEAF_OK if it is a <CompleteMultipartUploadResult>, or what a server calls that: the root's name
+ * begins alike.  What it says of the object is left aside: some stores say nothing, and the object
+ * itself is asked. */
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
 /* The <Credentials> of AssumeRole, AssumeRoleWithWebIdentity and CreateSession.  Any of the first

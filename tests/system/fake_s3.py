@@ -14,6 +14,7 @@ import threading
 import urllib.parse
 from xml.sax.saxutils import escape
 
+import fake_s3_dialects
 import fake_s3_rules
 
 # (name, weight)
@@ -26,6 +27,8 @@ FAULTS = (
     ("range", 6),               # a Content-Range that begins elsewhere
     ("etag", 1),                # another ETag than the object's
     ("sent", 6),                # a byte of the body changes on its way, before it is checked
+    ("digest", 4),              # Garage's word for a body that was damaged on its way
+    ("stray", 4),               # the body has one byte more than its Content-Length says
     ("store", 8),               # what is stored is not what was sent
     ("tag", 1),                 # the ETag in the answer to what writes is another one
     ("twice", 6),               # it is done twice, as where a proxy repeats it; the second answers
@@ -74,6 +77,8 @@ class Server:
         self.chance = random.Random(seed)
         self.percent = 0
         self.rules = fake_s3_rules.Rules()
+        self.dialects = ()      # names of fake_s3_dialects
+        self.continues = True   # says 100 Continue to those who wait for it
         self.buckets = collections.defaultdict(Bucket)
         self.counts = collections.Counter()         # of faults, by name
         self.times = {}         # {name: so many times the weight of FAULTS}
@@ -129,7 +134,7 @@ class Server:
                 for line in lines[1:]:
                     name, _, value = line.partition(":")
                     headers[name.lower()] = value.strip()
-                if headers.get("expect") == "100-continue":
+                if headers.get("expect") == "100-continue" and self.continues:
                     writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
                 if not await self._answer(writer, method, target, headers, body):
@@ -162,6 +167,8 @@ class Server:
             code = {"503": "SlowDown", "500": "InternalError", "409": "ConditionalRequestConflict",
                     "412": "PreconditionFailed"}.get(fault, "")
             return await self._send(writer, method, int(fault), {}, self._error(code))
+        if fault == "digest":
+            return await self._send(writer, method, 400, {}, self._error("InvalidDigest"))
         if fault == "denied":
             return await self._send(writer, method, 403, {}, self._error("AccessDenied"))
         if fault == "reset":
@@ -179,6 +186,10 @@ class Server:
                 status, more, data = failed.status, {}, self._error(failed.code, failed.message)
         if self.served is not None:
             self.served(method, key, query)
+        request = fake_s3_dialects.Request(
+            fake_s3_rules.operation(method, key, query), method, key, headers,
+            self.buckets[bucket].objects.get(key), len(self.buckets[bucket].uploads))
+        status, more, data = fake_s3_dialects.speak(self.dialects, request, status, more, data)
         if fault == "lose":
             return self._reset(writer)
         if fault in ("etag", "tag") and "etag" in more:
@@ -186,6 +197,8 @@ class Server:
         for name in more:
             if fault == "lie" and name.startswith(fake_s3_rules.HEADER):
                 more[name] = "AAAA" + more[name][4:]
+        if fault == "stray" and data:
+            more["content-length"] = str(len(data) - 1)
         if fault == "bytes" and status // 100 == 2:
             data = self._changed(data)
         if fault == "torn" and status == 200:
@@ -215,7 +228,8 @@ class Server:
                 "bytes": is_get and (is_data if self.has_checks is None else self.has_checks(key)),
                 "store": is_put, "lie": method in ("PUT", "HEAD") and self.rules.lies,
                 "in200": method == "POST" and "uploadId" in query, "cut": method == "GET",
-                "sent": body != b"", "tag": is_put, "409": on_terms, "412": on_terms,
+                "sent": body != b"", "digest": body != b"", "stray": method == "GET",
+                "tag": is_put, "409": on_terms, "412": on_terms,
                 "torn": is_list or method == "POST", "page": is_list and "uploads" not in query, "pause": is_get}
         able = [(n, w * self.times.get(n, 1)) for n, w in FAULTS if fits.get(n, True)]
         name = self.chance.choices([n for n, _ in able], [w for _, w in able])[0]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Dialects of S3 as other servers speak them: for fake_s3.py.
+
+A dialect is a function (request, status, headers, body) that returns the three last as that server
+answers them; Server.dialects has the names of those that are spoken."""
+
+import typing
+
+
+class Request(typing.NamedTuple):
+    what: str           # "GetObject", ...
+    method: str
+    key: str
+    headers: dict
+    found: object       # the object of that key, or None
+    uploads: int        # in the bucket
+
+
+DIALECTS = {}
+
+
+def dialect(function):
+    DIALECTS[function.__name__] = function
+    return function
+
+
+def speak(names, request, *answer):
+    for name in sorted(names):
+        answer = DIALECTS[name](request, *answer)
+    return answer
+
+
+def _error(status, code):
+    return status, {}, ("<?xml version='1.0'?><Error><Code>%s</Code></Error>" % code).encode()
+
+
+def _total(headers):
+    return headers.get("content-range", "").rpartition("/")[2]
+
+
+@dialect
+def upload_root(request, status, headers, body):
+    """rclone serve s3: the answer to the beginning of an upload has another root element."""
+    return status, headers, body.replace(b"InitiateMultipartUploadResult",
+                                         b"InitiateMultipartUpload")
+
+
+@dialect
+def other_roots(request, status, headers, body):
+    """And so may other answers."""
+    for name in (b"InitiateMultipartUpload", b"CompleteMultipartUpload", b"ListMultipartUploads",
+                 b"ListBucket"):
+        body = body.replace(name + b"Result", name + b"Output")
+    return status, headers, body
+
+
+@dialect
+def no_such_upload(request, status, headers, body):
+    """gofakes3, rclone serve s3: no upload is listed as an error."""
+    if request.what == "ListMultipartUploads" and not request.uploads:
+        return _error(404, "NoSuchUpload")
+    return status, headers, body
+
+
+@dialect
+def no_upload_listing(request, status, headers, body):
+    """Uploads cannot be listed."""
+    if request.what == "ListMultipartUploads":
+        return _error(501, "NotImplemented")
+    return status, headers, body
+
+
+@dialect
+def empty_206(request, status, headers, body):
+    """Adobe S3Mock: a range of an empty object."""
+    if status == 416 and request.found is not None:
+        return 206, {"content-range": "bytes 0--1/0", "etag": request.found.etag}, b""
+    return status, headers, body
+
+
+@dialect
+def first_byte_is_whole(request, status, headers, body):
+    """s3rver: the range of the first byte gets the whole object."""
+    if status == 206 and request.headers.get("range") == "bytes=0-0":
+        data = request.found.data
+        headers = dict(headers, **{"content-range": "bytes 0-%d/%d" % (len(data) - 1, len(data))})
+        return 206, headers, data
+    return status, headers, body
+
+
+@dialect
+def ranges_of_one_ignored(request, status, headers, body):
+    """The same, with the status and the headers of a whole object."""
+    if status == 206 and request.headers.get("range") == "bytes=0-0":
+        return 200, {name: value for name, value in headers.items()
+                     if name != "content-range"}, request.found.data
+    return status, headers, body
+
+
+@dialect
+def no_head(request, status, headers, body):
+    """HEAD is not known."""
+    return (405, {}, b"") if request.method == "HEAD" else (status, headers, body)
+
+
+@dialect
+def head_not_implemented(request, status, headers, body):
+    return (501, {}, b"") if request.method == "HEAD" else (status, headers, body)
+
+
+@dialect
+def no_etag(request, status, headers, body):
+    """A proxy takes the ETag from what it may change: from answers to GET and HEAD."""
+    if request.method in ("GET", "HEAD"):
+        headers = {name: value for name, value in headers.items() if name != "etag"}
+    return status, headers, body

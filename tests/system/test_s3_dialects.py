@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""S3 as other servers speak it: what was seen with rclone serve s3, gofakes3, Garage, Adobe S3Mock,
+s3rver and proxies, on the tests' own server.  A data set is packed, replaced, read, fetched and
+extended there, and nothing stays beside it."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import fake_s3
+import fake_s3_dialects
+import servers
+import support
+from support import make_tree, pack
+
+FORMAT = ("--format", "webdataset")
+
+
+class Case(support.Case):
+    @classmethod
+    def share(cls):
+        chance = support.random.Random(1)
+        files = support.image_tree(2, 4, size=3000)
+        files.update({"large/%d.bin" % i: chance.randbytes(2600000) for i in range(4)})
+        cls.tree = make_tree(os.path.join(cls.shared, "tree"), files)
+        cls.local = os.path.join(cls.shared, "local")
+        pack(cls.tree, cls.local)
+        cls.expected = support.tree_of(cls.local)
+
+    def setUp(self):
+        super().setUp()
+        self.server = fake_s3.Server(support.seed())
+        self.addCleanup(self.server.stop)
+        self.bucket = self.server.buckets["bucket"]
+        self.env = dict(servers.clean_environment(), AWS_ACCESS_KEY_ID="key",
+                        AWS_SECRET_ACCESS_KEY="secret", AWS_ENDPOINT_URL=self.server.url,
+                        AWS_REGION="us-east-1")
+
+    def run_sheaf(self, *words, status=0, env=None):
+        done = subprocess.run([support.SHEAF, *words], env=dict(self.env, **env or {}),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=300)
+        self.assertEqual(done.returncode, status, done.stderr.decode())
+        return done.stderr.decode()
+
+    def pack(self, *more, **how):
+        return self.run_sheaf("pack", self.tree, "s3://bucket/set", *FORMAT, *more, **how)
+
+    def found(self):
+        return {key[len("set/"):]: o.data for key, o in self.bucket.objects.items()
+                if key.startswith("set/")}
+
+    def once(self, name, applies):
+        """The fault `name` on the first request for which applies(method, key, query)."""
+        done = []
+
+        def choose(method, key, query):
+            if done or not applies(method, key, query):
+                return None
+            done.append(key)
+            return name
+        self.server._fault = choose
+        return done
+
+
+class Dialects(Case):
+    def check(self, *names):
+        self.server.dialects = names
+        self.pack()
+        self.assertEqual(self.found(), self.expected)
+        self.pack("--overwrite")
+        self.pack("--resume")
+        self.assertEqual(self.found(), self.expected)
+        self.run_sheaf("verify", "s3://bucket/set")
+        self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"))
+        self.assertEqual(support.tree_of(self.path("here")), self.expected)
+        self.run_sheaf("append", self.more, "s3://bucket/set")
+        self.assertFalse([key for key in self.bucket.objects if ".sheaf" in key])
+        self.assertEqual(self.bucket.uploads, {})
+
+    def setUp(self):
+        super().setUp()
+        self.more = make_tree(self.path("more"), {"large/new.bin": b"new"})
+
+    def test_each(self):
+        for name in fake_s3_dialects.DIALECTS:
+            with self.subTest(name):
+                self.bucket.objects.clear()
+                self.bucket.uploads.clear()
+                shutil.rmtree(self.path("here"), ignore_errors=True)
+                self.check(name)
+
+    def test_all_at_once(self):
+        self.check(*(set(fake_s3_dialects.DIALECTS) - {
+            "head_not_implemented", "ranges_of_one_ignored", "no_upload_listing"}))
+
+    def test_an_empty_object_is_a_source(self):
+        objects = self.bucket.objects
+        objects["in/a/1.txt"], objects["in/a/2.txt"] = fake_s3.Object(b""), fake_s3.Object(b"x")
+        objects["list.csv"] = fake_s3.Object(b"path,label\ns3://bucket/in/a/1.txt,1\n"
+                                             b"s3://bucket/in/a/2.txt,2\n")
+        for names in ((), ("empty_206",)):
+            self.server.dialects = names
+            for source in ("s3://bucket/in/", "s3://bucket/list.csv"):
+                self.run_sheaf("pack", source, self.path("out"), *FORMAT, "--overwrite")
+                listing = support.sheaf("cat", self.path("out"), "--list").stdout.decode()
+                self.assertEqual(len(listing.splitlines()), 2, listing)
+
+    def test_no_request_waits_for_100_continue(self):
+        """Some servers and proxies never say it."""
+        self.server.continues = False
+        self.pack()
+        self.assertEqual([key for _, key, headers in self.server.rules.seen
+                          if "expect" in headers], [])
+
+
+class Once(Case):
+    """What may pass is tried again, on another connection if this one is spoilt."""
+
+    def test_body_that_was_damaged_on_its_way(self):
+        for of_part in (False, True):
+            self.bucket.objects.clear()
+            done = self.once("digest", lambda method, key, query: method == "PUT" and
+                             ("partNumber" in query) == of_part)
+            self.pack()
+            self.assertEqual(len(done), 1)
+            self.assertEqual(self.found(), self.expected)
+
+    def test_a_byte_too_many(self):
+        self.pack()
+        for kind in ("shard-", "dataset.json", "dataset.index"):
+            for _ in range(3):
+                done = self.once("stray", lambda method, key, query: method == "GET" and kind in key)
+                self.run_sheaf("cat", "s3://bucket/set", "--seed", "1", "--null")
+                self.assertEqual(len(done), 1)
+
+    def test_a_byte_too_many_in_a_listing(self):
+        self.bucket.objects["in/a/1.txt"] = fake_s3.Object(b"1")
+        done = self.once("stray", lambda method, key, query: key == "")
+        self.run_sheaf("pack", "s3://bucket/in", self.path("out"), *FORMAT)
+        self.assertEqual(len(done), 1)
+
+
+class Full(Case):
+    """A server that stores no further shard: what cannot be written is tried as one request is, and
+    no other shard after it."""
+
+    def test_one_shard_is_tried(self):
+        tried = []
+
+        def choose(method, key, query):
+            if method == "PUT" and key.endswith(".tar"):
+                tried.append(key)
+                return "500"
+            return None
+        for jobs in ("1", "8"):
+            tried.clear()
+            self.server._fault = choose
+            text = self.pack("--shard-count", "6", "--jobs", jobs, status=1,
+                             env={"AWS_MAX_ATTEMPTS": "3"})
+            self.assertIn("gave up after 3 attempts", text)
+            self.assertEqual(tried, ["set/shard-000000.tar"] * 3)
+            self.server._fault = lambda *_: None
+            self.pack("--shard-count", "6", "--resume")
+            self.run_sheaf("verify", "s3://bucket/set")
+            self.bucket.objects.clear()
+
+
+class RetryAfter(Case):
+    """Waits that a server asks for."""
+
+    def ask(self, status, seconds, times):
+        left = [times]
+        send = self.server._send
+
+        async def refuse(writer, method, code, headers, data, *more):
+            if left[0]:
+                left[0] -= 1
+                code, headers, data = status, {"retry-after": str(seconds)}, b""
+            return await send(writer, method, code, headers, data, *more)
+        self.server._send = refuse
+
+    def test_longer_than_a_request_may_take(self):
+        self.pack()
+        self.ask(503, 3600, 99)
+        text = self.run_sheaf("cat", "s3://bucket/set", "--null", status=1)
+        self.assertIn("HTTP status 503; the server asks to wait for 3600 s (Retry-After), and a "
+                      "request may take 900 s (SHEAF_REQUEST_TIMEOUT)", text)
+
+    def test_a_long_one_is_told_once(self):
+        self.pack()
+        for seconds, told in ((5, 1), (1, 0)):
+            self.ask(429, seconds, 1)
+            text = self.run_sheaf("cat", "s3://bucket/set", "--null")
+            self.assertEqual(text.count("the server asks to wait for"), told, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
