@@ -335,7 +335,13 @@ bench-results: ##: write tools/bench/RESULTS.md from the last run
 
 MAN_PAGES = $(wildcard tools/*.1)
 
-install: all ##: into DESTDIR and PREFIX (/usr/local)
+# Sections 3 and 5 are made from sheaf.h and the specifications, where there is a Python.
+.PHONY: manual
+manual: ##: manual pages of the library and the formats, in build/man
+	$(Q)command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON): no manual pages of sections 3 and 5"; exit 0; }; \
+	    $(PYTHON) tools/manual.py $(BUILD)/man
+
+install: all manual ##: into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
 	    $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(BUILD)/sheaf $(DESTDIR)$(BINDIR)/sheaf
@@ -348,6 +354,9 @@ install: all ##: into DESTDIR and PREFIX (/usr/local)
 	    -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' sheaf.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc
 	for page in $(MAN_PAGES); do install -m 644 $$page $(DESTDIR)$(MANDIR)/man1/; done
+	for section in 3 5; do [ ! -d $(BUILD)/man/man$$section ] || { \
+	    install -d $(DESTDIR)$(MANDIR)/man$$section && \
+	    install -m 644 $(BUILD)/man/man$$section/* $(DESTDIR)$(MANDIR)/man$$section/; } || exit 1; done
 	install -m 644 tools/completion.bash $(DESTDIR)$(BASHDIR)/sheaf
 	install -m 644 tools/completion.zsh $(DESTDIR)$(ZSHDIR)/_sheaf
 	install -m 644 tools/completion.fish $(DESTDIR)$(FISHDIR)/sheaf.fish
@@ -361,7 +370,8 @@ uninstall: ##: remove what install put there
 	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc $(DESTDIR)$(BASHDIR)/sheaf \
 	    $(DESTDIR)$(ZSHDIR)/_sheaf $(DESTDIR)$(FISHDIR)/sheaf.fish \
-	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES)))
+	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES))) \
+	    $(DESTDIR)$(MANDIR)/man3/sheaf.3 $(DESTDIR)$(MANDIR)/man3/sheaf_*.3 $(DESTDIR)$(MANDIR)/man5/sheaf-*.5
 
 clean: ##: remove BUILD
 	rm -rf $(BUILD)

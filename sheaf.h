@@ -49,7 +49,7 @@ SHEAF_API const char *sheaf_version(void);
 struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
 struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder; struct sheaf_read_options;
 
-/* ---- Errors ------------------------------------------------------------------------------- */
+/* ---- Errors (sheaf_errors) ------------------------------------------------------------------ */
 #define SHEAF_OK    0       /* success; of a reader: a sample was returned */
 #define SHEAF_END   1       /* no more samples in this epoch */
 /* Each error: name, value, sentence. */
@@ -105,7 +105,7 @@ SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; n
  * of samples, shards and classes are not.  Writes at most `size` bytes; returns the full length. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
-/* ---- Samples ------------------------------------------------------------------------------ */
+/* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
 /* The bytes of one file.  The name is what follows the first dot of the file's base name, in lower
  * case ("jpg", "seg.png"); the suffix has the file's own case ("JPG"). */
 struct sheaf_field {
@@ -149,7 +149,7 @@ SHEAF_API int sheaf_codec_of(const char *name);
 /* What to do about a bad file (packing) or a bad record (reading). */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
-/* ---- Progress and reports ----------------------------------------------------------------- */
+/* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
 struct sheaf_progress {
     const char *stage;          /* "scan", "pack", "verify", ...; static */
     uint64_t done_bytes, total_bytes;   /* done <= total, unless total is 0: not known */
@@ -163,7 +163,7 @@ typedef void sheaf_report_fn(void *context, const char *where, const struct shea
  * bucket in another region, a pipe without a writer.  From any thread; it makes no calls. */
 SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
-/* ---- Data set ------------------------------------------------------------------------------
+/* ---- Data set (sheaf_dataset) ---------------------------------------------------------------
  * A data set is opened from one or more sources:
  *   - a directory with a dataset.json (written by the packer), or the path of that file;
  *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a
@@ -258,7 +258,7 @@ SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t co
 /* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
-/* ---- Views ----------------------------------------------------------------------------------
+/* ---- Views (sheaf_view) ---------------------------------------------------------------------
  * A view chooses and mixes samples of sources: a JSON document (FORMATS.md) in a file *.view or
  * *.json, which opens like a data set, in version 2 of the order.  This writes `document` in its
  * canonical form to `path`, to whose directory its paths are relative, and what conditions on keys
@@ -277,7 +277,7 @@ SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t s
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
-/* ---- Random access -------------------------------------------------------------------------- */
+/* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB: hard ceiling for reads, and frames until freed */
@@ -305,7 +305,7 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
 
-/* ---- Reader --------------------------------------------------------------------------------
+/* ---- Reader (sheaf_reader) ------------------------------------------------------------------
  * To read epochs: options_init, _open (the first epoch is options.epoch), _next until SHEAF_END,
  * _begin_epoch for another epoch, and _free.
  *
@@ -434,7 +434,7 @@ SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
 /* The last error of this reader; valid until the next call on it. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
-/* ---- Channels ------------------------------------------------------------------------------
+/* ---- Channels (sheaf_channel) ---------------------------------------------------------------
  * A channel is a data set that a platform gives to a training job under a name.  SageMaker's
  * containers have them below /opt/ml; the same layout can be created anywhere.  The first of these
  * that exists decides how channel NAME is read:
@@ -514,7 +514,7 @@ SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
 SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
     struct sheaf_error *error);
 
-/* ---- The plan of an epoch, without reading data ---------------------------------------------
+/* ---- The plan of an epoch, without reading data (sheaf_epoch) -------------------------------
  * A range of one shard that one worker of one rank reads, in one lane. */
 struct sheaf_stretch {
     uint32_t rank, worker, lane;
@@ -561,7 +561,7 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,
     struct sheaf_error *error);
 
-/* ---- Packing a source ----------------------------------------------------------------------
+/* ---- Packing a source (sheaf_pack) ----------------------------------------------------------
  * sheaf_pack makes a data set from files, in one call.  The source is one of
  *   - a directory tree: a file's directory is its class;
  *   - s3://BUCKET/PREFIX: a tree of objects;
@@ -665,7 +665,7 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 
-/* ---- Packing on many machines ---------------------------------------------------------------
+/* ---- Packing on many machines (sheaf_plan) --------------------------------------------------
  *   1) sheaf_plan_make, once: lists the sources and stores a plan
  *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times
  *   3) sheaf_commit, once all parts are done
@@ -750,7 +750,7 @@ SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     struct sheaf_error *error);
 SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
 
-/* ---- Packing samples made by a program -----------------------------------------------------
+/* ---- Packing samples made by a program (sheaf_packer) ---------------------------------------
  *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
  *   4) sheaf_packer_finish, or _abort  5) sheaf_packer_free
  * Samples are packed in the order of the calls.  The options about sources, labels, splits, order
@@ -785,7 +785,7 @@ SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
 
-/* ---- Samples as the bytes of one shard, for the caller to write ----------------------------- */
+/* ---- Samples as the bytes of one shard, for the caller to write (sheaf_encoder) ------------- */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
 /* *data is valid until the next call on the encoder.  _end: what ends the shard, if anything.
@@ -796,7 +796,7 @@ SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **dat
     struct sheaf_error *error);
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 
-/* ---- Copying: to another container, or to files ----------------------------------------------
+/* ---- Copying: to another container, or to files (sheaf_convert) -----------------------------
  * Of `reading` (NULL: defaults), these calls use on_corrupt, max_corrupt, report and the cache.
  * `result` and `stats` (the reader's) may be NULL.  A sample that does not fit is _UNSUPPORTED.
  *
@@ -830,7 +830,7 @@ SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *dir
 SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
     const char *field, const char *directory, struct sheaf_error *error);
 
-/* ---- Checking and indexing ----------------------------------------------------------------- */
+/* ---- Checking and indexing (sheaf_verify) --------------------------------------------------- */
 typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field, uint64_t samples);
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
@@ -865,7 +865,7 @@ SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwri
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
-/* ---- SageMaker's File mode, outside SageMaker ----------------------------------------------- */
+/* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
     uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
@@ -903,7 +903,7 @@ struct sheaf_warm_result { uint64_t files, bytes; };
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
-/* ---- SageMaker's Pipe mode, the feeding end -------------------------------------------------
+/* ---- SageMaker's Pipe mode, the feeding end (sheaf_feed) ------------------------------------
  * Writes to named pipes what SageMaker writes: a source's objects, with nothing between. */
 struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
@@ -941,7 +941,7 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
 
-/* ---- Survey of a source: what it consists of ------------------------------------------------ */
+/* ---- Survey of a source: what it consists of (sheaf_survey) --------------------------------- */
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* of an object */

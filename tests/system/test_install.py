@@ -101,13 +101,25 @@ class Install(Case):
         self.assertNotIn("@", text)
 
     def test_man_pages(self):
-        folder = os.path.join(self.dest, "usr/share/man/man1")
-        self.assertGreaterEqual(len(os.listdir(folder)), 8)
-        if shutil.which("groff"):
-            for name in os.listdir(folder):
-                done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z",
-                                       os.path.join(folder, name)], stderr=subprocess.PIPE)
-                self.assertEqual(done.stderr, b"", name)
+        for section, least in ((1, 8), (3, 18), (5, 3)):
+            folder = os.path.join(self.dest, "usr/share/man/man%d" % section)
+            self.assertGreaterEqual(len(os.listdir(folder)), least)
+            if shutil.which("groff"):
+                for name in os.listdir(folder):
+                    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", name], cwd=folder,
+                                          stderr=subprocess.PIPE)
+                    if not read(os.path.join(folder, name)).startswith(b".so "):
+                        self.assertEqual(done.stderr, b"", name)
+
+    def test_every_public_function_has_a_manual_page(self):
+        header = read(os.path.join(self.dest, "usr/include/sheaf.h")).decode()
+        names = re.findall(r"^SHEAF_(?:API|CALL)[^;(]*?\b(sheaf_\w+)\(", header, re.M)
+        self.assertGreater(len(names), 100)
+        for name in names:
+            page = read(os.path.join(self.dest, "usr/share/man/man3/%s.3" % name)).decode()
+            if page.startswith(".so "):
+                page = read(os.path.join(self.dest, "usr/share/man", page.split()[1])).decode()
+            self.assertIn(name + "(", page)
 
     def complete(self, *words):
         """What bash offers for the last of the words."""
