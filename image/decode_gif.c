@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * GIF, by giflib: the first image of an animation, on its screen.  What it leaves free there has
- * the transparent colour, or the first one: as Pillow has it. */
+ * Decodes GIF with giflib: the first image of an animation, placed on its screen. The rest of the
+ * screen has the transparent colour, or the first colour, as in Pillow. */
 #include <string.h>
 
 #include <gif_lib.h>
@@ -37,7 +37,7 @@ static int damaged(const struct reading *r, const char *otherwise)
     return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged GIF: %s", why == NULL ? otherwise : why);
 }
 
-/* Passes an extension over, but for the transparent colour. */
+/* Reads an extension. Only the transparent colour is used. */
 static bool read_extension(struct reading *r)
 {
     GifByteType *data = NULL;
@@ -98,7 +98,7 @@ static void fill(const struct reading *r, const ColorMapObject *colours, const s
         memcpy(p->data + i * p->channels, colour, p->channels);
 }
 
-/* The row that comes `number`th of `height`, of an interlaced image. */
+/* Returns the row of an interlaced image of `height` rows that is stored at position `number`. */
 static int interlaced_row(int number, int height)
 {
     static const struct { int first, step; } passes[] = { { 0, 8 }, { 4, 8 }, { 2, 4 }, { 1, 2 } };
@@ -131,7 +131,7 @@ static int read_rows(const struct reading *r, const ColorMapObject *colours,
     return SHEAF_OK;
 }
 
-/* The screen, which Pillow makes large enough for an image that is not within it. */
+/* Reads the image. An image outside of its screen enlarges the screen, as in Pillow. */
 static int read_image(struct reading *r, struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;

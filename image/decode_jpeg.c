@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * JPEG, by libjpeg-turbo: grey stays grey, all else becomes RGB.  Pictures of four components are
- * taken as Adobe's programs write them, inverted, whether or not they say so: as Pillow does. */
+ * Decodes JPEG with libjpeg-turbo. Grey stays grey, and everything else becomes RGB. Pictures of
+ * four components are read as inverted, as Adobe's programs write them, whether or not they say so;
+ * Pillow does the same. */
 #include <string.h>
 
 #include "base/error.h"
@@ -13,10 +14,10 @@ struct reading {
     struct pixels *pixels;
     struct sheaf_error *err;
     int result;
-    struct pixels row;          /* of four components, before they are RGB */
+    struct pixels row;          /* rows of four components before they become RGB */
 };
 
-/* Pillow's arithmetic: a product of two bytes, as a byte. */
+/* Multiplies two bytes in Pillow's arithmetic, with a byte as the result. */
 static unsigned scaled(unsigned a, unsigned b)
 {
     const unsigned product = a * b + 128;
@@ -24,7 +25,7 @@ static unsigned scaled(unsigned a, unsigned b)
     return ((product >> 8) + product) >> 8;
 }
 
-/* Inverted CMYK: 0 is full ink, 255 no ink. */
+/* Converts inverted CMYK, in which 0 is full ink and 255 is no ink. */
 static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
 {
     for (uint32_t x = 0; x < width; x++, from += 4, to += 3)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * PNG, by libpng.  Grey stays grey.  Colours are as Pillow's convert("RGB") gives them:
- * transparency is dropped, not blended, and no gamma is applied; of 16 bits the upper eight count
- * (for grey ones, too, which Pillow clips to 255 instead). */
+ * Decodes PNG with libpng. Grey stays grey. Colours equal those of Pillow's convert("RGB"):
+ * transparency is dropped and not blended, and no gamma is applied. Of 16 bits the upper eight are
+ * used, also for grey, which Pillow clips to 255 instead. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* What libpng takes: zlib's window, and some rows. */
+/* Memory of libpng: zlib's window and some rows. */
 #define LIBRARY_BYTES ((uint64_t)512 << 10)
 #define CHUNK_BYTES_MOST ((png_alloc_size_t)8 << 20)
 
@@ -54,7 +54,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
     r->at += size;
 }
 
-/* Returns the channels of the result. */
+/* Sets libpng's transformations. Returns the number of channels of the result. */
 static unsigned transform(struct reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebP, by libwebp: the first image of an animation, on a black canvas; transparency is dropped. */
+ * Decodes WebP with libwebp: the first image of an animation, on a black canvas. Transparency is
+ * dropped. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -9,7 +10,7 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* What libwebp takes of a lossless picture: its pixels, and as many of what they are made of. */
+/* Memory of libwebp for a lossless picture: its pixels, and equally many intermediate values. */
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 

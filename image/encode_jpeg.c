@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encoding by libjpeg-turbo, into a buffer of the caller's. */
+ * Encodes with libjpeg-turbo into a buffer of the caller. */
 #include "image/encode_jpeg.h"
 
 #include <string.h>
@@ -83,8 +83,8 @@ static void write_pixels(struct writing *w, const struct pixels *pixels, int qua
     jpeg_finish_compress(codec);
 }
 
-/* The last column goes on, and below the last row comes the last row again, as the encoder fills up
- * blocks itself. */
+/* Extends the last column to the right and the last row downwards, as the encoder itself fills up
+ * blocks. */
 static void rows_of(const struct plane *plane, uint32_t first, JSAMPROW rows[2 * DCTSIZE])
 {
     for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {
@@ -131,7 +131,7 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
             write_planes(&w, planes, quality);
     } else {
         out->size = before;
-        if (w.result == SHEAF_OK)       /* wider or higher than a JPEG may be */
+        if (w.result == SHEAF_OK)       /* if not, it is wider or higher than a JPEG may be */
             w.result = err_set(err, SHEAF_ERR_UNSUPPORTED, "cannot become a JPEG: %s",
                                w.failure.message);
     }

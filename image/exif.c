@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF is a TIFF in the first segment APP1 that begins with "Exif": a header, and a directory of
- * 12-byte entries, of which one is the orientation (tag 0x112, one SHORT). */
+ * Reads EXIF, which is a TIFF in the first segment APP1 that begins with "Exif": a header, and a
+ * directory of 12-byte entries, one of which is the orientation (tag 0x112, one SHORT). */
 #include "image/exif.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kinds, headers, and the way from one to the other end. */
+ * Detects kinds, reads headers, and connects decoding, shrinking and encoding. */
 #include "image/image.h"
 
 #include <stdio.h>
@@ -130,7 +130,7 @@ static void swap(uint32_t *a, uint32_t *b)
     *b = kept;
 }
 
-/* As torchvision and im2rec do it: the other side is rounded down. */
+/* Returns the size of the other side, rounded down as in torchvision and im2rec. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
@@ -193,7 +193,8 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* A decoder that scales has cut the last pixels; others give what they found. */
+/* Shrinks a decoded picture. A decoder that scales has cut the last pixels; the others returned
+ * all. */
 static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                   struct sheaf_error *err)
 {
@@ -209,7 +210,7 @@ static int shrink(struct pixels *p, const struct image_look *look, const struct 
                     d->divisor, d->width, d->height, err);
 }
 
-/* By planes, if it has them; else nothing is done. */
+/* Shrinks a JPEG by planes if possible. Otherwise *done is false and nothing was done. */
 static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
                          struct buf *out, bool *done, struct sheaf_error *err)
 {
@@ -268,7 +269,7 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
 #define TEXT_OF(x)    #x
 #define VERSION_OF(x) TEXT_OF(x)
 
-/* Of a JPEG's bytes; PNG, GIF and BMP have but one way to be decoded. */
+/* Only JPEG and WebP are named, because PNG, GIF and BMP decode in a single way. */
 const char *image_libraries(void)
 {
     static _Thread_local char text[96];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors end the call; warnings of damage are counted, and the first one kept. */
+ * Ends a call at an error. Warnings about damage are counted, and the first one is kept. */
 #include "image/jpeg_error.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* A level of -1 is a warning: data that are damaged, or a header that is merely odd. */
+/* Handles a message. Level -1 is a warning: the data is damaged, or a header is merely unusual. */
 static void on_message(j_common_ptr codec, int level)
 {
     struct jpeg_failure *f = (struct jpeg_failure *)(void *)codec->err;

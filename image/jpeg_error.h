@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What decoder and encoder do with errors of libjpeg, which reports them by a callback that must
- * not return. */
+ * Handles libjpeg's errors for decoder and encoder. libjpeg reports an error by a callback that
+ * must not return. */
 #ifndef IMAGE_JPEG_ERROR_H
 #define IMAGE_JPEG_ERROR_H
 
@@ -14,10 +14,10 @@
 struct jpeg_failure {
     struct jpeg_error_mgr errors;       /* first: libjpeg knows this one */
     jmp_buf failed;
-    char message[JMSG_LENGTH_MAX];      /* of the error, or of the first warning */
+    char message[JMSG_LENGTH_MAX];      /* the error, or the first warning */
     int code;                           /* of an error: libjpeg's */
     unsigned warnings;                  /* of damage */
-    bool lenient;                       /* bytes that belong to nothing are none */
+    bool lenient;                       /* ignores bytes that belong to nothing */
 };
 
 /* The callbacks. */

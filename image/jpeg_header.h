@@ -10,11 +10,12 @@
 
 struct jpeg_reader;
 
-/* For one thread at a time. */
+/* Opens a reader, which one thread at a time may use. */
 int jpeg_reader_open(struct jpeg_reader **reader, struct sheaf_error *err);
 void jpeg_reader_close(struct jpeg_reader *reader);     /* NULL is fine */
 
-/* NULL if the decoder takes the header, else why not: the reader's, until its next call. */
+/* Returns NULL if the decoder accepts the header, otherwise the reason. The text is valid until the
+ * reader's next call. */
 const char *jpeg_reader_check(struct jpeg_reader *reader, const void *data, size_t size);
 
 #endif

@@ -3,9 +3,9 @@
  * The beginning of each decoding. */
 #include "image/jpeg_input.h"
 
-/* A hostile file has more scans, each of which takes as long as the whole picture. */
+/* Limit of scans. A hostile file has more of them, and each takes as long as the whole picture. */
 #define SCANS_MOST 500
-/* What libjpeg takes for tables and a few rows. */
+/* Memory of libjpeg for tables and a few rows. */
 #define TABLE_BYTES ((uint64_t)256 << 10)
 
 static void on_progress(j_common_ptr codec)
@@ -26,8 +26,8 @@ void jpeg_input_init(struct jpeg_input *in, bool lenient)
     in->progress.progress_monitor = on_progress;
 }
 
-/* As small as may be decoded.  What is asked for would do, but twice as much is what Pillow's
- * `thumbnail` takes to come close to resampling the whole. */
+/* Chooses the smallest decoded size. The requested size would be enough, but Pillow's `thumbnail`
+ * uses twice that size to come close to resampling the whole picture. */
 static void choose_scale(struct jpeg_decompress_struct *codec, struct decoding *d)
 {
     unsigned divisor = 1;
@@ -52,7 +52,7 @@ void jpeg_input_begin(struct jpeg_input *in, struct decoding *d)
     jpeg_calc_output_dimensions(&in->codec);
 }
 
-/* Coefficients of the whole picture, where it comes in several scans. */
+/* Returns the memory for the coefficients of the whole picture, which several scans need. */
 static uint64_t coefficient_bytes(struct jpeg_decompress_struct *codec)
 {
     uint64_t blocks = 0;

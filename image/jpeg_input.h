@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all that decode JPEGs share: the decoder's state, its limits, and how small it decodes. */
+ * State that all decoders of JPEGs share: libjpeg's decoder, its limits, and the scale of
+ * decoding. */
 #ifndef IMAGE_JPEG_INPUT_H
 #define IMAGE_JPEG_INPUT_H
 
@@ -13,11 +14,12 @@ struct jpeg_input {
     struct jpeg_progress_mgr progress;
 };
 
-/* Before setjmp on failure.failed, where errors of what follows go. */
+/* Initialises the state. Must be called before setjmp on failure.failed, to which later errors
+ * jump. */
 void jpeg_input_init(struct jpeg_input *in, bool lenient);
-/* Reads the header; chooses the divisor, which decides how large it will be. */
+/* Reads the header and chooses the divisor, which determines the decoded size. */
 void jpeg_input_begin(struct jpeg_input *in, struct decoding *d);
-/* What libjpeg takes for it, beside its result. */
+/* Returns the memory that libjpeg needs in addition to the result. */
 uint64_t jpeg_input_bytes(struct jpeg_input *in);
 void jpeg_input_close(struct jpeg_input *in);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of pictures, and their orientation.  Pages are mapped, so that they go back to the system
- * at once: malloc would keep what the largest picture took. */
+ * Memory of pictures, and their orientation. Pages are mapped, so that they return to the system at
+ * once; malloc would keep the memory of the largest picture. */
 #include "image/pixels.h"
 
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* What resampling takes for each column and row: weights, and rows. */
+/* Memory of the resampler for each column and row: weights and rows. */
 #define RESAMPLE_BYTES 256u
 
-/* The last pixel may be read as four bytes. */
+/* Returns the bytes to map. One more is added, because the last pixel may be read as four bytes. */
 static size_t mapped_bytes(uint32_t width, uint32_t height, unsigned channels)
 {
     return (size_t)width * height * channels + 1;
@@ -77,7 +77,8 @@ void pixels_close(struct pixels *p)
 
 /* ---- Orientation ----------------------------------------------------------------------------- */
 
-/* Where the pixel that comes to column 0 of row `y` is, and how far it is to the next one. */
+/* Returns the pixel that comes to column 0 of row `y`, and sets *step to the distance to the next
+ * one. */
 static const uint8_t *first_of_row(const struct turning *p, unsigned orientation, uint32_t y,
                                    ptrdiff_t *step)
 {

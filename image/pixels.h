@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A decoded picture in memory that was asked for before: rows of 8-bit samples, grey or RGB. */
+ * A decoded picture in memory reserved beforehand: rows of 8-bit samples, grey or RGB. */
 #ifndef IMAGE_PIXELS_H
 #define IMAGE_PIXELS_H
 
@@ -16,28 +16,29 @@ struct pixels {
     unsigned channels;          /* 1: grey; 3: RGB */
 };
 
-/* What decoders are asked for, and where they get their memory. */
+/* A request to a decoder, and the source of its memory. */
 struct decoding {
     const uint8_t *data;
     size_t size;
     const struct image_room *room;
-    uint32_t width, height;     /* of the picture that it will be, as it is stored; 0: as it is.  A
-                                   JPEG may be decoded smaller, by `divisor`. */
+    uint32_t width, height;     /* size of the picture to be made, before it is turned; 0 keeps
+                                   the size. A JPEG may be decoded smaller, by `divisor`. */
     unsigned divisor;           /* set by the decoder */
-    bool checks;                /* pixels are not wanted, only whether there are all */
-    bool by_row;                /* set by a decoder that then needs but one row */
-    bool copies;                /* it becomes another one, while both are in memory */
-    uint64_t taken;             /* of the room; given back by who has made this */
+    bool checks;                /* only checks that all pixels are there */
+    bool by_row;                /* set by a decoder that needs only one row in this case */
+    bool copies;                /* whether another picture is made of it while both are in memory */
+    uint64_t taken;             /* bytes taken from the room; the creator of this request gives
+                                   them back */
 };
 
-/* What is more than IMAGE_PIXELS_MOST, or nothing, is refused. */
+/* Refuses an empty picture, and one of more than IMAGE_PIXELS_MOST. */
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
-/* Maps memory for a picture of that size; more than IMAGE_PIXELS_MOST is refused.  `library_bytes`
- * is what the decoder's library takes beside it.  All that the image will need is taken of the room
- * here, at once: who has some must not wait for more. */
+/* Maps memory for a picture of that size. Refuses more than IMAGE_PIXELS_MOST. `library_bytes` is
+ * the memory of the decoder's library. All memory that the image will need is taken from the room
+ * here, at once, because a holder of some memory must not wait for more. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
-/* Maps memory for another picture, no larger, for which room was taken. */
+/* Maps memory for another picture of at most the size for which room was taken. */
 int pixels_map(struct pixels *pixels, uint32_t width, uint32_t height, unsigned channels,
                struct sheaf_error *err);
 void pixels_close(struct pixels *pixels);
@@ -47,14 +48,15 @@ static inline uint8_t *pixels_row(const struct pixels *p, uint64_t y)
     return p->data + y * p->width * p->channels;
 }
 
-/* Turns it as EXIF's orientation says. */
+/* A picture that is turned as EXIF's orientation states. */
 struct turning {
     const uint8_t *data;
     uint32_t width, height;
     size_t stride;
     unsigned channels;
 };
-/* `to` has room for the height as its width, where the orientation exchanges them. */
+/* Turns the picture into `to`. If the orientation exchanges width and height, `to` must have room
+ * for that. */
 void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride);
 int pixels_upright(struct pixels *pixels, unsigned orientation, struct sheaf_error *err);
 

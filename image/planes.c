@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of planes, and their orientation. */
+ * Allocates planes and turns them. */
 #include "image/planes.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a JPEG to a smaller picture in planes.  Each plane goes from the decoder's transform to the
- * resampler as it is stored, some rows at a time: colours are neither widened to the size of the
- * brightness nor converted, which would be undone by the encoder. */
+ * Shrinks a JPEG by planes. Each plane goes from the decoder's transform to the resampler as it is
+ * stored, some rows at a time. Colours are neither widened to the size of the brightness nor
+ * converted, because the encoder would undo that. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "image/jpeg_input.h"
@@ -36,7 +36,7 @@ static bool is_power_of_2(int factor)
     return factor == 1 || factor == 2 || factor == 4;
 }
 
-/* Grey, or YCbCr whose brightness is not halved. */
+/* Returns whether the JPEG is grey, or YCbCr whose brightness is not halved. */
 static bool is_usual(const struct jpeg_decompress_struct *codec)
 {
     const bool is_grey = codec->num_components == 1 && codec->jpeg_color_space == JCS_GRAYSCALE;
@@ -55,7 +55,7 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Whether the side's end will be its beginning. */
+/* Returns whether turning exchanges the beginning and the end of the horizontal side. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -66,8 +66,9 @@ static bool down_is_mirrored(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Each colour is of two pixels, the last one of an odd side of one; which is the first one of a
- * side that is to be mirrored. */
+/* Describes a side. Each colour sample belongs to two pixels. If the side has an odd number of
+ * pixels, the last sample belongs to one pixel, or the first sample if the side will be
+ * mirrored. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {
@@ -135,7 +136,7 @@ static int open_planes(struct shrinking *s)
     return code;
 }
 
-/* As many rows of each component as the decoder has at once. */
+/* Reads as many rows of each component as the decoder delivers at once. */
 static void read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows first, then columns, each pixel a sum of bytes times weights of 22 binary digits: Pillow's
- * arithmetic, so the result is Pillow's, byte for byte, and the same on every machine.
+ * Resamples rows first, then columns. Each pixel is a sum of bytes times weights of 22 binary
+ * digits. This is Pillow's arithmetic, so the result equals Pillow's byte for byte, on every
+ * machine.
  *
- *     staged (16 rows) -> tile -> columns -> kept (as many rows as a pixel is made of) -> to
+ *     staged (16 rows) -> tile -> columns -> kept (the rows that a pixel is made of) -> to
  *
- * All of it stays in a processor's cache.  resample_axis.c computes the weights, and
- * resample_plain.c and others have the loops. */
+ * All of it stays in the processor's cache. resample_axis.c computes the weights, and
+ * resample_plain.c and others have the inner loops. */
 #include "image/resample.h"
 
 #include <stdlib.h>
@@ -15,20 +16,21 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define STAGED_MOST 32u         /* rows that a decoder gives at once */
+#define STAGED_MOST 32u         /* rows that a decoder delivers at once */
 
 static size_t in_sixteens(size_t count)
 {
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
 
-/* Rows need not be moved each time, where there is twice as much. */
+/* Returns the number of rows kept. Twice the necessary number avoids moving rows each time. */
 static size_t kept_rows(const struct resample_side *down)
 {
     return 4 * (size_t)resample_axis_most(down) + RESAMPLE_ROWS;
 }
 
-/* The last of a plane's pairs may have no second row. */
+/* Returns the bytes of the kept rows. One more row is added, because the last pair of a plane may
+ * lack its second row. */
 static size_t kept_bytes(const struct resample_side *across, const struct resample_side *down)
 {
     return (kept_rows(down) + 1) * in_sixteens(across->out);
@@ -88,7 +90,7 @@ void resampler_close(struct resampler *r)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Rows that no pixel needs any more go, where others are to come. */
+/* Removes rows that no pixel needs any more, to make room for new ones. */
 static void make_room(struct resampler *r)
 {
     const uint32_t next = r->made < r->down.size ? r->down.first[r->made] : r->in_rows;
@@ -117,7 +119,7 @@ static void make_rows(struct resampler *r)
     }
 }
 
-/* At most sixteen, which are staged from `from` on. */
+/* Filters at most sixteen rows that are staged from `from` on. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     make_room(r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of resampling for processors with AVX2, which multiplies sixteen 16-bit numbers and
- * adds each two products at once. */
+ * The inner loops for processors with AVX2, which multiplies sixteen 16-bit numbers and adds up
+ * pairs of products in one instruction. */
 #include "image/resample_kernel.h"
 
 #ifdef __x86_64__
@@ -15,7 +15,7 @@ AVX2 static inline __m128i load(const void *from)
     return _mm_loadu_si128(from);
 }
 
-/* Eight numbers of 16 bits of each of eight rows: of each column, those of the rows. */
+/* Transposes eight 16-bit numbers of each of eight rows. */
 AVX2 static void turn_words(const uint8_t *from, size_t stride, __m128i column[8])
 {
     __m128i a[8], b[8];
@@ -51,7 +51,7 @@ AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns,
         }
 }
 
-/* Sums of sixteen: eight each, of the weights' parts. */
+/* Sums of sixteen pixels, eight in each vector, for the two parts of the weights. */
 struct sums {
     __m256i high[2], low[2];
 };
@@ -105,7 +105,8 @@ AVX2 static void across_avx2(const struct resample_axis *axis, const uint32_t *t
     }
 }
 
-/* Four times, each two vectors whose numbers' last bit differs change theirs with each other. */
+/* Transposes in four steps. In each, two vectors whose numbers differ in the last bit exchange
+ * halves. */
 AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
 {
     for (uint32_t x = 0; x < columns; x += 16, from += 16 * RESAMPLE_ROWS) {

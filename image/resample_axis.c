@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights are computed by additions, multiplications and divisions of doubles, in one order, so
- * they are the same on every machine; the Makefile has the compiler not contract them.  Several are
- * computed side by side, since one is a long chain. */
+ * Weights are computed by additions, multiplications and divisions of doubles in one fixed order,
+ * so they are the same on every machine. The Makefile keeps the compiler from fusing these
+ * operations. Several weights are computed side by side, because each one is a long chain of
+ * dependent operations. */
 #include "image/resample_axis.h"
 
 #include <stdlib.h>
@@ -14,14 +15,15 @@
 #define LOBES 3
 #define SIDE_BY_SIDE 8u
 
-/* As many as any processor has side by side; of larger vectors compilers make worse code. */
+/* The number of doubles that every processor handles side by side. For larger vectors compilers
+ * make slower code. */
 typedef double doubles __attribute__((vector_size(16)));
 typedef int64_t masks __attribute__((vector_size(16)));
 
 #define EACH(STATEMENT) STATEMENT(0); STATEMENT(1); STATEMENT(2); STATEMENT(3)
 
-/* sin(x)^2 / x^2 times the same of 3 x, at x = pi t / 3: as a power series in x^2, whose terms
- * beyond these are less than 2^-52.  Of what is beyond the lobes, 0. */
+/* Computes sin(x)^2 / x^2 times the same of 3 x, at x = pi t / 3, as a power series in x^2. The
+ * omitted terms are less than 2^-52. The result is 0 outside of the lobes. */
 static void lanczos(const doubles t[4], doubles value[4])
 {
     const double pi = 3.14159265358979323846;
@@ -61,8 +63,8 @@ uint32_t resample_axis_most(const struct resample_side *side)
     return (uint32_t)(LOBES * filter_scale(side)) + 3;
 }
 
-/* What pixels `first` to `first + count` weigh in one at `center`; and by what that is to be
- * multiplied, so that their sum is 1. */
+/* Computes the weights of pixels `first` to `first + count` for a pixel at `center`. Returns the
+ * factor that makes their sum 1. */
 static double weigh(double *weight, uint32_t first, uint32_t count, double center, double scale)
 {
     const double per_pixel = 1 / scale;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The loops of resampling for any processor: sixteen 32-bit sums at once. */
+ * The inner loops for any processor: sixteen 32-bit sums at once. */
 #include "image/resample_kernel.h"
 
 #include <string.h>

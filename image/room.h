@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a decoded image may take: pixels, and memory. */
+ * Limits for a decoded image: pixels and memory. */
 #ifndef IMAGE_ROOM_H
 #define IMAGE_ROOM_H
 
@@ -8,12 +8,12 @@
 
 #include "sheaf.h"
 
-/* As many pixels as a picture may have; Pillow refuses more, too. */
+/* Largest number of pixels of a picture; Pillow refuses more as well. */
 #define IMAGE_PIXELS_MOST ((uint64_t)178956970)
 #define IMAGE_SIDE_MOST   65535u        /* as of a JPEG */
 
-/* Memory for pixels, which many threads share.  `take` waits until there is so much, and fails if
- * there never will be. */
+/* Memory for pixels, which many threads share. `take` waits until enough is free, and fails if
+ * there never will be enough. */
 struct image_room {
     int (*take)(void *context, uint64_t bytes, struct sheaf_error *err);
     void (*give)(void *context, uint64_t bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small pictures of images, for people who look at a data set: what a header says of an image, and
- * a JPEG of a JPEG, small.
+ * Thumbnails for people who look at a data set: the facts in an image's header, and a small JPEG of
+ * a JPEG.
  *
- * The decoder scales by its transform down to an eighth; what is left is averaged, row by row, so
- * that a large image needs no more memory than a row of it.  A JPEG whose decoder must hold all of
- * it (progressive) is refused above PIXELS_MOST. */
+ * The decoder scales down to an eighth with its transform. The rest is averaged row by row, so that
+ * a large image needs no more memory than one of its rows. A JPEG that the decoder must hold
+ * completely (progressive) is refused above PIXELS_MOST. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,14 +35,15 @@ struct scaling {
     struct jpeg_failure failure;
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
-    uint32_t width, height, made;       /* of the thumbnail; its rows that are there */
-    uint8_t *row, *small;               /* one row of the input, and of the thumbnail */
-    uint32_t *sums;                     /* of the thumbnail's row that is being made */
+    uint32_t width, height, made;       /* size of the thumbnail, and the number of its finished
+                                           rows */
+    uint8_t *row, *small;               /* one row of the input, and one of the thumbnail */
+    uint32_t *sums;                     /* sums for the current row of the thumbnail */
     unsigned char *bytes;               /* the result: libjpeg's */
     unsigned long size;
 };
 
-/* The largest scaling of the decoder that leaves at least as much as is needed. */
+/* Chooses the decoder's largest reduction that leaves at least the needed size. */
 static void choose_size(struct scaling *s, unsigned side)
 {
     const uint32_t width = s->in.image_width, height = s->in.image_height;
@@ -57,7 +58,7 @@ static void choose_size(struct scaling *s, unsigned side)
         s->in.scale_denom /= 2;
 }
 
-/* CMYK as Adobe writes it, inverted, and as others do. */
+/* Converts CMYK, both inverted as Adobe writes it and not inverted. */
 static void to_rgb(const struct scaling *s, const uint8_t *p, uint32_t rgb[3])
 {
     const unsigned components = (unsigned)s->in.output_components;
@@ -131,7 +132,7 @@ static int begin(struct scaling *s, const void *data, size_t size, unsigned side
     return SHEAF_OK;
 }
 
-/* libjpeg returns from here by longjmp. */
+/* Scales the image. libjpeg leaves this function by longjmp on an error. */
 static int scale(struct scaling *s, const void *data, size_t size, unsigned side,
                  struct sheaf_error *err)
 {
