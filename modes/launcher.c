@@ -23,31 +23,34 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    bool together;                  /* the launcher sets both variables or none; one alone is an
-                                       error */
+    /* TOGETHER: the launcher sets both or none, so one alone is a launch gone wrong.  IN_STEP: a
+     * Slurm job has them, too, but they count only in a job step. */
+    enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
 static const struct launcher rank_launchers[] = {
-    { "RANK", "WORLD_SIZE", "RANK and WORLD_SIZE", true },
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
-    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
+    { "RANK", "WORLD_SIZE", "RANK and WORLD_SIZE", TOGETHER },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE",
+      TOGETHER },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", IN_STEP },
 };
 
 static const struct launcher part_launchers[] = {
     { "AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE",
-      "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE", false },
+      "AWS_BATCH_JOB_ARRAY_INDEX and _SIZE", ANY },
     { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_COMPLETION_INDEX and JOB_COMPLETIONS",
-      false },
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE", true },
-    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", false },
+      ANY },
+    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK and _SIZE",
+      TOGETHER },
+    { "SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID and SLURM_NTASKS", IN_STEP },
 };
 
 static const struct launcher host_launchers[] = {
-    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE", false },
+    { "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LOCAL_RANK and LOCAL_WORLD_SIZE", ANY },
     { "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE", false },
+      "OMPI_COMM_WORLD_LOCAL_RANK and _SIZE", ANY },
     { "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_LOCALID and SLURM_NTASKS_PER_NODE",
-      false },
+      IN_STEP },
 };
 
 struct member {
@@ -75,12 +78,31 @@ static int check_member(const struct member *member, const char *source, struct 
                    source, member->rank, member->size);
 }
 
+/* Returns whether srun started this process.  A batch script, and the shell of salloc, have the
+ * variables of their job, but are one process: srun alone sets the number of a step, except for
+ * the two steps that Slurm numbers so for the script and for the shell. */
+static bool is_in_step(void)
+{
+    static const char *const no_steps[] = { "4294967291", "4294967290" };
+    const char *step = getenv("SLURM_STEP_ID");
+
+    if (step == NULL)
+        step = getenv("SLURM_STEPID");
+    for (size_t i = 0; step != NULL && i < COUNT_OF(no_steps); i++)
+        if (strcmp(step, no_steps[i]) == 0)
+            return false;
+    return step != NULL;
+}
+
 static int from_launcher(const struct launcher *l, struct member *member, struct sheaf_error *err)
 {
     const char *rank = getenv(l->rank), *size = getenv(l->size);
     int code;
 
-    if (l->together && (rank == NULL) != (size == NULL))
+    if (l->rule == IN_STEP && !is_in_step())
+        return SHEAF_END;
+
+    if (l->rule == TOGETHER && (rank == NULL) != (size == NULL))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s",
                        rank != NULL ? l->rank : l->size, rank != NULL ? l->size : l->rank);
     if (rank == NULL || size == NULL)

@@ -18,7 +18,7 @@ static int clear(void **state)
 {
     static const char *const names[] = {
         "RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID",
-        "SLURM_NTASKS", "SM_HOSTS", "SM_CURRENT_HOST",
+        "SLURM_NTASKS", "SLURM_STEP_ID", "SLURM_STEPID", "SM_HOSTS", "SM_CURRENT_HOST",
     };
 
     (void)state;
@@ -70,6 +70,7 @@ static void each_launcher_is_known_in_its_turn(void **state)
     (void)state;
     setenv("SLURM_PROCID", "3", 1);
     setenv("SLURM_NTASKS", "4", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
     expect(SHEAF_OK, 3, 4, "SLURM_PROCID and SLURM_NTASKS");
     setenv("OMPI_COMM_WORLD_RANK", "2", 1);
     setenv("OMPI_COMM_WORLD_SIZE", "5", 1);
@@ -77,6 +78,22 @@ static void each_launcher_is_known_in_its_turn(void **state)
     setenv("RANK", "0", 1);
     setenv("WORLD_SIZE", "8", 1);
     expect(SHEAF_OK, 0, 8, "RANK and WORLD_SIZE");
+}
+
+/* A batch script and an interactive shell have the job's variables, but are one process. */
+static void slurm_counts_only_in_a_step(void **state)
+{
+    (void)state;
+    setenv("SLURM_PROCID", "0", 1);
+    setenv("SLURM_NTASKS", "4", 1);
+    expect(SHEAF_END, 0, 0, NULL);
+    setenv("SLURM_STEP_ID", "4294967291", 1);
+    expect(SHEAF_END, 0, 0, NULL);
+    setenv("SLURM_STEP_ID", "4294967290", 1);
+    expect(SHEAF_END, 0, 0, NULL);
+    unsetenv("SLURM_STEP_ID");
+    setenv("SLURM_STEPID", "1", 1);
+    expect(SHEAF_OK, 0, 4, "SLURM_PROCID and SLURM_NTASKS");
 }
 
 static void the_rank_of_a_host_is_its_place_in_the_list(void **state)
@@ -124,6 +141,7 @@ int main(void)
         cmocka_unit_test_setup(nothing_is_found_where_nothing_is, clear),
         cmocka_unit_test_setup(one_of_two_is_a_launch_gone_wrong, clear),
         cmocka_unit_test_setup(each_launcher_is_known_in_its_turn, clear),
+        cmocka_unit_test_setup(slurm_counts_only_in_a_step, clear),
         cmocka_unit_test_setup(the_rank_of_a_host_is_its_place_in_the_list, clear),
         cmocka_unit_test_setup(the_resource_configuration_is_read, clear),
         cmocka_unit_test_setup(what_makes_no_sense_is_refused, clear),

@@ -56,7 +56,8 @@ class ReaderTest(Case):
     def test_rank_and_world_size_are_those_of_the_environment(self):
         parts = [self.keys(rank=rank, world_size=2) for rank in range(2)]
         for rank, names in enumerate((("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))):
-            with mock.patch.dict(os.environ, zip(names, (str(rank), "2"))):
+            found = {**dict(zip(names, (str(rank), "2"))), "SLURM_STEP_ID": "0"}
+            with mock.patch.dict(os.environ, found):
                 self.assertEqual(self.keys(), parts[rank])
                 self.assertEqual(len(self.keys(rank=0, world_size=1)), COUNT)
         with mock.patch.dict(os.environ, {"RANK": "1"}):

@@ -90,7 +90,7 @@ class SamplesTest(TorchCase):
 
     def test_ranks_come_from_the_environment(self):
         for names in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS")):
-            with mock.patch.dict(os.environ, zip(names, "12")):
+            with mock.patch.dict(os.environ, {**dict(zip(names, "12")), "SLURM_STEP_ID": "0"}):
                 loader = self.loader(self.set)
             self.assertEqual((loader.dataset.rank, loader.dataset.world_size), (1, 2))
             self.assertEqual(sum(loader, []), sum(self.loader(self.set, rank=1, world_size=2), []))

@@ -217,7 +217,7 @@ class Local(Parts, Case):
         for variables, words in (
                 ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_MAX": 9,
                   "SLURM_ARRAY_TASK_STEP": 2, "SLURM_ARRAY_TASK_COUNT": 3}, "part 1 of 3"),
-                ({"SLURM_PROCID": 3, "SLURM_NTASKS": 4}, "part 3 of 4"),
+                ({"SLURM_PROCID": 3, "SLURM_NTASKS": 4, "SLURM_STEP_ID": 0}, "part 3 of 4"),
                 ({"OMPI_COMM_WORLD_RANK": 0, "OMPI_COMM_WORLD_SIZE": 2}, "part 0 of 2"),
                 ({"AWS_BATCH_JOB_ARRAY_INDEX": 2, "AWS_BATCH_JOB_ARRAY_SIZE": 9}, "part 2 of 9"),
                 ({"JOB_COMPLETION_INDEX": 1, "JOB_COMPLETIONS": 8}, "part 1 of 8"),
@@ -229,7 +229,7 @@ class Local(Parts, Case):
         for variables, words in (
                 ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_MAX": 9,
                   "SLURM_ARRAY_TASK_COUNT": 3}, "evenly spaced"),
-                ({"SLURM_PROCID": 4, "SLURM_NTASKS": 4}, "expected less than"),
+                ({"SLURM_PROCID": 4, "SLURM_NTASKS": 4, "SLURM_STEP_ID": 0}, "expected less than"),
                 ({"JOB_COMPLETION_INDEX": 1}, "JOB_COMPLETIONS")):
             env = dict(os.environ, **{k: str(v) for k, v in variables.items()})
             self.assert_error(sheaf("pack", "--plan", plan, env=env, status=None), words)

@@ -65,8 +65,8 @@ class Ranks(Case):
         for rank, size in (("RANK", "WORLD_SIZE"),
                            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
                            ("SLURM_PROCID", "SLURM_NTASKS")):
-            self.assertEqual(self.listing(env=dict(os.environ, **{rank: "1", size: "4"})),
-                             expected)
+            self.assertEqual(self.listing(env=dict(os.environ, SLURM_STEP_ID="0",
+                                                   **{rank: "1", size: "4"})), expected)
         hosts = dict(os.environ, SM_HOSTS='["algo-1","algo-10","algo-2","algo-3"]',
                      SM_CURRENT_HOST="algo-10")
         self.assertEqual(self.listing(env=hosts), expected)
@@ -78,7 +78,10 @@ class Ranks(Case):
             self.assertEqual(done.returncode, 1)
             self.assertIn(missing.encode(), done.stderr)
         for name in ("SLURM_PROCID", "SLURM_NTASKS"):   # a job without ranks has one of them
-            self.assertEqual(self.listing(env=dict(os.environ, **{name: "0"})), self.listing())
+            self.assertEqual(self.listing(env=dict(os.environ, SLURM_STEP_ID="0", **{name: "0"})),
+                             self.listing())
+        script = dict(os.environ, SLURM_JOB_ID="1", SLURM_PROCID="0", SLURM_NTASKS="4")
+        self.assertEqual(self.listing(env=script), self.listing())  # sbatch's, before srun
 
     def test_what_does_not_fit_is_misuse(self):
         for options in (["--rank", "0"], ["--world-size", "2"],
