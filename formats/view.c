@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,21 @@ bool view_begins(const void *text, size_t size)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
+/* Reports the unknown name, and the names that are known. */
+static int refuse_name(const char *const *known, const char *where, const char *name,
+                       struct sheaf_error *err)
+{
+    char list[160] = "";
+
+    for (size_t i = 0; known[i] != NULL; i++) {
+        const size_t size = strlen(list);
+
+        snprintf(list + size, sizeof(list) - size, "%s\"%s\"", i == 0 ? "" : ", ", known[i]);
+    }
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s has the unknown name \"%.100s\": expected one of "
+                   "%s", where, name, list);
+}
+
 /* Refuses unknown names. `known` ends with NULL. */
 static int check_names(json_t *object, const char *const *known, const char *where,
                        struct sheaf_error *err)
@@ -63,7 +79,7 @@ static int check_names(json_t *object, const char *const *known, const char *whe
         while (known[i] != NULL && strcmp(known[i], name) != 0)
             i++;
         if (known[i] == NULL)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "%s has the unknown name \"%s\"", where, name);
+            return refuse_name(known, where, name, err);
     }
     return SHEAF_OK;
 }
@@ -141,19 +157,57 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
+/* One item of "label", a label or [first, last]; or the value of "labels", which is such a pair. */
+static int take_label(const json_t *value, const char *name, struct view_labels *labels,
+                      struct sheaf_error *err)
+{
+    uint64_t pair[2];
+    int code;
+
+    if (json_is_array(value) || strcmp(name, "label") != 0) {
+        code = take_pair(value, name, pair, err);
+    } else {
+        code = take_number(value, name, 0, INT64_MAX, &pair[0], err);
+        pair[1] = pair[0];
+    }
+    if (code != SHEAF_OK)
+        return code;
+    if (pair[0] > pair[1])
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"where\" has \"%s\" that no sample can be in",
+                       name);
+    *labels = (struct view_labels){ pair[0], pair[1] };
+    return SHEAF_OK;
+}
+
+/* "labels": [first, last], or "label": a list of labels and of such pairs. */
+static int take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
+{
+    const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");
+    const size_t count = list != NULL ? json_array_size(list) : 1;
+    int code = SHEAF_OK;
+
+    if (pair == NULL && list == NULL)
+        return SHEAF_OK;
+    if (pair != NULL && list != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"where\" has both \"label\" and \"labels\"");
+    if (count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"label\" is not a list of labels");
+    w->labels = calloc(count, sizeof(w->labels[0]));
+    if (w->labels == NULL)
+        return err_memory(err, count * sizeof(w->labels[0]));
+    for (; w->label_count < count && code == SHEAF_OK; w->label_count++)
+        code = take_label(list != NULL ? json_array_get(list, w->label_count) : pair,
+                          list != NULL ? "label" : "labels", &w->labels[w->label_count], err);
+    return code;
+}
+
 static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
-    const json_t *labels = json_object_get(where, "labels");
     const json_t *range = json_object_get(where, "range");
     const json_t *every = json_object_get(where, "every");
     uint64_t pair[2];
-    int code = SHEAF_OK;
+    int code = take_labels(where, w, err);
 
-    if (labels != NULL && (code = take_pair(labels, "labels", pair, err)) == SHEAF_OK) {
-        w->has_labels = true;
-        w->label_first = pair[0];
-        w->label_last = pair[1];
-    }
     if (code == SHEAF_OK && range != NULL
         && (code = take_pair(range, "range", pair, err)) == SHEAF_OK) {
         w->has_range = true;
@@ -167,12 +221,10 @@ static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_e
     }
     if (code != SHEAF_OK)
         return code;
-    if ((w->has_labels && w->label_first > w->label_last)
-        || (w->has_range && w->range_first >= w->range_end)
+    if ((w->has_range && w->range_first >= w->range_end)
         || (every != NULL && w->every_at >= w->every))
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"where\" has %s that no sample can be in",
                        every != NULL && w->every_at >= w->every ? "an \"every\""
-                       : w->has_labels && w->label_first > w->label_last ? "\"labels\""
                        : "a \"range\"");
     return SHEAF_OK;
 }
@@ -189,8 +241,8 @@ static int take_glob(json_t *value, char **glob, struct sheaf_error *err)
 
 static int take_where(json_t *where, struct view_where *w, struct sheaf_error *err)
 {
-    static const char *const known[] = { "classes", "labels", "keys", "not_keys", "key_glob",
-                                         "numbers", "range", "every", NULL };
+    static const char *const known[] = { "classes", "label", "labels", "keys", "not_keys",
+                                         "key_glob", "numbers", "range", "every", NULL };
     int code = SHEAF_OK;
 
     if (where != NULL) {
@@ -481,6 +533,7 @@ void view_free(struct view *v)
 
         free_names(s->where.classes, s->where.class_count);
         free_names(s->fields, s->field_count);
+        free(s->where.labels);
         free(s->where.keys);
         free(s->where.not_keys);
         free(s->where.key_glob);

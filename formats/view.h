@@ -18,13 +18,17 @@
 #define VIEW_REPEAT_ONE   ((uint64_t)1000000)   /* repeats are in millionths */
 #define VIEW_REPEAT_MOST  ((uint64_t)1000000 * VIEW_REPEAT_ONE)
 
+struct view_labels {
+    uint64_t first, last;                   /* both included */
+};
+
 /* The conditions of a source. All of them must hold. The range then chooses among the remaining
  * samples, and `every` among the samples of the range. */
 struct view_where {
     char **classes;
     size_t class_count;
-    bool has_labels;
-    uint64_t label_first, label_last;       /* both included */
+    struct view_labels *labels;             /* a label must be in one of them; or NULL */
+    size_t label_count;
     char *keys, *not_keys;                  /* files of keys, one per line; or NULL */
     char *key_glob;
     char *numbers;                          /* file of chosen sample numbers; or NULL */

@@ -33,7 +33,7 @@ static void test_whole(void **state)
     assert_int_equal(v.samples, 4000);
     assert_true(v.has_weights && !v.by_number);
     assert_string_equal(v.sources[0].where.classes[1], "dog");
-    assert_int_equal(v.sources[0].where.label_last, 9);
+    assert_int_equal(v.sources[0].where.labels[0].last, 9);
     assert_int_equal(v.sources[0].where.range_end, 100000);
     assert_int_equal(v.sources[0].where.every_at, 3);
     assert_string_equal(v.sources[0].fields[1], "cls");
@@ -48,6 +48,23 @@ static void test_whole(void **state)
     view_free(&again);
     free(text);
     free(second);
+}
+
+static void test_labels(void **state)
+{
+    static const char text[] = "{\"sheaf_view\":1,\"sources\":[{\"source\":\"a\",\"where\":"
+                               "{\"label\":[3,[5,9]]}}]}";
+    struct sheaf_error err;
+    struct view v;
+
+    (void)state;
+    assert_int_equal(view_parse(text, strlen(text), &v, &err), SHEAF_OK);
+    assert_int_equal(v.sources[0].where.label_count, 2);
+    assert_int_equal(v.sources[0].where.labels[0].first, 3);
+    assert_int_equal(v.sources[0].where.labels[0].last, 3);
+    assert_int_equal(v.sources[0].where.labels[1].first, 5);
+    assert_int_equal(v.sources[0].where.labels[1].last, 9);
+    view_free(&v);
 }
 
 /* Sources by other names, and fewer stages: what a fingerprint is made of. */
@@ -106,7 +123,16 @@ static void test_refused(void **state)
         { SOURCES("{\"source\": \"a\", \"repeat\": 0}"), "all repeats are 0", SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"repeat\": 0.1234567}"), "decimals", SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"class\": [\"x\"]}}"),
-          "\"where\" has the unknown name \"class\"", SHEAF_ERR_ARGUMENT },
+          "\"where\" has the unknown name \"class\": expected one of \"classes\", \"label\"",
+          SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"label\": [1, [5, 4]]}}"),
+          "\"label\" that no sample", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"label\": []}}"),
+          "not a list of labels", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"label\": [\"cat\"]}}"),
+          "not a whole number", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"label\": [1], \"labels\": [1, 2]}}"),
+          "both", SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"classes\": []}}"), "list of names",
           SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"labels\": [3, 2]}}"), "no sample",
@@ -163,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_labels),
         cmocka_unit_test(test_begins),   cmocka_unit_test(test_refused),
         cmocka_unit_test(test_prefixes),
     };

@@ -114,6 +114,34 @@ static bool print_pair(FILE *file, const char *text, const char *between)
     return *end == '\0';
 }
 
+/* Prints "3,5..9" as labels: one range as a pair, which release 0.2 reads, too. */
+static bool print_labels(FILE *file, const char *list)
+{
+    const char *piece;
+    bool valid = true;
+
+    if (strchr(list, ',') == NULL && strstr(list, "..") != NULL) {
+        fputs("\"labels\":", file);
+        return print_pair(file, list, "..");
+    }
+    fputs("\"label\":[", file);
+    for (const char *at = list; valid;) {
+        const size_t size = next_piece(&at, &piece);
+        char *copy = strndup(piece, size);
+
+        if (copy != NULL && size != 0 && strspn(copy, "0123456789") == size)
+            fputs(copy, file);
+        else
+            valid = copy != NULL && print_pair(file, copy, "..");
+        free(copy);
+        if (piece[size] == '\0')
+            break;
+        putc(',', file);
+    }
+    putc(']', file);
+    return valid;
+}
+
 /* Prints one --where EXPR as a member of "where". Returns false if it is invalid. */
 static bool print_condition(FILE *file, const char *text)
 {
@@ -122,10 +150,8 @@ static bool print_condition(FILE *file, const char *text)
         print_names(file, text + 6);
         return true;
     }
-    if (strncmp(text, "label=", 6) == 0) {
-        fputs("\"labels\":", file);
-        return print_pair(file, text + 6, "..");
-    }
+    if (strncmp(text, "label=", 6) == 0)
+        return print_labels(file, text + 6);
     if (strncmp(text, "key=", 4) == 0 && text[4] != '\0') {
         fputs("\"key_glob\":", file);
         print_json_string(file, text + 4);
@@ -177,7 +203,7 @@ static int print_where(FILE *file, const struct settings *s)
         fputs(comma, file);
         if (!print_condition(file, s->where.texts[i]))
             return misuse("view: --where: \"%s\" is not a condition: expected class=NAME,..., "
-                          "label=A..B, key=GLOB, range=A..B or every=N/R", s->where.texts[i]);
+                          "label=N,A..B,..., key=GLOB, range=A..B or every=N/R", s->where.texts[i]);
         if (is_given_before(s, i))
             return misuse("view: --where: \"%s\" is the second condition of its kind: expected one "
                           "of each, such as class=cat,dog", s->where.texts[i]);

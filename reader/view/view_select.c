@@ -33,6 +33,14 @@ static int mark_classes(const struct choice *c, uint8_t *marks, struct sheaf_err
     return SHEAF_OK;
 }
 
+static bool is_wanted(const struct view_where *w, uint32_t label)
+{
+    for (size_t i = 0; i < w->label_count; i++)
+        if (label >= w->labels[i].first && label <= w->labels[i].last)
+            return true;
+    return w->label_count == 0;
+}
+
 static void choose_labels(struct choice *c, const uint32_t *labels, const uint8_t *marks,
                           size_t mark_count)
 {
@@ -41,8 +49,7 @@ static void choose_labels(struct choice *c, const uint32_t *labels, const uint8_
     for (uint64_t i = 0; i < c->total; i++) {
         const uint32_t label = labels[i];
 
-        if ((w->has_labels && (label == 0 || label - 1 < w->label_first
-                               || label - 1 > w->label_last))
+        if ((w->labels != NULL && (label == 0 || !is_wanted(w, label - 1)))
             || (w->classes != NULL && (label >= mark_count || !marks[label])))
             choice_leave_out(c, i);
     }
@@ -106,7 +113,7 @@ static int evaluate(struct choice *c, struct view_where *where, const struct vie
 
     if (where->numbers != NULL)
         code = select_numbers(c, how->directory, err);
-    if (code == SHEAF_OK && (where->classes != NULL || where->has_labels))
+    if (code == SHEAF_OK && (where->classes != NULL || where->labels != NULL))
         code = select_labels(c, err);
     if (code == SHEAF_OK
         && (where->keys != NULL || where->not_keys != NULL || where->key_glob != NULL))

@@ -92,14 +92,16 @@ def conditions(chain, source, path, more=()):
     chance, where, files, numbers = chain.chance, {}, {}, None
     count = len(source.samples)
     keys = [sample.key for sample in source.samples]
-    for kind in chance.sample(["classes", "labels", "keys", "not_keys", "key_glob", "range",
+    for kind in chance.sample(["classes", "labels", "label", "keys", "not_keys", "key_glob", "range",
                                "every", *more], chance.choice([0, 0, 1, 1, 2])):
         if kind == "classes" and source.classes:
             names = [name for name in source.classes if "," not in name]
             if names:
                 where[kind] = chance.sample(names, chance.randrange(1, len(names) + 1))
-        elif kind == "labels":
+        elif kind == "labels" and "label" not in where:
             where[kind] = [chance.choice([0, 1]), chance.choice([1, 3, 100, 1 << 31])]
+        elif kind == "label" and "labels" not in where:
+            where[kind] = [0, [2, chance.choice([2, 3, 100])], chance.choice([1, 7])]
         elif kind in ("keys", "not_keys"):
             some = chance.sample(keys, chance.randrange(count + 1)) + ["not/there"]
             place = chain.new("keys") + ".txt"
@@ -192,6 +194,7 @@ def write_by_command(chain, path, parts, rest, status, says):
     for name, value in where.items():
         words += {"classes": lambda v: ["--where", "class=" + ",".join(v)],
                   "labels": lambda v: ["--where", "label=%d..%d" % tuple(v)],
+                  "label": lambda v: ["--where", "label=%d,%d..%d,%d" % (v[0], *v[1], v[2])],
                   "key_glob": lambda v: ["--where", "key=" + v],
                   "range": lambda v: ["--where", "range=%d..%d" % tuple(v)],
                   "every": lambda v: ["--where", "every=%d/%d" % tuple(v)],

@@ -103,14 +103,17 @@ def where_text(part):
 def chosen_of(part):
     """The numbers of the samples in their source."""
     where, samples = part.members.get("where", {}), part.shards.samples
-    if "classes" in where or "labels" in where:
+    if {"classes", "label", "labels"} & set(where):
         own = [label_of(sample) for sample in samples]
         if not has_labels(part.shards):
             raise Unknown
         numbers = {part.shards.classes.index(name) + part.shards.base
                    for name in where.get("classes", ())}
         first, last = where.get("labels", (0, LABEL_MOST))
-        left = [n for n, label in enumerate(own) if label is not None and first <= label <= last
+        wanted = [item if isinstance(item, list) else [item, item]
+                  for item in where.get("label", [[first, last]])]
+        left = [n for n, label in enumerate(own)
+                if label is not None and any(low <= label <= high for low, high in wanted)
                 and ("classes" not in where or label in numbers)]
     else:
         left = list(range(len(samples)))

@@ -141,6 +141,26 @@ class ViewSeams(Case):
             self.assertIn(message, done.stderr.decode())
             self.assertFalse(os.path.exists(view))
 
+    def test_sets_of_labels(self):
+        """Labels and ranges of labels, as a list of classes is a set, from the command and by hand."""
+        dest = self.path("numbered")
+        pack(make_tree(self.path("tree-numbered"), {"%s/%d.txt" % (name, i): b"x" for name in "abcdefg"
+                                                    for i in range(2)}), dest)
+        for text, document, expected in (
+                ("label=0,2", {"label": [0, 2]}, "ac"), ("label=1..3", {"labels": [1, 3]}, "bcd"),
+                ("label=0,2..3,6", {"label": [0, [2, 3], 6]}, "acdg"), ("label=4", {"label": [4]}, "e"),
+                ("class=a,c", {"classes": ["a", "c"]}, "ac")):
+            view, _ = self.view("--where", text, "--overwrite", sources=[dest])
+            self.assertEqual(sorted({key[0] for key in self.keys(view)}), list(expected))
+            self.assertEqual(json.loads(read(view))["sources"][0]["where"], document)
+        for text in ("label=", "label=1,", "label=cat", "label=1...2", "label=1..2,x"):
+            _, done = self.view("--where", text, name="bad.view", sources=[dest], status=2)
+            self.assertIn(b"expected class=NAME,..., label=N,A..B,...", done.stderr)
+        write(self.path("odd.view"), json.dumps({"sheaf_view": 1, "sources": [
+            {"source": dest, "where": {"class": ["a"]}}]}).encode())
+        self.assertIn(b'unknown name "class": expected one of "classes", "label"',
+                      sheaf("cat", self.path("odd.view"), status=2).stderr)
+
     def test_patterns_of_keys(self):
         view, _ = self.view("--where", "key=cat/[!b]3[0-5]", sources=self.sets[:1])
         self.assertEqual(self.keys(view), ["cat/a3%d" % i for i in range(6)])
