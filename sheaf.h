@@ -252,6 +252,10 @@ SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t i
 /* How many samples each class has; unless counts_classes, the index is read (or _UNSUPPORTED). */
 SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
     struct sheaf_error *error);
+/* The label of each sample (of a view: of its sources, chosen or not), -1 if it has none, from the
+ * index; no data is read.  _UNSUPPORTED: the index has no labels (vectors, fractions). */
+SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
+    struct sheaf_error *error);
 /* At most `count` samples (of a view: chosen), evenly over labels if the index has them. */
 SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
     uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
@@ -346,7 +350,8 @@ struct sheaf_reader_options {
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
 /* The rank and world size of this process, from the first of these in its environment: RANK and
- * WORLD_SIZE (torchrun); OMPI_COMM_WORLD_RANK and _SIZE (Open MPI); SLURM_PROCID and SLURM_NTASKS;
+ * WORLD_SIZE (torchrun); OMPI_COMM_WORLD_RANK and _SIZE (Open MPI); SLURM_PROCID and SLURM_NTASKS
+ * (in a step of srun, which has a SLURM_STEP_ID: a batch script has them, too, but is one process);
  * SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory `config` (SageMaker;
  * NULL: /opt/ml/input/config), where the rank is the host's index in the list.  *source, if not
  * NULL, is set to a static string that names it.  SHEAF_END: none of them.  SHEAF_ERR_ARGUMENT: an
@@ -499,7 +504,7 @@ SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* sheaf_world_from_environment for readers of this channel.  If each host has its own
  * objects (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK, LOCAL_WORLD_SIZE;
- * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; SLURM_LOCALID, SLURM_NTASKS_PER_NODE; else 0 of 1.
+ * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; in a step SLURM_LOCALID, SLURM_NTASKS_PER_NODE; else 0 of 1.
  * _ARGUMENT: the world is neither this host's nor that of equally many on each. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
@@ -700,8 +705,8 @@ SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *o
 /* The part and the number of parts of this process, from the first of these in its environment:
  * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and _SIZE;
  * JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID and
- * SLURM_NTASKS; SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in `config` (NULL:
- * /opt/ml/config and /opt/ml/input/config).  Otherwise as sheaf_world_from_environment. */
+ * SLURM_NTASKS (in a step); SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in `config`
+ * (NULL: /opt/ml/config and /opt/ml/input/config).  Otherwise as sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
 /* A stored plan, and the progress of its packing. */

@@ -213,6 +213,33 @@ static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, 
     }
 }
 
+/* Reads the labels, + 1, of all samples into new memory. */
+static int take_labels(const struct sheaf_dataset *d, uint32_t **labels, struct sheaf_error *err)
+{
+    int code;
+
+    *labels = calloc(dataset_samples(d) + 1, sizeof((*labels)[0]));
+    if (*labels == NULL)
+        return err_memory(err, dataset_samples(d) * sizeof((*labels)[0]));
+    code = labels_read(d, *labels, err);
+    return code != SHEAF_END ? code
+         : err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no labels: they are vectors or "
+                   "fractions, or were not looked at", d->url);
+}
+
+int sheaf_dataset_labels(const struct sheaf_dataset *d, int64_t *labels, struct sheaf_error *err)
+{
+    uint32_t *found = NULL;
+    int code = d->is_stream || !d->has_manifest
+        ? err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its labels are not known without an index: "
+                  "index it first", d->url) : take_labels(d, &found, err);
+
+    for (uint64_t i = 0; code == SHEAF_OK && i < dataset_samples(d); i++)
+        labels[i] = (int64_t)found[i] - 1;
+    free(found);
+    return code;
+}
+
 int sheaf_dataset_class_samples(const struct sheaf_dataset *d, uint64_t *samples,
                                 struct sheaf_error *err)
 {
@@ -227,13 +254,9 @@ int sheaf_dataset_class_samples(const struct sheaf_dataset *d, uint64_t *samples
     if (!d->has_manifest || d->manifest.class_count == 0)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes are not known", d->url);
     memset(samples, 0, bytes);
-    labels = calloc(dataset_samples(d) + 1, sizeof(labels[0]));
-    if (labels == NULL)
-        return err_memory(err, dataset_samples(d) * sizeof(labels[0]));
-    code = labels_read(d, labels, err);
+    code = take_labels(d, &labels, err);
     if (code == SHEAF_OK)
         count_labels(d, labels, samples);
     free(labels);
-    return code != SHEAF_END ? code
-         : err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no labels", d->url);
+    return code;
 }

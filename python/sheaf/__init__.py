@@ -24,13 +24,16 @@ import collections.abc as _abc
 import copyreg as _copyreg
 import json as _json
 import logging as _logging
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from . import _sheaf, sources
 from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptError, Error,
                      ExistsError, InterruptedError, LimitError, MismatchError, NetworkError,
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
+from ._member import check_rank as _check_rank
+from ._member import epoch_of as _epoch_of
+from ._member import part_of as _part_of
 from ._member import rank_of as _rank_of
 from ._pool import TransformError
 from ._packing import Packer, append, commit, pack, pack_part, plan
@@ -122,6 +125,18 @@ class Dataset(_sheaf.Dataset):
         return None if fields is None else [Field(*values) for values in fields]
 
     @property
+    def class_to_idx(self) -> Dict[str, int]:
+        """The label of each class, by name, as torchvision's data sets have it."""
+        return {name: label for label, name in enumerate(self.classes, self.label_base)}
+
+    @property
+    def targets(self) -> memoryview:
+        """The label of each sample, int64, -1 where it has none, from the index: no data is read.
+        UnsupportedError: the index has no labels, because they are vectors or fractions, or there
+        is no index."""
+        return memoryview(self._labels()).cast("q").toreadonly()
+
+    @property
     def class_samples(self) -> Optional[List[int]]:
         """How many samples each class has; None: its manifest does not count them."""
         return self._class_samples()
@@ -209,7 +224,8 @@ class Reader(_sheaf.Reader):
     samples); those that are not given are a Channel's hyperparameters, if it has any.  rank and
     world_size are found as everywhere in this package and by the command: in torch.distributed, or
     in the environment (torchrun, Open MPI, Slurm, SageMaker); rank=0, world_size=1 reads everything
-    whatever they say.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
+    whatever they say.  In the workers of a DataLoader over an IterableDataset each worker reads its
+    part, unless worker and workers are given.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
     is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip"
     skips bad records, up to max_corrupt of them, and calls report for each (a Problem), or else
     warns.  cache_directory is a local cache
@@ -220,7 +236,7 @@ class Reader(_sheaf.Reader):
                  epoch: Optional[int] = None, no_shuffle: bool = False,
                  shuffle_buffer: Optional[int] = None, lanes: Optional[int] = None,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
-                 worker: int = 0, workers: int = 1,
+                 worker: Optional[int] = None, workers: Optional[int] = None,
                  remainder: str = "auto", memory_bytes: Size = 1 << 30,
                  memory: Optional[Size] = None, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
@@ -229,7 +245,11 @@ class Reader(_sheaf.Reader):
                  report: Optional[Callable[[Problem], Any]] = None,
                  _arena: Optional[_sheaf.Arena] = None) -> None:
         dataset = source if isinstance(source, Dataset) else Dataset(source)
-        rank, world_size = _rank_of(rank, world_size, dataset)
+        self._found_rank: Optional[Tuple[int, int]] = None
+        if rank is None and world_size is None:
+            self._found_rank = _rank_of(None, None, dataset)
+        rank, world_size = self._found_rank or _rank_of(rank, world_size, dataset)
+        worker, workers = _part_of(worker, workers)
         given = {"seed": seed, "epoch": epoch, "shuffle_buffer": shuffle_buffer, "lanes": lanes}
         order = {name: dataset.order[name] if value is None else value
                  for name, value in given.items()}
@@ -246,6 +266,15 @@ class Reader(_sheaf.Reader):
                        "shuffle": int(not no_shuffle), "remainder": remainder}
         for word, value in self._order.items():     # what a job says is no contradiction
             self._order[word] = _ORDER[word] if value is None else value
+
+    def __iter__(self) -> "Reader":
+        if self._found_rank is not None:
+            _check_rank(*self._found_rank, self.dataset)
+        return super().__iter__()
+
+    def epoch(self, number: int) -> "Reader":
+        """Goes to the beginning of an epoch."""
+        return super().epoch(_epoch_of(number))
 
     def resume(self, position: str) -> None:
         """Goes there; the samples that follow are those that followed then.  The position says

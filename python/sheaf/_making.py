@@ -177,7 +177,7 @@ class _Items:
 def _dataset(dataset: Any, first: int) -> Iterator[Any]:
     """Its samples in its order, from number `first` on."""
     from . import Reader
-    with Reader(dataset, no_shuffle=True, rank=0, world_size=1) as reader:
+    with Reader(dataset, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1) as reader:
         if first == 0:
             yield from reader
             return

@@ -8,11 +8,14 @@ import math
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
+import torch
 import torch.utils.data
 
 import sheaf
 from sheaf._loader import BITS, MASK, Order
-from sheaf._member import rank_of
+from sheaf._batch import Batch
+from sheaf._decode import Decode, Decoded, Told, decode_all, warn_all
+from sheaf._member import check_rank, rank_of
 from sheaf._rank import RankReader
 
 
@@ -47,13 +50,17 @@ class Nothing(enum.Enum):
 
 
 class Collate:
-    """Leaves a batch without samples alone."""
+    """Leaves a batch without samples alone, and sends the samples that were left out with it."""
 
     def __init__(self, collate: Callable[[Any], Any]) -> None:
         self.collate = collate
 
     def __call__(self, samples: Any) -> Any:
-        return samples if isinstance(samples, Nothing) else self.collate(samples)
+        if isinstance(samples, Nothing):
+            return samples
+        if not isinstance(samples, Decoded) or not samples.problems:
+            return self.collate(samples)
+        return Told(self.collate(samples) if samples else Nothing.SKIPPED, samples.problems)
 
 
 class Dataset(torch.utils.data.Dataset[Any]):
@@ -63,7 +70,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     decode takes a sheaf.Sample and runs in the workers; its views are not to be kept beyond the
     batch by whoever sends them to another process: make tensors, numbers or bytes of them.  The
-    default is to_dict.
+    default is to_dict.  An exception in decode names the sample.  on_error="skip" leaves a sample
+    out, reports and counts it if decode raises an exception for it or returns None; its batch is
+    that much smaller, so all ranks make the same steps.
 
     rank and world_size are those of torch.distributed or of the environment when the data set is
     made.  lanes (by default world_size) is what any later world size must divide to resume; elastic
@@ -84,7 +93,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  no_shuffle: bool = False, shuffle_buffer: Optional[int] = None,
                  lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
                  world_size: Optional[int] = None, remainder: str = "auto",
-                 decode: Optional[Callable[[sheaf.Sample], Any]] = None,
+                 decode: Optional[Decode] = None, on_error: str = "fail",
                  memory_bytes: sheaf.Size = 1 << 30, memory: Optional[sheaf.Size] = None,
                  threads: int = 0, on_corrupt: str = "fail",
                  max_corrupt: Optional[int] = None,
@@ -92,8 +101,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  cache_directory: Optional[sheaf.Path] = None,
                  cache: Optional[sheaf.Path] = None, cache_bytes: sheaf.Size = 64000000000,
                  cache_size: Optional[sheaf.Size] = None) -> None:
+        self._given = {name: value for name, value in locals().items()
+                       if name not in ("self", "source", "__class__")}
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
-        self.decode: Callable[[sheaf.Sample], Any] = to_dict if decode is None else decode
+        self.decode: Decode = to_dict if decode is None else decode
+        if on_error not in ("fail", "skip"):
+            raise sheaf.ArgumentError("on_error is %r: expected fail or skip" % (on_error,))
+        self.on_error = on_error
+        self._finds_rank = rank is None and world_size is None
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
         if remainder not in ("auto", "pad", "drop", "keep"):
             raise sheaf.ArgumentError("remainder is %r: expected auto, pad, drop or keep" % (remainder,))
@@ -122,6 +137,15 @@ class Dataset(torch.utils.data.Dataset[Any]):
                                  sheaf._warn if report is None else report, self._options)
         self._drops_last = False            # what a DataLoader of this module says
         self._takes_nothing = False
+
+    def again(self) -> "Dataset":
+        """Another one with the same options, and a reader of its own."""
+        return Dataset(self.dataset, **self._given)
+
+    def check_rank(self) -> None:
+        """StateError: the rank was found when this was made, and has changed since."""
+        if self._finds_rank:
+            check_rank(self.rank, self.world_size, self.dataset)
 
     def _check(self) -> None:
         order = self.order
@@ -169,6 +193,25 @@ class Dataset(torch.utils.data.Dataset[Any]):
                                          % self.dataset.url)
         return Sampler(self, epoch)
 
+    # ---- Labels -------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> List[str]:
+        """The names of the classes, as in torchvision's data sets."""
+        return self.dataset.classes
+
+    @property
+    def class_to_idx(self) -> Dict[str, int]:
+        """The label of each class."""
+        return self.dataset.class_to_idx
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """The label of each sample, an int64 tensor, from the index; see sheaf.Dataset.targets."""
+        targets = bytearray(self.dataset.targets)
+        return torch.frombuffer(targets, dtype=torch.int64) if targets else \
+            torch.empty(0, dtype=torch.int64)
+
     # ---- Samples, in any process --------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -194,9 +237,16 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def __getitems__(self, numbers: Sequence[int]) -> Any:
         samples = self._samples(numbers)
-        if self.decode is as_it_is or isinstance(samples, Nothing):
+        if isinstance(samples, Nothing):
             return samples
-        return [self.decode(sample) for sample in samples]
+        if self.decode is as_it_is:
+            return Batch(samples) if isinstance(samples, sheaf.Batch) else samples
+        decoded = decode_all(self.decode, samples, self.on_error == "skip")
+        if not decoded:
+            self._check_skipped(len(numbers), decoded.problems)
+        elif decoded.problems and not self._takes_nothing:
+            warn_all(decoded.problems)
+        return decoded
 
     def _samples(self, numbers: Sequence[int]) -> Any:
         """A Batch, or a list of samples."""
@@ -213,17 +263,21 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 and (self._drops_last or not batches):
             return Nothing.END
         if not batches:
-            return self._all_were_skipped(len(numbers))
+            self._check_skipped(len(numbers), [])
+            return Nothing.SKIPPED
         if len(batches) == 1:
             return batches[0]
         return [sample for batch in batches for sample in batch]
 
-    def _all_were_skipped(self, count: int) -> Nothing:
-        """Alone, the batch is left out; with collectives, one rank would make a step less."""
+    def _check_skipped(self, count: int, problems: List[sheaf.Problem]) -> None:
+        """Alone, a batch of which nothing is left can be left out; with collectives, one rank would
+        make a step less."""
         if self._takes_nothing and self.world_size == 1:
-            return Nothing.SKIPPED
-        raise sheaf.CorruptError("all of a batch were skipped as corrupt (%d), and without one the "
-                                 "ranks would not make the same steps: use larger batches" % count)
+            return
+        what = "by decode (%d), the last one since %s" % (count, problems[-1].message) \
+            if problems else "as corrupt (%d)" % count
+        raise sheaf.CorruptError("all samples of a batch were skipped %s; without a batch the ranks "
+                                 "would not make the same steps: use larger batches" % what)
 
     def __repr__(self) -> str:
         return "<sheaf.torch.Dataset %r rank %d of %d>" % (self.dataset.url, self.rank,

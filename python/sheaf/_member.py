@@ -5,10 +5,11 @@ which epoch it is at."""
 from __future__ import annotations
 
 import logging
+import operator
 import os
 import sys
 import zlib
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Set, Tuple
 
 from . import _sheaf
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import sheaf
 
 WORKERS_MOST = 4096
+DISTRIBUTED = "torch.distributed"
+EPOCH_MOST = (1 << 63) - 2              # the next one is a number, too
 _log = logging.getLogger("sheaf")
 
 
@@ -31,23 +34,53 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
         if dataset.host is not None:
             _check_world_of_host(world_size, world_size * dataset.host[1])
         return rank, world_size
+    found = _found(dataset)
+    if found is None:
+        return 0, 1
+    _tell(*found, is_expected=dataset.world is not None or found[2] == DISTRIBUTED)
+    return found[:2]
+
+
+def _found(dataset: sheaf.Dataset) -> Optional[Tuple[int, int, Optional[str]]]:
+    """Rank, world size, and what says so; None: nothing does."""
     if dataset.world is not None:
         if dataset.host is not None:
             size = dataset.world[1]
             _check_world_of_host(size, size * dataset.host[1], size)
-        return _told(*dataset.world, dataset._world_by)
+        return (*dataset.world, dataset._world_by)
     distributed = _distributed()
     if distributed is not None:
-        return _told(*distributed, "torch.distributed")
-    found = _sheaf.world_from_environment()
-    return (0, 1) if found is None else _told(*found)
+        return (*distributed, DISTRIBUTED)
+    return _sheaf.world_from_environment()
 
 
-def _told(rank: int, world_size: int, by: Optional[str]) -> Tuple[int, int]:
-    """What was found and not given is logged, as the command prints it."""
-    if world_size > 1:
-        _log.info("rank %d of %d, by %s", rank, world_size, by)
-    return rank, world_size
+_notices: Set[Tuple[int, int, Optional[str]]] = set()
+
+
+def _tell(rank: int, world_size: int, by: Optional[str], is_expected: bool) -> None:
+    """Logs the rank that was found.  If only the environment says it, and not the program or its
+    platform's channel, it is shown once in any case, as the command prints it: the program may not
+    expect to get a part of the samples."""
+    if world_size == 1:
+        return
+    notice = (rank, world_size, by)
+    is_news = not is_expected and notice not in _notices and not is_worker()
+    _notices.add(notice)
+    is_shown = _log.isEnabledFor(logging.INFO)
+    _log.log(logging.WARNING if is_news and not is_shown else logging.INFO, "rank %d of %d, by %s",
+             *notice)
+
+
+def check_rank(rank: int, world_size: int, dataset: sheaf.Dataset) -> None:
+    """Refuses to begin a pass as a rank that was found when its reader was made, if this process is
+    another one by now.  (A worker's process need not know its rank.)"""
+    found = _found(dataset)
+    if found is None or found[:2] == (rank, world_size) or is_worker() and found[2] != DISTRIBUTED:
+        return
+    raise _sheaf.StateError(
+        "this reads as rank %d of %d, which it was when it was made, but the process is rank %d of "
+        "%d now (%s): make it after init_process_group(), or give rank= and world_size="
+        % (rank, world_size, *found))
 
 
 def _distributed() -> Optional[Tuple[int, int]]:
@@ -97,6 +130,34 @@ def worker_of() -> Tuple[int, int]:
     return (0, 1) if info is None else (info.id, info.num_workers)
 
 
+def part_of(worker: Optional[int], workers: Optional[int]) -> Tuple[int, int]:
+    """Which part of a rank's samples a reader gives: the given one; else, in a worker of a
+    DataLoader over an IterableDataset, that worker's, since each worker iterates over its own copy
+    of the data set; else all of them."""
+    if (worker is None) != (workers is None):
+        raise _sheaf.ArgumentError("worker and workers are given together, or neither")
+    if worker is not None and workers is not None:
+        return worker, workers
+    info = _worker_info()
+    if info is None or not isinstance(info.dataset, sys.modules["torch.utils.data"].IterableDataset):
+        return 0, 1
+    if info.num_workers > 1:
+        _log.info("worker %d of %d, by torch.utils.data.get_worker_info()", info.id,
+                  info.num_workers)
+    return info.id, info.num_workers
+
+
+def epoch_of(epoch: Any, most: int = EPOCH_MOST) -> int:
+    """The number of an epoch, checked where it is given."""
+    try:
+        number = operator.index(epoch)
+    except TypeError:
+        raise TypeError("epoch is %r: expected a whole number" % (epoch,)) from None
+    if not 0 <= number <= most:
+        raise _sheaf.ArgumentError("epoch is %d: expected 0 to %d" % (number, most))
+    return number
+
+
 def is_worker() -> bool:
     """Whether this process is a DataLoader's worker."""
     return _worker_info() is not None
@@ -141,8 +202,7 @@ class Epochs:
 
     def set(self, epoch: int) -> None:
         """The next pass is this epoch."""
-        if not 0 <= epoch <= self.EPOCH_MOST:
-            raise _sheaf.ArgumentError("epoch %d: expected 0 to %d" % (epoch, self.EPOCH_MOST))
+        epoch = epoch_of(epoch, self.EPOCH_MOST)
         self._forget(None)
         self._words[0] = epoch
 

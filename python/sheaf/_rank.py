@@ -97,9 +97,14 @@ class RankReader:
 
     def tell(self) -> None:
         """What was skipped since the last time."""
-        if self._server is not None and self._report is not None:
+        if self._server is not None:
             for values in self._server.reports():
-                self._report(sheaf.Problem(*values))
+                self.report(sheaf.Problem(*values))
+
+    def report(self, problem: sheaf.Problem) -> None:
+        """Tells the program what was skipped."""
+        if self._report is not None:
+            self._report(problem)
 
     def wait_for_others(self, number: int) -> None:
         """At the end of a pass: whoever has the reader of a pipe stays until all ranks of the host

@@ -113,11 +113,19 @@ def _fields(sample: Any) -> Dict[str, Any]:
     return dict(zip(getattr(sample, "suffixes", fields), fields.values()))
 
 
+def _number(word: str) -> Any:
+    """An integer is not rounded on its way, so that one that cannot be kept is refused."""
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
+
+
 def _of_cls(value: Any, otherwise: Any) -> Any:
     """The labels that a field `cls` has, as text or as numbers."""
     text = bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
     try:
-        return [float(word) for word in text.split()] if isinstance(text, str) else _plain(text)
+        return [_number(word) for word in text.split()] if isinstance(text, str) else _plain(text)
     except ValueError:
         return otherwise
 

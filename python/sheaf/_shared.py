@@ -61,7 +61,7 @@ def _own_sender(reader_bytes: int = 0) -> _Sender:
         return _sender
 
 
-def _reduce(batch: sheaf.Batch) -> Reduced:
+def reduce_batch(batch: sheaf.Batch) -> Reduced:
     reduced = _own_sender().reduce(batch) if is_worker() else None
     return reduced or (_sheaf.unpack, (batch._pack(),))
 
@@ -106,4 +106,4 @@ def _forget_ended() -> None:
 
 def use() -> None:
     """From now on."""
-    ForkingPickler.register(sheaf.Batch, _reduce)
+    ForkingPickler.register(sheaf.Batch, reduce_batch)

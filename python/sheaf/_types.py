@@ -170,6 +170,7 @@ class Stats(NamedTuple):
     memory_peak_bytes: int
     requests: int = 0       # of the whole process, over HTTP; and those repeated after a failure
     retries: int = 0
+    undecoded: int = 0      # samples that a DataLoader's decode has left out
 
 
 def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:

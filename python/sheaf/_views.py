@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import tempfile
 import weakref
@@ -37,9 +38,10 @@ class View:
         for sample in sheaf.Reader(mix, seed=7): ...
 
     weights: each source's share; samples: of an epoch, or until="first" or "all".  Or repeat: how
-    often each source comes in an epoch; 1.  where: conditions as the document has them
-    ({"classes": ["cat"], "labels": [0, 9], "key_glob": "2025/*", "range": [0, 1000], "every": [10,
-    3]}), or a function that is called once with each sample when the view is first saved or opened;
+    often each source comes in an epoch; 1.  where: conditions with the names of the command
+    ({"class": ["cat", "dog"], "label": [0, 5, 9], "key": "2025/*", "keys": "keep.txt", "not_keys":
+    "bad.txt", "range": [0, 1000], "every": [10, 3]}); a label may be a range, as "0..9" or
+    range(10), and the document's names are known, too.  Or a function that is called once with each sample when the view is first saved or opened;
     what it chose is a file beside the document.  A list of them has one for each source, None for
     no condition.  An exception in the function names the sample's key.  fields, classes and stages
     are those of the document."""
@@ -87,8 +89,8 @@ class View:
     def _choose(self, i: int, where: Callable[["sheaf.Sample"], Any],
                 progress: Optional[Callable[[int, int], Any]]) -> List[int]:
         dataset, chosen = sheaf.Dataset(self._sources[i]), []
-        reader = sheaf.Reader(dataset, no_shuffle=True, rank=0, world_size=1, seed=0, epoch=0,
-                              lanes=1, shuffle_buffer=0)
+        reader = sheaf.Reader(dataset, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1,
+                              seed=0, epoch=0, lanes=1, shuffle_buffer=0)
         judged = 0
         for batch in reader.batches(PROGRESS_EVERY):
             for sample in batch:
@@ -113,7 +115,8 @@ class View:
             elif not members["where"]:
                 del members["where"]
             else:
-                members["where"] = _lists(members["where"], lambda keys: _relative(keys, path))
+                members["where"] = _lists(_conditions(members["where"]),
+                                          lambda keys: _relative(keys, path))
             if self._fields is not None:
                 members["fields"] = list(self._fields)
             sources.append({"source": _relative(source, path), **members})
@@ -138,6 +141,60 @@ class View:
 
 def _absolute(source: str) -> str:
     return source if "://" in source else os.path.abspath(source)
+
+
+# The names of conditions, the command's and the document's, and the member of the document.
+_CONDITIONS = {"class": "classes", "classes": "classes", "label": "label", "labels": "label",
+               "key": "key_glob", "key_glob": "key_glob", "keys": "keys", "not_keys": "not_keys",
+               "range": "range", "every": "every", "numbers": "numbers"}
+_BETWEEN = {"range": "..", "every": "/"}
+
+
+def _conditions(where: Mapping[str, Any]) -> Dict[str, Any]:
+    """The conditions as the document has them."""
+    made: Dict[str, Any] = {}
+    for name, value in where.items():
+        member = _CONDITIONS.get(name)
+        if member is None:
+            raise _sheaf.ArgumentError("where: unknown condition %r: expected one of %s" % (
+                name, ", ".join(sorted(_CONDITIONS))))
+        if member in made:
+            raise _sheaf.ArgumentError("where: %r is the second condition of its kind" % name)
+        if member == "classes":
+            value = value.split(",") if isinstance(value, str) else list(value)
+        elif member == "label":
+            value = _labels(value)
+        elif member in _BETWEEN and isinstance(value, str):
+            value = _pair(value, _BETWEEN[member])
+        elif isinstance(value, range):
+            value = [value.start, value.stop]
+        made[member] = value
+    return made
+
+
+def _pair(text: str, between: str) -> List[int]:
+    try:
+        first, last = map(int, text.split(between))
+    except ValueError:
+        raise _sheaf.ArgumentError("where: %r: expected A%sB" % (text, between)) from None
+    return [first, last]
+
+
+def _labels(value: Any) -> List[Any]:
+    """A label, a range of labels, or several of these: each a number, or [first, last]."""
+    if isinstance(value, str):
+        value = value.split(",")
+    elif isinstance(value, (int, range)):
+        value = [value]
+    labels: List[Any] = []
+    for each in value:
+        if isinstance(each, str):
+            labels.append(_pair(each, "..") if ".." in each else _pair(each + ".." + each, ".."))
+        elif isinstance(each, range):
+            labels += [[each.start, each.stop - 1]] if each.step == 1 and each else list(each)
+        else:
+            labels.append(operator.index(each))
+    return labels
 
 
 def _lists(where: Mapping[str, Any], place: Callable[[str], str]) -> Dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy
 import tensorflow as tf
 
 import sheaf
-from sheaf._member import rank_of
+from sheaf._member import epoch_of, rank_of
 
 CHUNK = 64          # samples that cross from Python into TensorFlow at once
 
@@ -52,7 +52,7 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     options = dict(options, rank=rank, world_size=world_size)
     on_corrupt = options.get("on_corrupt", "fail")
     columns = _Columns(opened, fields, label_type, state, on_corrupt)
-    passes = _Passes(opened, epoch, resume, options)
+    passes = _Passes(opened, epoch_of(epoch), resume, options)
     size = batch_size if batch_size is not None else 1 if state else CHUNK
 
     def chunks() -> Iterator[Dict[str, Any]]:
@@ -127,7 +127,7 @@ class _Columns:
             raise sheaf.ArgumentError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
         if not opened.is_stream:
-            with sheaf.Reader(opened, no_shuffle=True, rank=0, world_size=1,
+            with sheaf.Reader(opened, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1,
                               on_corrupt=on_corrupt, report=lambda problem: None) as reader:
                 first = next(reader, None)
         if first is None and fields is None:

@@ -23,6 +23,7 @@ PyTorch's own DataLoader does as well, with the same batches:
 from __future__ import annotations
 
 import atexit
+import inspect
 import sys
 from typing import Any, Callable, Dict, List, Optional, Union
 
@@ -32,11 +33,14 @@ import torch.utils.data.distributed
 import sheaf
 import sheaf._shared
 from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
+from sheaf._batch import Batch
+from sheaf._decode import Told
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
+from sheaf._member import epoch_of
 from sheaf._rank import close_all
 from sheaf._seeded import seeded
 
-__all__ = ["DataLoader", "Dataset", "Fields", "Sampler", "seeded", "to_dict"]
+__all__ = ["Batch", "DataLoader", "Dataset", "Fields", "Sampler", "seeded", "to_dict"]
 
 sheaf._shared.use()
 atexit.register(close_all)
@@ -72,6 +76,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
             super().__init__(dataset, num_replicas=dataset.world_size, rank=dataset.rank,
                              shuffle=not dataset.order.no_shuffle, seed=dataset.order.seed,
                              drop_last=dataset.remainder == "drop")
+        epoch = epoch_of(epoch)
         self.source, self.block = dataset, block
         self.next_place = Place(epoch, 0, dataset.order.lanes)
         self.latest: Optional[_Progress] = None
@@ -88,6 +93,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is this epoch; one that a loaded state has begun goes on from there."""
+        epoch = epoch_of(epoch)
         if epoch != self.next_place.epoch:
             self.next_place = Place(epoch, 0, self.source.order.lanes)
 
@@ -128,6 +134,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
     def begin(self) -> _Progress:
         """A pass, now the latest."""
         source, place = self.source, self.next_place
+        source.check_rank()
         if source.dataset.is_stream:
             first, count = place.done * source.reader.local_size // source.world_size, ENDLESS
         else:
@@ -177,8 +184,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     number of workers, and a state that any number of workers, and any world size that divides the
     lanes, goes on from, without reading what came before.
 
-    source is what sheaf.Dataset takes.  decode(sample) and collate_fn(list) run in the workers;
-    without collate_fn it is PyTorch's; without both, a batch is a sheaf.Batch.  The options of
+    source is what sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its options.  decode(sample) and collate_fn(list) run in the workers;
+    without collate_fn it is PyTorch's; without both, a batch is a sheaf.torch.Batch.  The options of
     sheaf.torch.Dataset and those of PyTorch's DataLoader are taken by name.  len(loader) is the
     exact number of batches of a whole epoch, the same on every rank unless remainder is "keep"; a
     stream has no len() before its end, and its ranks need not have equally many.
@@ -199,6 +206,10 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                  collate_fn: Optional[Callable[[List[Any]], Any]] = None,
                  drop_last: bool = False, **options: Any) -> None:
         own = {name: options.pop(name) for name in list(options) if name in _DATASET_OPTIONS}
+        if options.pop("in_order", True) is False:
+            raise sheaf.ArgumentError("in_order=False is not possible: batches that come in any order "
+                                      "have no state to go on from, and would not be the same in "
+                                      "every run")
         for name in ("sampler", "batch_sampler", "shuffle", "dataset"):
             if name in options:
                 raise TypeError("%s is not an option: the order is that of seed, shuffle_buffer, "
@@ -207,13 +218,20 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                                 % name)
         if not isinstance(batch_size, int) or batch_size < 1:
             raise sheaf.ArgumentError("batch_size is %r: expected a whole number above 0" % (batch_size,))
-        dataset = Dataset(source, decode=as_it_is if decode is None else decode, **own)
+        if isinstance(source, Dataset):
+            if own or decode is not None:
+                raise TypeError("%s: the source is a sheaf.torch.Dataset, which takes the option" %
+                                ", ".join([*own, *(["decode"] if decode else [])]))
+            dataset = source.again()
+        else:
+            dataset = Dataset(source, decode=as_it_is if decode is None else decode, **own)
         if collate_fn is None:
-            collate_fn = as_it_is if decode is None else torch.utils.data.default_collate
+            collate_fn = as_it_is if dataset.decode is as_it_is else torch.utils.data.default_collate
         dataset._drops_last, dataset._takes_nothing = drop_last, True
         dataset.reader.has_workers = num_workers > 0
         self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
         self._is_ahead = False
+        self.undecoded = 0                              # samples that decode has left out
         super().__init__(dataset, batch_size, num_workers=num_workers,
                          collate_fn=Collate(collate_fn), drop_last=drop_last,
                          sampler=Sampler(dataset, epoch, batch_size), **options)
@@ -247,8 +265,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.batches_given = None
 
     def stats(self) -> sheaf.Stats:
-        """The counts of this rank's reader."""
-        return self.dataset.stats()
+        """The counts of this rank's reader, and the number of samples that decode has left out."""
+        return self.dataset.stats()._replace(undecoded=self.undecoded)
+
+    def __repr__(self) -> str:
+        order, sampler = self.dataset.order, self.sampler
+        return "<sheaf.torch.DataLoader %r, rank %d of %d, batches of %d, %s, seed %d, next epoch " \
+               "%d>" % (self.dataset.dataset.url, self.dataset.rank, self.dataset.world_size,
+                        self.batch_size, "%d workers" % self.num_workers if self.num_workers
+                        else "no workers", order.seed, sampler.next_place.epoch)
 
     def close(self) -> None:
         """Ends workers and reader."""
@@ -269,6 +294,7 @@ class _Batches:
 
     def __init__(self, loader: DataLoader, inner: Any) -> None:
         self.loader, self.inner, self.given = loader, inner, 0
+        self.has_any, self.last_problem = False, ""     # of what decode has left
         self.own: Optional[_Progress] = None
         loader.batches_given = None
 
@@ -282,7 +308,18 @@ class _Batches:
         batch: Any = Nothing.SKIPPED
         while batch is Nothing.SKIPPED:
             batch = self._next()
+            if isinstance(batch, Told):
+                batch = self._told(batch)
+        self.has_any = True
         return batch
+
+    def _told(self, told: Told) -> Any:
+        """Reports the samples that a batch lacks."""
+        self.loader.undecoded += len(told.problems)
+        self.last_problem = told.problems[-1].message
+        for problem in told.problems:
+            self.loader.dataset.reader.report(problem)
+        return told.batch
 
     def _next(self) -> Any:
         loader = self.loader
@@ -293,6 +330,9 @@ class _Batches:
                 raise StopIteration
         except StopIteration:
             self.has_given(None)
+            if self.last_problem and not self.has_any:
+                raise sheaf.CorruptError("decode has left out every sample of the pass, the last one "
+                                         "since %s" % self.last_problem) from None
             raise
         except Exception:
             self.has_given(self.given)
@@ -323,7 +363,4 @@ class _Batches:
             self.loader.dataset.reader.wait_for_others(self.own.number)
 
 
-_DATASET_OPTIONS = frozenset(("seed", "no_shuffle", "shuffle_buffer", "lanes", "elastic", "rank",
-                              "world_size", "remainder", "memory_bytes", "memory", "threads",
-                              "on_corrupt", "max_corrupt", "report", "cache_directory", "cache",
-                              "cache_bytes", "cache_size"))
+_DATASET_OPTIONS = frozenset(inspect.signature(Dataset).parameters) - {"source", "decode"}

@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 import webdataset
 
 import sheaf
-from sheaf._member import Epochs, rank_of, worker_of
+from sheaf._member import Epochs, check_rank, rank_of, worker_of
 
 
 def label_text(labels: Any) -> bytes:
@@ -51,6 +51,7 @@ class Samples:
                 raise TypeError("%s=: options here are those of sheaf.Reader, not webdataset's; "
                                 "it shuffles and shares an epoch out by itself" % name)
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+        self._finds_rank = rank is None
         rank, world_size = rank_of(rank, world_size, self.dataset)
         self.options = dict(options, rank=rank, world_size=world_size)
         self._epochs = Epochs(epoch)
@@ -62,6 +63,8 @@ class Samples:
         return [os.path.join(folder, shard.name) for shard in self.dataset.shards]
 
     def __call__(self) -> Iterator[Dict[str, Any]]:
+        if self._finds_rank:
+            check_rank(self.options["rank"], self.options["world_size"], self.dataset)
         worker, workers = worker_of()
         urls = self._urls()
         with sheaf.Reader(self.dataset, epoch=self._epochs.begin(), worker=worker,

@@ -32,6 +32,8 @@ void hold_drop(struct hold *hold)
     PyMem_Free(hold);
 }
 
+static PyObject *batch_names(struct batch_object *self, void *ignored);
+
 /* ---- Making --------------------------------------------------------------------------------- */
 
 /* Room for more samples and holds in the batch's own tables. */
@@ -113,6 +115,46 @@ struct batch_object *batch_new(void)
     return batch;
 }
 
+/* Batch(batch): the same samples, in the same memory, as an object of a derived class. */
+static PyObject *batch_of_batch(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "batch", NULL };
+    struct batch_object *whole, *batch, *part;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:Batch", names, batch_type, &whole))
+        return NULL;
+    batch = (struct batch_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    part = batch == NULL ? NULL : batch_part(whole, 0, whole->count);
+    if (part == NULL) {
+        Py_XDECREF((PyObject *)batch);
+        return NULL;
+    }
+    batch->samples = part->samples;
+    batch->own = part->own;
+    batch->count = part->count;
+    batch->holds = part->holds;
+    batch->hold_count = part->hold_count;
+    part->own = NULL;
+    part->holds = NULL;
+    part->hold_count = 0;
+    Py_DECREF((PyObject *)part);
+    return (PyObject *)batch;
+}
+
+static PyObject *batch_repr(struct batch_object *self)
+{
+    PyObject *names = batch_names(self, NULL), *comma = PyUnicode_FromString(", ");
+    PyObject *joined = names == NULL || comma == NULL ? NULL : PyUnicode_Join(comma, names);
+    PyObject *text = joined == NULL ? NULL
+        : PyUnicode_FromFormat("<sheaf.Batch of %zu sample%s: %U>", self->count,
+                               self->count == 1 ? "" : "s", joined);
+
+    Py_XDECREF(names);
+    Py_XDECREF(comma);
+    Py_XDECREF(joined);
+    return text;
+}
+
 static void batch_dealloc(struct batch_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
@@ -121,7 +163,7 @@ static void batch_dealloc(struct batch_object *self)
         hold_drop(self->holds[i]);
     PyMem_Free(self->holds);
     PyMem_Free(self->own);
-    PyObject_Free(self);
+    object_free(self);
     Py_DECREF(type);
 }
 
@@ -471,19 +513,21 @@ static PyGetSetDef batch_getset[] = {
 };
 
 static PyType_Slot batch_slots[] = {
+    { Py_tp_new, batch_of_batch },
+    { Py_tp_repr, batch_repr },
     { Py_tp_dealloc, batch_dealloc },
     { Py_tp_methods, batch_methods },
     { Py_tp_getset, batch_getset },
     { Py_sq_length, batch_length },
     { Py_sq_item, batch_item },
-    { Py_tp_doc, "Samples, as a sequence." },
+    { Py_tp_doc, "Batch(batch): samples, as a sequence." },
     { 0, NULL },
 };
 
 static PyType_Spec batch_spec = {
     .name = "sheaf.Batch",
     .basicsize = sizeof(struct batch_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .slots = batch_slots,
 };
 

@@ -416,6 +416,30 @@ static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py
     return list;
 }
 
+/* The label of each sample, as an array of int64. */
+static PyObject *dataset_labels(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
+{
+    struct sheaf_dataset_info info;
+    struct sheaf_error error;
+    PyObject *array;
+    int code;
+
+    if (self->dataset == NULL)
+        return error_raise_state("the data set is not open");
+    sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
+    array = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(info.samples * sizeof(int64_t)));
+    if (array == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    code = sheaf_dataset_labels(self->dataset, (int64_t *)(void *)PyByteArray_AsString(array),
+                                &error);
+    Py_END_ALLOW_THREADS
+    if (code == SHEAF_OK)
+        return array;
+    Py_DECREF(array);
+    return error_raise(&error);
+}
+
 static PyObject *dataset_reduce(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     if (self->source == NULL)
@@ -436,6 +460,8 @@ static PyMethodDef dataset_methods[] = {
     { "_fields", (PyCFunction)dataset_fields, METH_NOARGS, "Its fields, as tuples, or None." },
     { "_class_samples", (PyCFunction)dataset_class_samples, METH_NOARGS,
       "How many samples each class has, or None." },
+    { "_labels", (PyCFunction)dataset_labels, METH_NOARGS,
+      "The label of each sample, int64 in a bytearray; -1: it has none." },
     { "_read", (PyCFunction)dataset_read, METH_VARARGS,
       "_read(numbers, memory_bytes): these samples as a Batch." },
     { "_find", (PyCFunction)dataset_find, METH_VARARGS,

@@ -93,6 +93,31 @@ static int borrow_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
+/* Sets *label to the number.  An integer that is not exactly a double would become another label on
+ * its way, before the library could refuse it. */
+static int take_label(PyObject *number, double *label)
+{
+    PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
+    int same = 1;
+
+    if (whole == NULL)
+        PyErr_Clear();
+    *label = PyFloat_AsDouble(whole != NULL ? whole : number);
+    if (whole != NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Clear();
+        same = 0;
+    } else if (whole != NULL && !PyErr_Occurred()) {
+        back = PyLong_FromDouble(*label);
+        same = back == NULL ? -1 : PyObject_RichCompareBool(whole, back, Py_EQ);
+        Py_XDECREF(back);
+    }
+    if (same == 0)
+        error_raise_argument("the label %S: an integer beyond 2^53 must be exactly a 32-bit float, "
+                             "and this one is not even a 64-bit float", whole);
+    Py_XDECREF(whole);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* None, a number, or a sequence of numbers. */
 static int borrow_labels(struct borrowed *b, PyObject *labels)
 {
@@ -108,7 +133,7 @@ static int borrow_labels(struct borrowed *b, PyObject *labels)
     if (count >= 0 && b->labels == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
-        b->labels[i] = PyFloat_AsDouble(PyList_GetItem(list, i));
+        (void)take_label(PyList_GetItem(list, i), &b->labels[i]);
     Py_XDECREF(list);
     b->sample.labels = b->labels;
     b->sample.label_count = (size_t)(count < 0 ? 0 : count);

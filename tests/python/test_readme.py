@@ -14,13 +14,19 @@ import sheaf
 from support import Case
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "jax", "lightning", "numpy", "pyarrow", "ray",
+FRAMEWORKS = ("PIL", "accelerate", "composer", "grain", "ignite", "jax", "lightning", "numpy", "pyarrow", "ray",
               "tensorflow", "torch", "torchdata", "transformers", "webdataset")
 
 
 def examples(readme, language="python"):
     with open(os.path.join(TREE, readme), encoding="utf-8") as file:
         return re.findall(r"```%s\n(.*?)```" % language, file.read(), re.S)
+
+
+FORKSERVER = """import multiprocessing
+if __name__ == "__main__":
+    multiprocessing.set_start_method("forkserver")
+"""
 
 
 def missing(example):
@@ -47,7 +53,9 @@ class ReadmeTest(Case):
             sheaf.pack(self.path("images"), self.path(name))
 
     def run_example(self, example):
-        # As a file: workers that are spawned import it.
+        # As a file: workers import it, which Python 3.14's default way to start them does, too.
+        if "__main__" in example:
+            example = FORKSERVER + example
         with open(self.path("example.py"), "w", encoding="utf-8") as file:
             file.write(example)
         return subprocess.run([sys.executable, "-W", "ignore", "example.py"], cwd=self.path(),
@@ -55,6 +63,9 @@ class ReadmeTest(Case):
 
     def check(self, readme, least):
         found = examples(readme)
+        for example in found:
+            if re.search(r"num_workers=[1-9]|DataLoader\([^)]*\d, [1-9]", example):
+                self.assertIn('if __name__ == "__main__":', example)
         self.assertGreaterEqual(len(found), least)
         for number, example in enumerate(found, 1):
             if missing(example):

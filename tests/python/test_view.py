@@ -48,6 +48,27 @@ class View(Case):
         return [sample.key for sample in sheaf.Reader(self.path(name + ".view"), seed=3,
                                                       shuffle_buffer=8, **options)]
 
+    def test_labels_and_classes_are_sets(self):
+        def labels(where):
+            view = sheaf.View(self.path("large"), where=where)
+            return {sample.label for sample in sheaf.Reader(view)}
+
+        for where, expected in (({"label": [0, 2]}, {0, 2}), ({"labels": [0, 5, 3]}, {0, 3, 5}),
+                                ({"label": 4}, {4}), ({"label": "1..3"}, {1, 2, 3}),
+                                ({"label": "0,4..5"}, {0, 4, 5}), ({"label": range(2, 4)}, {2, 3}),
+                                ({"class": ["class 0", "class 2"]}, {0, 2}),
+                                ({"classes": ["class 1"]}, {1}), ({"class": "class 3"}, {3}),
+                                ({"label": [1, 2], "class": ["class 2", "class 3"]}, {2}),
+                                ({"key": "large/00[0-2]"}, {0, 1, 2}),
+                                ({"range": range(0, 2)}, {0, 1}), ({"every": "30/4"}, {4, 6})):
+            with self.subTest(where=where):
+                self.assertEqual(labels(where), expected)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "unknown condition 'klass': expected one of "
+                                    "class, .*label.*range"):
+            labels({"klass": ["cat"]})
+        with self.assertRaisesRegex(sheaf.ArgumentError, "second condition of its kind"):
+            labels({"label": [1], "labels": [2]})
+
     def test_counts(self):
         for name, samples in EPOCH.items():
             data = sheaf.Dataset(self.path(name + ".view"))
