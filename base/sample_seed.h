@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Returns the identity of a source with so many samples.  `before` is the number of earlier sources
- * with as many.  Its shards are those of `host` of `hosts`, or 0 of 0. */
+/* Returns the identity of a source with `samples` samples. `before` is the number of earlier
+ * sources with equally many samples. The shards are those of `host` of `hosts`, or of 0 of 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
 /* Returns the seed of sample `number` of the source with this identity, in a source epoch. */

@@ -40,7 +40,7 @@ struct codec_ops {
     const char *library;        /* "zlib", */
     const char *(*version)(void);   /* returns the running release of the library, which
                                        determines the compressed bytes */
-    /* Whether a shard is a single member or frame, and its blocks are pieces of it (for
+    /* True if a shard is a single member or frame, and its blocks are pieces of it (for
      * decompress()). */
     bool single_member;
     /* Returns whether a stream with these first bytes is compressed by this codec. */
@@ -115,9 +115,9 @@ int codec_total_add(const struct codec_ops *ops, struct codec_total *total,
 void codec_total_free(struct codec_total *total);
 
 /* ---- Foreign compressed streams -------------------------------------------------------------
- * Sequentially, in bounded memory; any number of members or frames.  Zeros behind a gzip member and
- * LZ4 skippable frames are passed over; LZ4 legacy frames, and frames that need a dictionary, are
- * SHEAF_ERR_UNSUPPORTED. */
+ * These functions decompress a stream sequentially, in bounded memory, with any number of members
+ * or frames. Zeros after a gzip member and LZ4 skippable frames are skipped. LZ4 legacy frames, and
+ * frames that need a dictionary, return SHEAF_ERR_UNSUPPORTED. */
 
 /* State of a decompressing stream. A codec embeds it in a struct of its own; codec_stream_open()
  * sets it. */

@@ -5,7 +5,7 @@
  *     header | frame sizes | CRCs | name line sizes | gaps | blocks | XXH3-64 of all before
  *
  * The hash finds damage. Every count and sum is checked as well, because a section may be crafted
- * to do harm. Parsing is one pass over each part, into one allocation. Its size follows from counts
+ * to do harm. Parsing reads each part once, into one allocation. Its size follows from counts
  * that were checked against the section's size. */
 #include "formats/index.h"
 

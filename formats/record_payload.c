@@ -339,7 +339,7 @@ static bool split_path(const char *path, struct slice *first, struct text *key)
            memcmp(path + key->size + 1, first->suffix, first->suffix_size) == 0;
 }
 
-/* What `sniff_suffix` finds, or "data". */
+/* Sets the suffix that `sniff_suffix` finds, or "data". */
 static void guess_suffix(struct slice *slice)
 {
     const char *suffix = sniff_suffix(slice->data, slice->size);

@@ -246,7 +246,7 @@ static size_t member_header_bytes(const char *key, const char *suffix, size_t si
     return tar_header_bytes(path, size);
 }
 
-/* What write_labels appends. */
+/* Computes the number of bytes that write_labels appends. */
 static int count_labels(const struct sheaf_sample *sample, size_t *bytes)
 {
     struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);

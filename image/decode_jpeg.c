@@ -25,7 +25,7 @@ static unsigned scaled(unsigned a, unsigned b)
     return ((product >> 8) + product) >> 8;
 }
 
-/* Converts inverted CMYK, in which 0 is full ink and 255 is no ink. */
+/* Converts inverted CMYK, in which 0 means full ink and 255 means none. */
 static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
 {
     for (uint32_t x = 0; x < width; x++, from += 4, to += 3)

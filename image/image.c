@@ -44,7 +44,7 @@ static bool look_png(const uint8_t *data, size_t size, struct image_look *look)
     return true;
 }
 
-/* Of its screen. */
+/* Reads the size of the screen. */
 static bool look_gif(const uint8_t *data, size_t size, struct image_look *look)
 {
     if (size < 10)

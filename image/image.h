@@ -19,7 +19,7 @@
 
 enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_GIF, IMAGE_BMP, IMAGE_WEBP };
 
-/* What a header says. */
+/* The facts in a header. */
 struct image_look {
     enum image_kind kind;
     uint32_t width, height;     /* as stored: before the orientation */

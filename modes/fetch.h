@@ -26,7 +26,7 @@
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
-/* What all files share. */
+/* State that all files share. */
 struct fetch_destination {
     const struct objects *objects;
     int root_fd, partial_fd;

@@ -17,7 +17,7 @@
 #include "tools/plan.h"
 #include "tools/plan_status.h"
 
-#define MANY_PASSES 10      /* more passes over a source in one epoch may lead to memorising it */
+#define MANY_PASSES 10      /* more passes of a source in one epoch may lead to memorising it */
 
 /* Returns shard `index`, which must be below the data set's shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)

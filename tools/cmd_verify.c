@@ -16,7 +16,7 @@
 struct report {
     bool json;
     size_t count;       /* problems printed */
-    int fields;         /* and fields behind them */
+    int fields;         /* and fields after them */
 };
 
 static void print_problem(void *context, const char *where, const struct sheaf_error *error)

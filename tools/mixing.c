@@ -59,7 +59,7 @@ static enum grade places_grade(const struct sheaf_mixing *m)
     return m->has_labels && grade == GRADE_POOR ? GRADE_FAIR : grade;
 }
 
-/* What would change it. */
+/* Writes the settings that would mix better. */
 void mixing_write_advice(FILE *f, const struct sheaf_mixing *m,
                          const struct sheaf_reader_options *o)
 {

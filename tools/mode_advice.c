@@ -185,7 +185,7 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether the files are small, and so many that it matters. A few small files beside large
+/* Returns whether enough files are small for it to matter. A few small files beside large
  * ones do not. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {

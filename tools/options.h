@@ -26,7 +26,7 @@ const char *container_meaning(const char *before, const char *behind);
       .choice_of = sheaf_container_of,                                                          \
       .meaning = container_meaning("container", " (required)") }
 
-/* The same of codecs. */
+/* The library's codecs, in the same way. */
 const struct choice *codec_choices(void);
 const char *codec_meaning(void);
 #define CODEC_ROW(codec)                                                                        \

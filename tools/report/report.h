@@ -39,7 +39,7 @@ struct report_samples {
     char problem[512];                  /* the first fault found, or "" */
 };
 
-/* What verify found. */
+/* The result of the check. */
 struct report_check {
     bool was_made;
     struct sheaf_verify_result result;
