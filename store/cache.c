@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading through the cache.  A read is a job of the cache's own threads: they wait for files and
- * for the network.  Of the blocks that it needs, those in the cache are copied; a run of others
- * that it covers whole is fetched by one request, straight into the caller's memory; and one that
- * it covers in part (its first or last) is fetched whole, into memory of the thread's, since the
- * read of the neighbour will want the rest.
+ * Reads through the cache. A read is a job of the cache's own threads, which wait for files and for
+ * the network. Of the needed blocks, cached ones are copied. A sequence of missing blocks that the
+ * read covers completely is fetched by one request, directly into the caller's memory. A block that
+ * the read covers only in part (the first or last one) is fetched as a whole into the thread's
+ * memory, since the neighbouring read will need the rest.
  *
  *     blocks   |  kept  |  kept  | missing | missing | missing |
  *     read          |--copy-----|--------one GET-----|-GET-|
@@ -24,7 +24,7 @@
 #include "store/interrupt.h"
 
 #define THREADS 16
-#define CANCEL_NS 50000000        /* how often a cancellation is checked for */
+#define CANCEL_NS 50000000        /* interval at which a cancellation is checked */
 
 enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
 
@@ -42,17 +42,17 @@ struct cached_object {
     struct cache *cache;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
-    pthread_mutex_t lock;       /* of the states, and of every read's `state` */
-    pthread_cond_t settled;     /* a block is not BUSY any more, or a fetch is done */
+    pthread_mutex_t lock;       /* guards the states, and every read's `state` */
+    pthread_cond_t settled;     /* a block is no longer BUSY, or a fetch is done */
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
 };
 
-/* A read that is under way, or was: tasks are used again. */
+/* A read that is or was under way. Tasks are reused. */
 struct task {
     struct job job;
     struct task *next;
-    struct store_read *read;    /* NULL: it is over; guarded by the object's lock */
+    struct store_read *read;    /* NULL if the read is over; guarded by the object's lock */
     atomic_bool cancelled;
 };
 
@@ -75,7 +75,8 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 
 /* ---- The states of blocks -------------------------------------------------------------------- */
 
-/* Waits while another thread has it; then it is GOOD, or this thread's to find out about. */
+/* Waits while another thread works on the block. Afterwards the block is GOOD, or claimed by this
+ * thread. */
 static enum block_state claim(struct cached_object *o, uint64_t block)
 {
     enum block_state state;
@@ -90,7 +91,7 @@ static enum block_state claim(struct cached_object *o, uint64_t block)
     return state;
 }
 
-/* The same, but only if no thread has it, and it is not known to be good. */
+/* Claims a block only if no thread works on it and it is not GOOD. */
 static bool try_claim(struct cached_object *o, uint64_t block)
 {
     bool claimed;
@@ -132,7 +133,7 @@ static void fetch_done(struct store_read *read)
     pthread_mutex_unlock(&f->owner->lock);
 }
 
-/* Reads from the object itself; ends early if the task is cancelled. */
+/* Reads from the original object. Ends early if the task is cancelled. */
 static int fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
                  size_t size, struct sheaf_error *err)
 {
@@ -159,14 +160,14 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* What of a read lies in one block. */
+/* The part of a read that lies in one block. */
 struct part {
     uint64_t block;
     size_t skip, size;          /* within the block */
     uint8_t *data;              /* the caller's */
 };
 
-/* A claimed block of which only a part is wanted. */
+/* Reads a claimed block when only part of it is needed. */
 static int read_edge(struct cached_object *o, struct task *task, const struct part *p,
                      struct sheaf_error *err)
 {
@@ -192,7 +193,7 @@ static int read_edge(struct cached_object *o, struct task *task, const struct pa
     return code;
 }
 
-/* Claimed blocks from `first` on, each wanted whole and none in the cache. */
+/* Reads claimed blocks from `first` on, all of which are needed completely and missing. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -209,7 +210,8 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
     return code;
 }
 
-/* A claimed block that is wanted whole, and those after it that are as well, and missing. */
+/* Reads a claimed block that is needed completely, together with the following blocks that are also
+ * needed completely and missing. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {
@@ -239,7 +241,7 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     return code;
 }
 
-/* One block, or several; *done says how many. */
+/* Reads one block or several. Sets *done to their number. */
 static int read_part(struct cached_object *o, struct task *task, const struct part *p,
                      uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
@@ -249,7 +251,7 @@ static int read_part(struct cached_object *o, struct task *task, const struct pa
             atomic_fetch_add(&o->cache->hit_bytes, p->size);
             return SHEAF_OK;
         }
-        forget(o, p->block);    /* it was removed, to make room */
+        forget(o, p->block);    /* the block was removed to make room */
     }
     if (p->size < block_size(o, p->block))
         return read_edge(o, task, p, err);
@@ -312,7 +314,7 @@ static void run_task(struct job *job)
     read->done(read);           /* the object stays until the job is over, see cached_close */
 }
 
-/* A task that is over, or a new one; NULL: out of memory. */
+/* Returns a task that is over, or a new one, or NULL if memory is exhausted. */
 static struct task *take_task_locked(struct cached_object *o)
 {
     struct task *task = o->tasks;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a cache.  The only lock is that of the file `total`, held while bytes are added to
- * it and while blocks are removed; readers need none, since a file that is open stays readable.
- * It keeps processes apart, but not the threads of one, whose descriptor has it already: for them
- * there is a mutex, taken before it.
+ * The files of a cache. The only lock is that of the file `total`. It is held while bytes are added
+ * to the total and while blocks are removed. Readers need none, because an open file stays
+ * readable. The lock excludes other processes, but not the threads of one process, which share the
+ * descriptor. For these there is a mutex, taken before the lock.
  *
- * A temporary file has its full size from the moment that its bytes are added, so that whoever
- * counts the files anew counts what is being written too. */
+ * A temporary file has its full size from the moment that its bytes are added, so that a process
+ * that counts the files anew includes files that are being written. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "base/fd_io.h"
 #include "store/cache.h"
 
-#define TRAILER 8               /* bytes of a block's hash, after it */
+#define TRAILER 8               /* bytes of a block's hash, which follows the block */
 #define TEMPORARY ".new-"
 #define ABANDONED_SECONDS 3600  /* an older temporary file has no owner */
 
@@ -94,7 +94,8 @@ static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t
     snprintf(name, CACHE_NAME_BYTES, "%.32s/%08" PRIx64, object, block);
 }
 
-/* With the name in it, so that a block in the place of another is found out. */
+/* Computes a block's hash. It covers the name, so that a block in the place of another one is
+ * detected. */
 static uint64_t hash_of(const char *name, const void *data, size_t size)
 {
     return XXH3_64bits_withSeed(data, size, XXH3_64bits(name, strlen(name)));
@@ -102,7 +103,7 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens its file to be read, and says how it is named; -1: it is not there. */
+/* Opens a block's file for reading and writes its name. Returns -1 if there is none. */
 static int open_block(const struct cache_files *f, const char *object, uint64_t block,
                       char name[CACHE_NAME_BYTES])
 {
@@ -221,8 +222,8 @@ static int compare_ages(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Removes what was not used for longest, until there is room for `bytes` and a tenth of the limit
- * more, so that this is not done for every block.  Returns the bytes that are left. */
+/* Removes the least recently used blocks until there is room for `bytes` and a tenth of the limit
+ * more, so that this does not happen for every block. Returns the number of bytes left. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
@@ -245,7 +246,7 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     return olds.bytes;
 }
 
-/* Adds to the total; makes room if necessary.  False: there cannot be any. */
+/* Adds to the total, and makes room if necessary. Returns false if there cannot be enough room. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;
@@ -264,7 +265,7 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Creates a file; and its directory, which may go at any moment. */
+/* Creates a file and its directory, which may disappear at any moment. */
 static int create(const struct cache_files *f, const char *object, const char *name)
 {
     int fd = -1;
@@ -279,7 +280,7 @@ static int create(const struct cache_files *f, const char *object, const char *n
     return fd;
 }
 
-/* A new file of `bytes`, which are added to the total; -1: there cannot be one. */
+/* Creates a file of `bytes` bytes, which are added to the total. Returns -1 on failure. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kinds of file systems by their magic numbers.  They are written down here because the kernel's
- * headers do not have all of them. */
+ * Identifies kinds of file systems by their magic numbers, which are listed here because the
+ * kernel's headers do not have all of them. */
 #include "store/file_system.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #include "base/bytes.h"
 
-#define READ_BYTES ((size_t)8 << 20)    /* what a round trip is worth; read-ahead aside */
+#define READ_BYTES ((size_t)8 << 20)    /* a read that is worth a round trip, apart from
+                                           read-ahead */
 
 static const struct {
     unsigned long type;
@@ -57,7 +58,7 @@ size_t file_system_read_bytes(const char *url)
 
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
-    /* A block is the file system's word for its stripe or request; all common ones divide 8 MiB. */
+    /* A file system reports its stripe or request as its block; all common ones divide 8 MiB. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names, settings and commits of the Hugging Face hub.  The table of commits lives as long as the
- * process's connections: two names of one revision must not become two commits. */
+ * Names, settings and commits of the Hugging Face hub. The table of commits lives as long as the
+ * process's connections, because two names of one revision must not become two commits. */
 #include "store/hf.h"
 
 #include <pthread.h>
@@ -58,7 +58,7 @@ static int token_path(char **path, struct sheaf_error *err)
     return made < 0 ? err_memory(err, 64) : SHEAF_OK;
 }
 
-/* What the hub's own tools left after a login; none is no error. */
+/* Reads the token that the hub's own tools stored at login. It is not an error if there is none. */
 static int read_token(char **token, struct sheaf_error *err)
 {
     char *path;
@@ -71,7 +71,7 @@ static int read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* A token goes into a header: it is cut where it ends. */
+/* Loads the token and removes what follows it, because it becomes a header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = environment("HF_TOKEN");
@@ -157,7 +157,7 @@ static const struct remote_service service = { context_open, context_close };
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
-/* The hub refuses what does not exist, too, as long as nobody says who asks. */
+/* Adds advice. Without a token, the hub also refuses names that do not exist. */
 void hf_explain(bool has_token, struct sheaf_error *err)
 {
     err_append(err, has_token ? ": the token (HF_TOKEN, or that of a login) does not allow it: a "
@@ -245,7 +245,8 @@ static int ask_commit(struct hf_name *name, struct sheaf_error *err)
     return code;
 }
 
-/* Asked under the lock, so that nobody gets another answer meanwhile. */
+/* Requests the commit while holding the lock, so that no other thread gets another answer
+ * meanwhile. */
 static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struct sheaf_error *err)
 {
     struct known_commit *k = hf->locked.commits;
@@ -276,7 +277,7 @@ static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struc
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* "OWNER/NAME[@REVISION]", the rest of the URL being the path */
+/* Splits "OWNER/NAME[@REVISION]" off; the rest of the URL is the path. */
 static int take_repository(const char *url, struct hf_name *name, const char **path,
                            struct sheaf_error *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Hugging Face hub: what hf://datasets/OWNER/NAME[@REVISION]/PATH means.
+ * The Hugging Face hub: the meaning of hf://datasets/OWNER/NAME[@REVISION]/PATH.
  *
  * | setting  | environment                                                                      |
  * |----------|----------------------------------------------------------------------------------|
  * | endpoint | HF_ENDPOINT, or https://huggingface.co                                           |
  * | token    | HF_TOKEN, or the file HF_TOKEN_PATH, HF_HOME/token or ~/.cache/huggingface/token |
  *
- * A revision ("main" by default) is a name that moves.  The hub is asked once in a process for the
- * commit that it stands for, and all that is read is read from that commit. */
+ * A revision ("main" by default) is a name that can move. A process asks the hub once for the
+ * commit of a revision, and reads everything from that commit. */
 #ifndef STORE_HF_H
 #define STORE_HF_H
 
@@ -24,21 +24,21 @@ struct hf_hub {
 struct hf_name {
     const struct hf_hub *hub;
     char *repository;           /* "OWNER/NAME" */
-    char *revision;             /* as it is in URLs: a slash in it is "%2F" */
+    char *revision;             /* as in URLs: a slash in it is "%2F" */
     char *path;                 /* encoded, without slashes at its ends; "" for the root */
     char commit[HF_COMMIT_SIZE];
 };
 
-/* Takes a URL apart, and asks for the commit. */
+/* Splits a URL and asks for the commit. */
 int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
 void hf_name_free(struct hf_name *name);
 
-/* Adds to the error of a request that was refused what may be done about it. */
+/* Adds advice to the error of a refused request. */
 void hf_explain(bool has_token, struct sheaf_error *err);
 
-/* GET of the hub's own interface: "ENDPOINT/api/datasets/REPOSITORY" and `rest`, which answers in
- * JSON.  `what` is for messages; `classify` as in struct request.  request_free and target_free
- * must be called in any case. */
+/* Sends a GET to the hub's interface, "ENDPOINT/api/datasets/REPOSITORY" followed by `rest`, which
+ * responds in JSON. `what` is for messages; `classify` as in struct request. The caller must call
+ * request_free and target_free in any case. */
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),

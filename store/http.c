@@ -6,9 +6,9 @@
  *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
  *                      (locked)         until due, and a slot is free      in libcurl
  *
- * What happens on the sockets is told by store/http_events.c, what a handle is told by
- * store/http_handle.c.  Handles are taken from a list of spare ones, since libcurl keeps
- * connections with the multi handle and a used easy handle costs nothing to clear. */
+ * store/http_events.c handles the sockets, and store/http_handle.c sets up the handles. Handles
+ * come from a list of spare ones, since libcurl keeps connections with the multi handle, and
+ * clearing a used easy handle costs nothing. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -25,7 +25,7 @@
 
 #define MS 1000000ull
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
-#define CHECK_MS 100                /* how often slow exchanges are checked for */
+#define CHECK_MS 100                /* interval at which slow exchanges are checked */
 
 TAILQ_HEAD(exchanges, http_exchange);
 
@@ -71,7 +71,7 @@ static void queue(struct http_engine *e, struct http_exchange *x)
     x->stage = HTTP_QUEUED;
 }
 
-/* Takes an exchange out of libcurl and hands it back to its owner. */
+/* Takes an exchange out of libcurl and returns it to its owner. */
 static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURLcode result)
 {
     CURL *easy = x->easy;
@@ -106,10 +106,10 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     x->stage = HTTP_IDLE;
     curl_slist_free_all(x->header_list);
     x->header_list = NULL;
-    x->done(x);     /* x may be gone now, or submitted again */
+    x->done(x);     /* x may be freed now, or submitted again */
     if (easy == NULL)
         return;
-    /* libcurl 7.88 refuses settings to a handle that failed before it was connected. */
+    /* libcurl 7.88 refuses settings for a handle that failed before it was connected. */
     if (result == CURLE_OK && e->spare_count < ACTIVE_MOST) {
         curl_easy_reset(easy);
         e->spare[e->spare_count++] = easy;
@@ -118,7 +118,7 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* False: it waits, or has failed and is done. */
+/* Begins an exchange. Returns false if it waits, or if it has failed and is done. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -228,7 +228,7 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Takes in what other threads asked for.  False when the engine is to end. */
+/* Accepts the requests of other threads. Returns false when the engine must end. */
 static bool take_in(struct http_engine *e)
 {
     struct http_exchange *x;
@@ -261,8 +261,9 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* After libcurl ran out of memory: 7.88 may have half put down a socket, and divides by zero when
- * it meets it again.  Without memory for another handle the old one has to do. */
+/* Replaces the multi handle after libcurl ran out of memory. 7.88 may have recorded a socket
+ * incompletely, and then divides by zero when it meets it again. If there is no memory for another
+ * handle, the old one is kept. */
 static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;
@@ -296,7 +297,7 @@ static void *run_engine(void *argument)
 
 /* ---- From other threads ---------------------------------------------------------------------- */
 
-/* An exchange that cannot be started at all. */
+/* Fails an exchange that cannot be started. */
 static void refuse(struct http_exchange *x, enum http_failure failure)
 {
     x->failure = failure;
@@ -309,7 +310,7 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
     bool wake, refused;
 
     if (e->process != getpid()) {
-        refuse(x, HTTP_FORKED);     /* nor may its lock be touched */
+        refuse(x, HTTP_FORKED);     /* its lock must not be touched either */
         return;
     }
     x->due_ns = delay_ns == 0 ? 0 : clock_ns() + delay_ns;

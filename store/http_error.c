@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help.
- * Nothing else does this. */
+ * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help. No
+ * other file does this. */
 #include <curl/curl.h>
 
 #include "base/error.h"

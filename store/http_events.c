@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * libcurl says which sockets it wants to hear of, and when it wants to be called at the latest.
+ * libcurl tells which sockets it wants to hear about, and when it must be called at the latest.
  *
- * It reads a socket as long as there is something, and a near server is never out of data; so those
- * that were asked for first come first, as a reader needs them first, and a turn is a short one:
- * after it new requests are sent. */
+ * libcurl reads a socket as long as there is data, and a nearby server always has some. So the
+ * sockets of earlier requests are handled first, because a reader needs them first, and a turn is
+ * short; after it, new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>
@@ -20,15 +20,16 @@
 
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
-#define EVENTS_MOST 64          /* told of by one call; the others follow */
-#define TURN_NS (MS / 5)        /* no event is begun with after this; the others come again */
+#define EVENTS_MOST 64          /* events reported by one call; the others follow */
+#define TURN_NS (MS / 5)        /* no event is handled after this time; the others are reported
+                                   again */
 
 struct http_events {
     CURLM *multi;
     int epoll;
     int wake;                   /* an eventfd */
-    uint32_t asked;             /* counts what libcurl wants to hear of */
-    uint64_t due_ns;            /* when libcurl wants to be called; UINT64_MAX: never */
+    uint32_t asked;             /* counts changes of what libcurl wants to hear about */
+    uint64_t due_ns;            /* when libcurl wants to be called; UINT64_MAX for never */
 };
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *unused)
@@ -114,8 +115,8 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* The next read or write finds an error.  (To say that it is one would be wrong
-     * where the event is of a socket that was closed meanwhile, and another has its number.) */
+    /* The next read or write finds an error. (Reporting it as an error would be wrong if the event
+     * belongs to a socket that was closed meanwhile and whose number is reused.) */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
@@ -125,7 +126,7 @@ static bool handle(struct http_events *e, const struct epoll_event *event)
 
     if (fd != e->wake)
         return curl_multi_socket_action(e->multi, fd, what, &running) == CURLM_OK;
-    (void)(read(e->wake, &count, sizeof(count)) < 0);   /* EAGAIN: there is no more to take */
+    (void)(read(e->wake, &count, sizeof(count)) < 0);   /* EAGAIN: nothing more to read */
     return true;
 }
 
@@ -151,7 +152,7 @@ bool http_events_handle(struct http_events *e, int most_ms)
         good = handle(e, &events[i]);
     if (!good || e->due_ns > clock_ns())
         return good;
-    e->due_ns = UINT64_MAX;     /* libcurl will say if there is more */
+    e->due_ns = UINT64_MAX;     /* libcurl will tell if there is more */
     return curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK;
 }
 
@@ -159,7 +160,7 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* It fails only if it is full of wakes already. */
+    /* It fails only if it is full of wake-ups already. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for the sockets of a libcurl multi handle, with epoll.
+ * Waits for the sockets of a libcurl multi handle with epoll.
  *
- * curl_multi_poll would look at every socket at each turn, and curl_multi_perform then ask the
- * kernel about each once more; here only those are touched on which something has happened. */
+ * curl_multi_poll would look at every socket at each turn, and curl_multi_perform would then ask
+ * the kernel about each one again. Here only sockets with an event are handled. */
 #ifndef STORE_HTTP_EVENTS_H
 #define STORE_HTTP_EVENTS_H
 
@@ -13,19 +13,20 @@
 
 struct http_events;
 
-/* `multi` is a CURLM; it stays the caller's, and must be cleaned up before the events are closed,
- * since it speaks of its sockets until then. */
+/* Opens the events of `multi`, a CURLM, which the caller still owns. The caller must clean `multi`
+ * up before closing the events, because `multi` reports its sockets until then. */
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err);
 void http_events_close(struct http_events *events);     /* NULL is fine */
 
-/* Another multi handle, with the settings of all, after the one before was cleaned up. */
+/* Uses another multi handle with the same settings, after the previous one was cleaned up. */
 void http_events_use(struct http_events *events, void *multi);
 
-/* Waits for at most that long, and has libcurl do what is to be done.  On one thread.  False if
- * libcurl could not, as without memory: then it may never hear of some socket again. */
+/* Waits for at most `most_ms` and lets libcurl handle the events. Must be called on one thread.
+ * Returns false if libcurl failed, for example without memory; it may then miss the events of some
+ * socket. */
 bool http_events_handle(struct http_events *events, int most_ms);
 
-/* Ends the wait of this moment, or else the next.  From any thread. */
+/* Ends the current wait, or else the next one. May be called on any thread. */
 void http_events_wake(struct http_events *events);
 
 #endif

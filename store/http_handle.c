@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a libcurl handle is told about an exchange, and what it then calls: the settings and the
- * callbacks of one request.  http.c runs it.
+ * The settings of a libcurl handle for one exchange, and the callbacks that libcurl then calls.
+ * http.c runs the exchange.
  *
- * Callbacks only move and count bytes, and say in `failure` what libcurl's own code would not. */
+ * Callbacks only move and count bytes, and set `failure` if libcurl's own code would not show the
+ * reason. */
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,15 +16,15 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-/* libcurl's buffer of one exchange, each way: bytes for a system call.  What is small fits anyway,
- * and there may be many of those. */
+/* libcurl's buffers for one exchange in each direction: bytes per system call. Small bodies fit
+ * anyway, and there may be many of them. */
 #define BUFFER_BYTES (128L << 10)
 #define LARGE_BUFFER_BYTES (512L << 10)
 #define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
 #define UNSENT_BYTES (256 << 10)
 #define CONNECT_MS 10000
 #define REDIRECTS_MOST 5L
-#define HEADERS_MOST ((size_t)256 << 10)    /* bytes, those of redirects and of 1xx included */
+#define HEADERS_MOST ((size_t)256 << 10)    /* bytes, including headers of redirects and of 1xx */
 
 /* ---- libcurl's callbacks --------------------------------------------------------------------- */
 
@@ -65,9 +66,10 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     return x->failure == HTTP_ANSWERED ? size : 0;
 }
 
-/* Without memory libcurl 7.88 leaves the query out of a request, and what comes would be taken for
- * the answer to the whole of it.  The line that it sent shows that: it has the query of the URL, be
- * that ours or a redirect's, whether it goes to the server or to a proxy.  A CONNECT has none. */
+/* Compares the request line that was sent with the URL. Without memory, libcurl 7.88 leaves the
+ * query out of a request, and the response would be taken for the complete one. The line must have
+ * the query of the URL, be it ours or a redirect's, whether it goes to the server or to a proxy. A
+ * CONNECT has no query. */
 static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
 {
     struct http_exchange *x = context;
@@ -93,7 +95,7 @@ static size_t on_send(char *data, size_t one, size_t room, void *context)
     return size;
 }
 
-/* libcurl goes back to the start when a kept connection turns out to be dead. */
+/* Rewinds the body. libcurl does this when a kept connection turns out to be dead. */
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *x = context;
@@ -104,9 +106,9 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-/* On a slow link the kernel would take megabytes at once and send them for a minute, in which no
- * progress could be seen.  This bounds what it holds beyond what is on its way; a kernel that does
- * not know it is no worse off. */
+/* Limits the bytes that the kernel holds unsent. On a slow link it would accept megabytes at once
+ * and send them for a minute, in which no progress could be seen. A kernel without this setting
+ * works as before. */
 static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;
@@ -118,7 +120,7 @@ static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 
 /* ---- Setting a handle up --------------------------------------------------------------------- */
 
-/* The first failure of a row of settings is kept. */
+/* Keeps the first failure of a sequence of settings. */
 #define SET(option, value) \
     do { if (code == CURLE_OK) code = curl_easy_setopt(easy, option, value); } while (0)
 
@@ -153,7 +155,7 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Where the URL itself needs no proxy, what it redirects to may need one: libcurl knows. */
+/* Sets the proxy. Even if the URL needs none, a redirect may need one, which libcurl determines. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
@@ -172,7 +174,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* Else the thread waits, with all other exchanges, for a name server that does not answer. */
+    /* Otherwise the thread, with all other exchanges, waits for a name server that does not
+     * respond. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
@@ -194,7 +197,8 @@ static bool add_header_line(struct http_exchange *x, const char *name, const cha
     struct curl_slist *list;
     char *line;
 
-    /* libcurl takes "Name;" for a header with no value, and "Name:" for none of this name. */
+    /* libcurl takes "Name;" as a header without a value, and "Name:" as a request to send none of
+     * this name. */
     if (asprintf(&line, value == NULL ? "%s:" : *value != '\0' ? "%s: %s" : "%s;", name,
                  value) < 0)
         return false;
@@ -214,7 +218,7 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
-    /* A server that passes over "Expect: 100-continue" would make each part wait for a second. */
+    /* A server that ignores "Expect: 100-continue" would delay each part by a second. */
     if (!add_header_line(x, "Expect", NULL))
         return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);

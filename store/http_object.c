@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Objects of web servers, as the header says.
+ * Opens and closes objects of web servers.
  *
- * An object is opened by a GET of its first byte, not by HEAD: a pre-signed URL is good for one
- * method only, and the answer also proves that ranges work. */
+ * An object is opened by a GET of its first byte and not by HEAD, because a pre-signed URL is valid
+ * for one method only, and the response also proves that ranges work. */
 #include "store/http_object.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct probe {
     struct remote_object *object;
 };
 
-/* Replaces a copy of a header's value.  False: no memory. */
+/* Replaces a copy of a header's value. Returns false if memory is exhausted. */
 static bool keep(char **copy, const char *value)
 {
     free(*copy);

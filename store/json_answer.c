@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parsing the JSON of a service's answer. */
+ * Parses the JSON of a service's response. */
 #include "store/json_answer.h"
 
 #include "base/alloc_note.h"

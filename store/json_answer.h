@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The JSON of a service's answer. */
+ * Parses the JSON of a service's response. */
 #ifndef STORE_JSON_ANSWER_H
 #define STORE_JSON_ANSWER_H
 
@@ -8,10 +8,11 @@
 
 #include "store/request.h"
 
-/* The root of a JSON text, NULL if it is none.  No message holds any of the text. */
+/* Sets *root to the parsed text, or to NULL if the text is not JSON. Messages do not contain the
+ * text. */
 int json_answer(const char *text, size_t size, json_t **root, struct sheaf_error *err);
 
-/* request.check: the answer's text is JSON. */
+/* A request.check function: the response must be JSON. */
 int json_answer_check(struct request *request, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The entries of one directory, collected before they are given out in byte order of names, which
- * neither file systems promise nor directory buckets. */
+ * Collects the entries of one directory and returns them in byte order of names, which neither file
+ * systems nor directory buckets guarantee. */
 #ifndef STORE_LISTING_H
 #define STORE_LISTING_H
 
@@ -12,11 +12,11 @@ struct listing {                /* zero-initialised */
     size_t count, capacity;
 };
 
-/* Copies the name; ETags are not kept. */
+/* Adds an entry. The name is copied; the ETag is not kept. */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
 /* Forgets what was added. */
 void listing_clear(struct listing *listing);
-/* Calls `each` for all of them, unless `code` is an error; and frees. */
+/* Calls `each` for all entries, unless `code` is an error, and frees the listing. */
 int listing_end(struct listing *listing, int code, store_entry_fn *each, void *context);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading files and pipes; see local_read.h.
+ * Reads files and pipes; see local_read.h.
  *
- * A file on a network may fail to be opened or read for a moment (EIO), or the server may have
- * forgotten it (ESTALE).  Both are tried again a few times; a forgotten file is opened again by its
- * name, and must then be the one that it was.
+ * Opening or reading a file on a network may fail for a moment (EIO), or the server may have
+ * forgotten the file (ESTALE). Both are retried a few times. A forgotten file is opened again by
+ * its name, and must then be the same file.
  *
- * A thousand sources may each have a file open.  Beyond half of the descriptors that the process
- * may have, a file is PARKED: it is open while it is read only, and each time must be the one that
- * it was. */
+ * A thousand sources may each have a file open. Beyond half of the descriptors that the process may
+ * have, a file is PARKED: it is open only while it is read, and must be the same file each time. */
 #include "store/local_read.h"
 
 #include <errno.h>
@@ -30,18 +29,18 @@
 #include "base/workers.h"
 #include "store/file_system.h"
 
-/* How long a read of a pipe takes to notice that it is not wanted any more. */
+/* Time in which a read of a pipe notices an interruption. */
 #define INTERRUPT_MS 100
 
-/* The fewer and larger the pieces in which a pipe hands over its bytes, the fewer system calls.
- * What an unprivileged process may have. */
+/* Capacity of a pipe: the most that an unprivileged process may have. Larger pieces need fewer
+ * system calls. */
 #define PIPE_BYTES (1 << 20)
 
-/* What is read to warm the cache goes into one small piece of memory, again and again. */
+/* Reads that warm the cache reuse one small piece of memory. */
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 
-/* A failure that may pass is waited for this long in all: 50, 100, ... ms. */
+/* A temporary failure is retried after 50, 100, ... ms. */
 #define TRIES         7u
 #define FIRST_WAIT_MS 50u
 
@@ -49,17 +48,17 @@ struct file_object {
     struct store_object base;
     int fd;                     /* -1: it is parked */
     bool is_counted;            /* in open_files */
-    bool can_block;             /* standard input: a read waits, whatever poll returned */
+    bool can_block;             /* standard input: a read may block, whatever poll returned */
     bool is_ready;              /* a pipe: its writer has been seen */
-    bool has_told;              /* that it was not, for long */
+    bool has_told;              /* the long wait for it has been reported */
     struct stat opened;
 };
 
-static atomic_uint open_files;      /* that were opened to be read, and are not parked */
+static atomic_uint open_files;      /* files opened for reading and not parked */
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* Waits before try number `tries`; false: it was the last one. */
+/* Waits before try number `tries`. Returns false if that was the last one. */
 static bool wait_to_retry(unsigned *tries)
 {
     const unsigned wait_ms = FIRST_WAIT_MS << *tries;
@@ -85,8 +84,8 @@ static int open_path(const char *url)
     if (strcmp(url, "-") == 0)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     for (;;) {
-        /* Not to wait for a pipe's other end here: local_read_next does so, and can be
-         * interrupted.  A regular file does not care. */
+        /* O_NONBLOCK, so that the other end of a pipe is not waited for here: local_read_next does
+         * so and can be interrupted. It has no effect on a regular file. */
         const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int failed = errno;
 
@@ -99,13 +98,13 @@ static int open_path(const char *url)
     }
 }
 
-/* Of two processes that read one pipe each would get pieces. */
+/* Locks a pipe, because two processes that read one pipe would each get pieces. */
 static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
 {
     if (flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: another process reads this pipe, and only one "
                        "can", o->base.url);
-    (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_BYTES);   /* else it stays as large as it is */
+    (void)fcntl(o->fd, F_SETPIPE_SZ, PIPE_BYTES);   /* on failure the pipe keeps its size */
     return SHEAF_OK;
 }
 
@@ -123,7 +122,7 @@ static int examine(struct file_object *o, struct sheaf_error *err)
     o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
     if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
         return prepare_pipe(o, err);
-    /* A shard is read from its start to its end: the more is read ahead, the better. */
+    /* A shard is read from start to end, so more read-ahead is better. */
     if (S_ISREG(o->opened.st_mode) && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL)
         (void)posix_fadvise(o->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return SHEAF_OK;
@@ -190,8 +189,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A read came to the end of the file too early: either it has never been that long, or it was
- * changed since it was opened. */
+/* Reports a read that met the file's end too early: the file was never that long, or it was changed
+ * since it was opened. */
 static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                        struct sheaf_error *err)
 {
@@ -207,8 +206,8 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                    (unsigned long long)wanted, plural(wanted));
 }
 
-/* Opens the file again under the number it has, so that other threads' reads continue with it.
- * Size and time say whether it is the same: a server that was replaced gives it another inode. */
+/* Opens the file again under the same descriptor, so that other threads' reads continue with it.
+ * Size and time tell whether it is the same file; a replaced server may give it another inode. */
 static int reopen(struct file_object *o, struct sheaf_error *err)
 {
     const int fd = open_path(o->base.url);
@@ -232,7 +231,7 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* After a failed read: SHEAF_OK if it is worth another try. */
+/* Decides after a failed read. Returns SHEAF_OK if another try is worthwhile. */
 static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
                    unsigned *tries, struct sheaf_error *err)
 {
@@ -247,7 +246,7 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* The file as it is to be read: of a parked one, a copy with a descriptor of its own. */
+/* Returns the file to be read. For a parked file it is a copy with a descriptor of its own. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;
@@ -311,7 +310,7 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     return code;
 }
 
-/* Whether it looks as if all of it were cached: a few pages are. */
+/* Returns whether the range appears to be cached, judged by a few of its pages. */
 static bool is_cached(int fd, uint64_t offset, uint64_t size)
 {
     const uint64_t step = MAX(size / 4, 1);
@@ -326,8 +325,8 @@ static bool is_cached(int fd, uint64_t offset, uint64_t size)
     return true;
 }
 
-/* Reads, for the sake of having read: then the kernel reads ahead, and keeps the file in large
- * pieces, which it would not if it were only advised (POSIX_FADV_WILLNEED). */
+/* Reads the range only for its effect: the kernel then reads ahead and keeps the file in large
+ * pieces. It would not do so if it were merely advised (POSIX_FADV_WILLNEED). */
 static void warm_open(int fd, uint64_t offset, uint64_t size)
 {
     char scrap[WARM_BYTES];
@@ -353,7 +352,7 @@ void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
     struct file_object use;
 
     if (take_up(o, &use, NULL) != SHEAF_OK)
-        return;             /* who reads it will be told */
+        return;             /* a reader will get the error */
     warm_open(use.fd, offset, size);
     put_back(o, &use);
 }
@@ -377,7 +376,7 @@ int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error
     return SHEAF_END;
 }
 
-/* Waits until there is something to read, or the end. */
+/* Waits until there is data, or the end. */
 static int wait_readable(struct file_object *o, struct sheaf_error *err)
 {
     const uint64_t start = clock_ns();
@@ -394,8 +393,8 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* A pipe without a writer reads as one at its end, so that its writer is waited for;
- * from then on it says itself when there is nothing to read now. */
+/* A pipe without a writer reads as if at its end, so its writer is waited for first. After that,
+ * the pipe itself reports when there is no data. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading local files, named pipes and standard input ("-"): one half of the local store, whose
- * other half is store_file.c.  The functions are those of struct store_ops. */
+ * Reads local files, named pipes and standard input ("-"). store_file.c is the other half of the
+ * local store. The functions belong to struct store_ops. */
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* The kernel takes 2 GiB - 4 KiB a call at most. */
+/* The kernel transfers at most 2 GiB - 4 KiB per call. */
 #define IO_MOST ((size_t)1 << 30)
 
-/* After a failure to read a directory: waits a little, and true, if it may pass, as those of files
- * do; false if it will not, or was tried often enough.  *tries is 0 at first. */
+/* Handles a failure to read a directory. Waits a little and returns true if the failure may be
+ * temporary, as for files. Returns false if it is final, or was retried often enough. *tries must
+ * be 0 at first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removing the temporary files that killed writers have left. */
+ * Removes the temporary files of killed writers. */
 #include "store/local_sweep.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ static bool is_temporary_of(const char *entry, const char *name)
            strcmp(entry + size + 1 + RANDOM_DIGITS, ".tmp") == 0;
 }
 
-/* Returns an errno, 0 also if a writer holds it. */
+/* Removes an entry. Returns an errno value, or 0, also if a writer holds the file. */
 static int remove_abandoned(int directory, const char *entry)
 {
     const int fd = openat(directory, entry, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing local files, a piece after the other. */
+ * Writes local files, one piece after the other. */
 #include "store/local_write.h"
 
 #include <errno.h>
@@ -20,8 +20,9 @@ static void set_direct(struct local_write *w, bool direct)
         w->is_direct = direct;
 }
 
-/* A write past the page cache that the file system does not take, or not as it is aligned after a
- * short one, goes into the cache, as do those after it. */
+/* Writes bytes at the file's end. If the file system does not support a direct write, or the
+ * position is no longer aligned after a short write, this and all later writes go through the
+ * cache. */
 static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;
@@ -43,7 +44,7 @@ static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
         size -= (size_t)put;
         w->written += (uint64_t)put;
     }
-    /* The disk begins early, so that the end does not wait for all of it.  Only a hint. */
+    /* Makes the disk begin early, so that the end does not wait for everything. Only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);
@@ -60,7 +61,7 @@ static void run_piece(struct job *job)
     p->code = w->code;
 }
 
-/* Waits for the piece, and empties it. */
+/* Waits for the piece and empties it. */
 static int take_back(struct local_write *w, struct local_piece *p, struct sheaf_error *err)
 {
     if (w->thread != NULL && p->job.run != NULL)
@@ -93,8 +94,9 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
-/* A page is what the memory, offset and size of a write past the page cache are to be multiples of
- * at most, on usual disks.  Of malloc, each file's pieces would lie elsewhere among what stays. */
+/* Maps a piece. Memory, offset and size of a direct write must be multiples of at most a page on
+ * usual disks. With malloc, the pieces of each file would lie between other allocations that
+ * stay. */
 static bool map(struct local_piece *p)
 {
     void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -128,7 +130,7 @@ int local_write_add(struct local_write *w, const void *data, size_t size,
     return code;
 }
 
-/* The last piece is short, which only the page cache takes. */
+/* The last piece is short, and only the page cache accepts it. */
 int local_write_end(struct local_write *w, struct sheaf_error *err)
 {
     struct local_piece *last = &w->pieces[w->filling];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditional writes and removals: they take effect only if the object is still the one that was
- * seen.  Stores that cannot compare and act atomically are handled here. */
+ * Conditional writes and removals. They take effect only if the name still refers to the object
+ * that was seen. This file does the comparison for stores that cannot compare and act
+ * atomically. */
 #include "store/over.h"
 
 #include <stdlib.h>
@@ -52,8 +53,8 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return see(url, seen, note, err);
 }
 
-/* A stamp of 0 is not known: some servers give an object's ETag to those who write it, and not to
- * those who look at it. */
+/* Returns whether both are the same object. A stamp of 0 is unknown: some servers tell an object's
+ * ETag to its writer, but not to others. */
 static bool is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&
@@ -76,7 +77,7 @@ int store_check_seen(const char *url, const struct store_seen *seen, struct shea
 
 /* ---- Acting ---------------------------------------------------------------------------------- */
 
-/* For stores that know no conditions. */
+/* Compares and then commits, for stores without conditions. */
 static int check_and_commit(struct store_writer *writer, const struct store_seen *seen,
                             struct store_seen *now, struct sheaf_error *err)
 {
@@ -121,7 +122,7 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_note_over(url, data, size, NULL, seen, now, err);
 }
 
-/* What is gone already need not be removed. */
+/* Removes what was seen. An object that is already gone need not be removed. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

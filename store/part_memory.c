@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of parts; see part_memory.h. */
+ * The memory for upload parts; see part_memory.h. */
 #include "store/part_memory.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/huge.h"
 
-/* An idle buffer begins with where the next one is. */
+/* An idle buffer. It begins with a pointer to the next one. */
 struct idle {
     struct idle *next;
 };
@@ -65,7 +65,7 @@ void part_memory_close(struct part_memory *m)
     free(m);
 }
 
-/* NULL: there is no room, or no memory for it. */
+/* Allocates a buffer. Returns NULL if there is no room, or no memory for it. */
 static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_room)
 {
     uint8_t *data;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for upload parts, shared by all writers of a run.  A writer that finds it full waits
+ * The memory for upload parts, shared by all writers of a run. A writer that finds it full waits
  * until a part of any writer is acknowledged.
  *
  *     0                     used            limit
  *     | filling, sent, idle |               |          0 <= used <= peak <= limit
  *
- * Idle buffers stay for the next part, of whichever writer, as long as parts have that size. */
+ * Idle buffers are kept for the next part of any writer, as long as parts have that size. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 
@@ -17,14 +17,14 @@
 struct part_memory;
 
 int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct sheaf_error *err);
-/* Every buffer must have been given back. */
+/* Frees the memory. Every buffer must have been given back. */
 void part_memory_close(struct part_memory *memory);         /* NULL is fine */
 
-/* A buffer of that size.  SHEAF_END: there is no room before another one is given back.
- * SHEAF_ERR_LIMIT: there never will be. */
+/* Takes a buffer of that size. Returns SHEAF_END if there is no room before another buffer is given
+ * back, and SHEAF_ERR_LIMIT if there never will be. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
-/* Waits until more was given back than `seen`, which part_memory_given() has said before. */
+/* Waits until more has been given back than `seen`, an earlier result of part_memory_given(). */
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing a proxy, as the header says. */
+ * Chooses a proxy; see proxy.h. */
 #include "store/proxy.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* An empty one in lower case hides the other. */
+/* Returns the value of one of two variables. An empty one in lower case hides the other. */
 static const char *either(const char *lower, const char *upper)
 {
     const char *value = getenv(lower);
@@ -18,7 +18,7 @@ static const char *either(const char *lower, const char *upper)
     return value != NULL ? value : "";
 }
 
-/* Whether `name` ends the host's name, at a dot or as the whole of it. */
+/* Returns whether `name` is the host's name, or its end after a dot. */
 static bool is_suffix(const char *host, size_t host_size, const char *name, size_t size)
 {
     const char *end = host + host_size - size;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy for a URL, chosen from the environment as AWS's own tools choose it: http_proxy,
- * https_proxy and no_proxy in either case, of which the lower one counts if both are there; and
- * then, as libcurl does, ALL_PROXY.  Where a program runs as a CGI script (REQUEST_METHOD),
- * HTTP_PROXY may be a header of a request, and is not believed. */
+ * Chooses the proxy for a URL from the environment, as AWS's own tools do: http_proxy, https_proxy
+ * and no_proxy in lower or upper case, where lower case takes precedence; and then ALL_PROXY, as
+ * libcurl does. In a CGI script (REQUEST_METHOD), HTTP_PROXY may come from a header of a request
+ * and is ignored. */
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 

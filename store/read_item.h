@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A read in progress, as an item of a window of outstanding work (base/inflight.h). */
+ * A read in progress as an item of a window of outstanding work (base/inflight.h). */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H
 
@@ -11,10 +11,10 @@
 
 struct read_item {
     struct inflight_item item;  /* the first member */
-    struct store_read read;     /* object, offset, data and size are the caller's */
+    struct store_read read;     /* the caller sets object, offset, data and size */
 };
 
-/* On a thread of the store. */
+/* Called on a thread of the store. */
 static inline void read_item_done(struct store_read *read)
 {
     inflight_done((struct inflight_item *)(void *)((char *)read -

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process's engine and S3 context: the one state that the library keeps for itself.
+ * The process's HTTP engine and S3 context, the library's only state of its own.
  *
- * A data set and its readers are opened and closed many times in a process, and a connection with
- * TLS, or a role's credentials, cost more to get than most of what is then asked with them; so they
- * are shared by all that the process reads and writes, and nothing else is kept here.  No call's
- * result depends on it: what a URL means is decided by the environment and the configuration files
- * when its bucket is first used.  It is made under a lock at the first URL that needs it, is left
- * alone by a child after fork(), and a process that never names such a URL never has it.
+ * A data set and its readers are opened and closed many times in a process. Getting a TLS
+ * connection or a role's credentials costs more than most requests that then use them. So
+ * everything that the process reads and writes shares them, and nothing else is kept here. No
+ * result depends on this state: the environment and the configuration files determine the meaning
+ * of a URL when its bucket is first used. The state is made under a lock at the first URL that
+ * needs it. A child leaves it alone after fork(). A process that uses no such URL never has it.
  *
- * They end by an exit handler, which is registered after libcurl and OpenSSL were started and
- * thus runs before theirs: a thread must not be in OpenSSL while that is taken apart. */
+ * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, and so
+ * runs before their handlers, because no thread may be in OpenSSL while it is taken apart. */
 #include "store/remote.h"
 
 #include <pthread.h>
@@ -20,15 +20,15 @@
 #include "base/number.h"
 
 #define SECOND 1000000000ull
-#define SERVICES_MOST 2             /* kinds of stores that keep something for the process */
+#define SERVICES_MOST 2             /* kinds of stores with state for the process */
 
 #define STALL_SECONDS 20
-#define MIN_RATE 1024               /* bytes a second, over that time */
+#define MIN_RATE 1024               /* bytes per second over that time */
 #define REQUEST_SECONDS 900
 
-/* Ten attempts wait 22 s on average: long enough for a throttled bucket to make room and for a
- * connection that moves elsewhere.  (Someone who mistyped an endpoint waits a second: see
- * request.c.)  The limit of the whole is for what does make progress, but hardly. */
+/* Ten attempts wait 22 s on average, which is long enough for a throttled bucket to recover and for
+ * a connection to move elsewhere. (A mistyped endpoint is reported after a second; see request.c.)
+ * The limit of the whole request is for transfers that make very slow progress. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },
@@ -41,7 +41,7 @@ static struct {
     struct http_engine *engine;
     struct {
         const struct remote_service *service;
-        void *state;                /* of the service; NULL: not made */
+        void *state;                /* state of the service; NULL until made */
     } services[SERVICES_MOST];
     struct request_patience patience;
     const char *container_origin;
@@ -62,7 +62,7 @@ static void close_all_locked(void)
 
     process.engine = NULL;
     if (engine != NULL)
-        http_engine_stop(engine);   /* so that a search for credentials ends */
+        http_engine_stop(engine);   /* ends a search for credentials */
     for (unsigned i = 0; i < SERVICES_MOST; i++)
         if (process.services[i].state != NULL)
             process.services[i].service->close(process.services[i].state);
@@ -87,7 +87,8 @@ static void in_parent(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* The parent's thread is not here, and its connections are not ours: they are left alone. */
+/* Forgets everything in a child. The parent's thread does not exist here, and its connections do
+ * not belong to this process, so they are left alone. */
 static void in_child(void)
 {
     process.engine = NULL;
@@ -105,7 +106,8 @@ static int prepare_locked(struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A whole number of 1 to `most` from the environment; *value stays what it is without one. */
+/* Reads a whole number from 1 to `most` from the environment. *value is unchanged if the variable
+ * is not set. */
 static int read_setting(const char *name, uint64_t most, uint64_t *value, struct sheaf_error *err)
 {
     const char *text = getenv(name);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * What everything remote in a process shares: the HTTP engine with its connections, and what
- * S3 keeps with its credentials.  It is made when it is first needed and lives as long as the
- * process, since a data set is opened by dozens of short calls that must not connect and look for
- * credentials anew.  This is the library's only state that belongs to no object; a child made by
- * fork begins with none. */
+ * State that all remote stores of a process share: the HTTP engine with its connections, and S3's
+ * credentials. It is made when it is first needed and lives as long as the process, because opening
+ * a data set takes dozens of short calls, which must not connect and look for credentials each
+ * time. This is the library's only state that belongs to no object. A child made by fork starts
+ * without it. */
 #ifndef STORE_REMOTE_H
 #define STORE_REMOTE_H
 
 #include "store/request.h"
 
 int remote_engine(struct http_engine **engine, struct sheaf_error *err);
-/* Valid as long as the process. */
+/* Returns the patience of requests, valid as long as the process. */
 const struct request_patience *remote_patience(void);
 
-/* What a kind of store keeps for the process in addition: made when it is first needed, and closed
- * between the end of the engine's work and the engine's own. */
+/* State that a kind of store keeps for the process. It is made when it is first needed, and closed
+ * after the engine's work has ended and before the engine is freed. */
 struct remote_service {
     int (*open)(void **state, struct http_engine *engine, const struct request_patience *patience,
                 const char *container_origin, struct sheaf_error *err);
@@ -24,8 +24,8 @@ struct remote_service {
 /* The service's state. */
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err);
 
-/* For tests: what is left unset (NULL) is as usual.  Forgets all that was made before; nothing
- * remote may be open. */
+/* For tests: sets these values, with NULL for the usual ones, and forgets all earlier state.
+ * Nothing remote may be open. */
 void remote_reset(const struct request_patience *patience, const char *container_origin);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranged reads.  The header that says which bytes came is checked before any of them is counted,
- * the ETag is compared even if the server ignores If-Match, and a body that ended early leaves
- * what came of it in place: the next attempt asks for the rest. */
+ * Ranged reads. The Content-Range header is checked before any byte is counted. The ETag is
+ * compared even if the server ignores If-Match. If a body ended early, its bytes are kept, and the
+ * next attempt requests the rest. */
 #include "store/remote_read.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #include "store/etag.h"
 #include "store/interrupt.h"
 
-#define PROGRESS_BYTES ((size_t)16 << 10)   /* less than this does not count as progress */
+#define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
 
 struct reading {
     struct request request;
     struct store_read *read;
-    size_t have;                /* bytes of it that are in place, before this attempt */
+    size_t have;                /* bytes in place before this attempt */
 };
 
 static struct remote_object *object_of(const struct store_read *read)
@@ -55,8 +55,8 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
-/* Returns whether a Content-Range is of no bytes: "bytes 0--1/0" (Adobe's S3Mock), or one with an
- * asterisk before the "/0"; or whether there is none. */
+/* Returns whether a Content-Range describes no bytes: "bytes 0--1/0" (Adobe's S3Mock), or one with
+ * an asterisk before the "/0"; or whether there is none. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -64,7 +64,7 @@ static bool is_range_of_nothing(const char *range)
     return size == 0 || (size >= 2 && strcmp(range + size - 2, "/0") == 0);
 }
 
-/* Whether the answer to a GET from the first byte on says that there is no first byte. */
+/* Returns whether the response to a GET from the first byte on shows that the object is empty. */
 static bool says_empty(const struct http_exchange *http)
 {
     const char *length = http_answer_header(http, "content-length");
@@ -101,7 +101,8 @@ static int changed(const struct reading *g, const char *what, const char *now,
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* The first answer about an object that was opened without asking: from now on it is this one. */
+/* Handles the first response about an object that was opened without a request: from now on the
+ * object must be this one. */
 static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);
@@ -134,7 +135,7 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Whether what comes is the object that was opened. */
+/* Checks that the response comes from the object that was opened. */
 static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
@@ -172,7 +173,8 @@ static bool is_empty(const struct reading *g)
     return object_of(g->read)->is_new && g->read->offset == 0 && says_empty(&g->request.http);
 }
 
-/* What an answer of the whole object says of its size; UINT64_MAX: nothing. */
+/* Returns the size that a response with the whole object states, or UINT64_MAX if it states
+ * none. */
 static uint64_t whole_size(const struct reading *g)
 {
     const char *length = http_answer_header(&g->request.http, "content-length");
@@ -181,7 +183,7 @@ static uint64_t whole_size(const struct reading *g)
     return length != NULL && number_parse(length, INT64_MAX, &bytes) ? bytes : UINT64_MAX;
 }
 
-/* Whether a 2xx answer's body is what was asked for, from its first byte on. */
+/* Checks that the body of a 2xx response is the requested range, from its first byte on. */
 static int check_range(const struct reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
@@ -214,7 +216,7 @@ static int check_range(const struct reading *g, bool *again, struct sheaf_error 
     return SHEAF_OK;
 }
 
-/* What an answer with this status says about an object that was there when it was opened. */
+/* Interprets a failed status for an object that existed when it was opened. */
 static int refused(struct reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;
@@ -232,7 +234,7 @@ static int refused(struct reading *g, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* So that the server itself refuses another object. */
+/* Adds conditions, so that the server itself refuses another object. */
 static int pin(struct reading *g, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests: building and signing an attempt, and going round until it is answered. */
+ * Builds and signs attempts, and repeats them until there is a result. */
 #include "store/request.h"
 
 #include <stdatomic.h>
@@ -17,9 +17,11 @@
 #include "store/trust.h"
 
 #define MS 1000000ull
-#define CREDENTIALS_WAIT_NS (10 * MS)       /* between checks for credentials on their way */
+#define CREDENTIALS_WAIT_NS (10 * MS)       /* interval between checks for credentials that are
+                                               being fetched */
 #define AUTHORIZATION_MOST 4096
-#define FIRST_ATTEMPTS 5u           /* to reach anybody at all: a second, with the usual waits */
+#define FIRST_ATTEMPTS 5u           /* attempts to reach any server at all: about a second with
+                                       the usual waits */
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
@@ -69,7 +71,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Another request may have found it out meanwhile; but what has moved does not move again. */
+/* Follows to another region. Another request may have done so meanwhile; a target moves only
+ * once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -132,7 +135,7 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The Authorization header over all headers that the attempt has so far, and the host. */
+/* Adds the Authorization header over all headers of the attempt, and the host. */
 static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
 {
     const struct target *t = r->at;
@@ -185,7 +188,7 @@ static int sign(struct request *r, struct sheaf_error *err)
     return code == SHEAF_OK ? add_authorization(r, date, err) : code;
 }
 
-/* When the whole request has to be over; 0: it may take as long as it likes. */
+/* Returns the time at which the whole request must be over, or 0 for no limit. */
 static uint64_t deadline_of(const struct request *r)
 {
     const uint64_t limit_ns = r->target->patience->limit_ns;
@@ -195,7 +198,7 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* http_exchange.begin: everything that is sent, as it is to be now. */
+/* An http_exchange.begin function: sets everything that is sent to its current value. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -219,7 +222,8 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     code = build_url(r, err);
     for (size_t i = 0; i < r->header_count && code == SHEAF_OK; i++)
         code = http_add_header(http, r->headers[i].name, r->headers[i].value, err);
-    if (code == SHEAF_OK && r->at->bearer != NULL)      /* libcurl takes it to no other host */
+    if (code == SHEAF_OK && r->at->bearer != NULL)      /* libcurl does not send it to another
+                                                           host */
         code = http_add_header(http, "authorization", r->at->bearer, err);
     if (code == SHEAF_OK && r->credentials != NULL)
         code = sign(r, err);
@@ -253,8 +257,9 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Where nobody has answered yet and nobody can be reached, somebody has mistyped an address, or the
- * network is not there: that is to be said soon.  Later it is a server that starts anew. */
+/* Returns the retry policy. If no server has responded yet and none can be reached, the address is
+ * mistyped or the network is missing, which should be reported soon. Later, the server is probably
+ * restarting. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;
@@ -266,7 +271,7 @@ static struct retry_policy policy_of(const struct request *r)
     return policy;
 }
 
-/* A text that ends early may come in an answer that is whole: a proxy has cut it, or the server. */
+/* Checks the text of a complete response, which a proxy or the server may have cut. */
 static int check_text(struct request *r, bool *again)
 {
     const int code = r->check(r, &r->error);
@@ -277,7 +282,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* The waits that servers ask for are told of once in NOTICE_WAIT_NS: many requests meet one. */
+/* Reports a wait that a server requested, once in NOTICE_WAIT_NS, because many requests meet the
+ * same one. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;
@@ -290,7 +296,7 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Says in the error why there is no further attempt. */
+/* Adds to the error why there is no further attempt. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;
@@ -318,7 +324,7 @@ static void attempt_done(struct http_exchange *http)
         request_finish(r, r->error.code);
         return;
     }
-    if (http->failure == HTTP_NO_MEMORY) {      /* whatever part of an answer there is */
+    if (http->failure == HTTP_NO_MEMORY) {      /* whatever part of a response there is */
         request_finish(r, http_error(http, r->what, &r->error));
         return;
     }
@@ -391,7 +397,7 @@ void request_start(struct request *r)
     };
     r->http.begin = begin_attempt;
     r->http.done = attempt_done;
-    /* TLS guards a body on its way at no cost; without it the signature has to. */
+    /* TLS protects a body in transit at no extra cost; without TLS the signature must do so. */
     if (t->credentials != NULL && r->http.body_size != 0 && strncmp(t->origin, "https:", 6) == 0)
         snprintf(r->payload_hash, sizeof(r->payload_hash), SIGV4_UNSIGNED);
     else if (t->credentials != NULL)

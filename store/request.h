@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A request: HTTP exchanges with one server, signed if required, and retried until one succeeds or
- * the failure is final.  Retries happen here, below everything, and nowhere else.
+ * the failure is final. Retries happen only in this layer.
  *
- * The request's `classify` says what an answer means.  Signing happens when an attempt begins, so
- * that the date is right and the credentials are current however long it waited. */
+ * The request's `classify` interprets a response. An attempt is signed when it begins, so that the
+ * date is right and the credentials are current however long it waited. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -17,25 +17,27 @@
 
 #define REQUEST_HEADERS_MOST 18
 #define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
-#define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* bytes of an error's text, and of small replies */
+#define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* limit for the text of an error and for small
+                                                   responses */
 
-/* How patient requests are.  Tests shorten it. */
+/* The patience of requests. Tests shorten it. */
 struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    uint64_t patient_ns;        /* instead of stall_ns, for what a server may think about */
-    uint64_t limit_ns;          /* of a whole request with all its attempts, but for the time that
-                                   its bytes take at REQUEST_RATE; 0: none */
+    uint64_t patient_ns;        /* used instead of stall_ns if the server may take long before it
+                                   responds */
+    uint64_t limit_ns;          /* limit of a whole request with all its attempts, plus the time
+                                   that its bytes take at REQUEST_RATE; 0 for none */
 };
 
-/* Where requests go.  Lives longer than they. */
+/* The destination of requests. It must outlive them. */
 struct target {
     struct http_engine *engine;
     const struct request_patience *patience;
     char *origin;               /* "https://host:port" */
-    char *host;                 /* as the Host header has it */
-    char *prefix;               /* before each path: "" or "/bucket" */
+    char *host;                 /* as in the Host header */
+    char *prefix;               /* precedes each path: "" or "/bucket" */
     const char *ca_file;        /* NULL: trust_file() */
     bool follow, no_proxy;
     uint64_t connect_ns;        /* 0: the engine's default */
@@ -43,38 +45,41 @@ struct target {
     /* NULL: requests are not signed. */
     struct credentials_cache *credentials;
     const char *region, *service, *token_header;
-    const char *bearer;         /* "Bearer TOKEN", for this host alone; NULL: none */
+    const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* Where requests go instead, once the service has said so: NULL, and then set by `move`. */
+    /* The new destination of requests, once the service has named it: NULL at first, then set by
+     * `move`. */
     const struct target *moved;         /* atomic */
-    /* Makes `moved` the place in another region; on the engine's thread, from `classify`.  False:
-     * there is none.  NULL: this target does not move. */
+    /* Sets `moved` to the destination in another region. Called on the engine's thread by
+     * `classify`. Returns false if there is none. NULL if this target cannot move. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
 
-/* Fills origin and host from a URL whose path is ignored. */
+/* Fills origin and host from a URL, whose path is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
-void target_free(struct target *target);    /* what it points to and owns */
+void target_free(struct target *target);    /* Frees the memory that the target owns. */
 /* Where its requests go now. */
 const struct target *target_now(const struct target *target);
 
 struct request {
-    struct http_exchange http;          /* method, body, into and reply.limit are the caller's */
+    struct http_exchange http;          /* the caller sets method, body, into and reply.limit */
     const struct target *target;
     char *path;                         /* encoded; the request's */
     char *query;                        /* canonical, or NULL; the request's */
     struct http_header headers[REQUEST_HEADERS_MOST];
     size_t header_count;
-    char *what;                         /* for messages: "reading s3://bucket/key"; the request's */
-    bool is_patient;                    /* the server may think about it for minutes */
+    char *what;                         /* for messages, as in "reading s3://bucket/key"; owned
+                                           by the request */
+    bool is_patient;                    /* whether the server may take minutes before it responds */
 
-    /* After an attempt, whole or not: SHEAF_OK if it is what was wanted, or the error, and whether
-     * another attempt may do better.  On the engine's thread. */
+    /* Called after an attempt, complete or not, on the engine's thread. Returns SHEAF_OK if the
+     * response is the expected one, or an error; then *again tells whether another attempt may
+     * succeed. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* Of an answer that was what was wanted: whether its text is whole.  SHEAF_ERR_CORRUPT: it was
-     * damaged on its way, so another attempt may do better.  On the engine's thread, without `what`
-     * in its message; NULL: any text will do. */
+    /* Checks whether the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if it
+     * was damaged in transit, so that another attempt may succeed. Called on the engine's thread;
+     * the message does not contain `what`. NULL accepts any text. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);
@@ -84,44 +89,48 @@ struct request {
     struct sheaf_error error;
 
     /* The request's own. */
-    const struct target *at;            /* where the last attempt went: `target`, or its `moved` */
+    const struct target *at;            /* destination of the last attempt: `target` or its
+                                           `moved` */
     struct retry retry;
-    struct credentials *credentials;    /* that the last attempt was signed with */
+    struct credentials *credentials;    /* credentials that signed the last attempt */
     char payload_hash[SIGV4_HASH_SIZE];
     char *url;
     bool cancelled;
     struct event *waiter;
 };
 
-/* How many requests this process has started, and how often one was repeated after a failure. */
+/* Returns the number of requests that this process has started, and the number of repeated
+ * attempts. */
 void request_counts(uint64_t *requests, uint64_t *retries);
 
-/* `path`, `query` and `what` are taken, also on failure; NULL for a query is none, for the others
- * "out of memory".  The rest is zero, classify is request_classify_http, and reply.limit is
- * REQUEST_REPLY_MOST.  request_free must be called in any case. */
+/* Initialises a request. Takes ownership of `path`, `query` and `what`, also on failure. A NULL
+ * query means none; NULL for the others means that memory was exhausted. classify is
+ * request_classify_http, reply.limit is REQUEST_REPLY_MOST, and all other fields are zero. The
+ * caller must call request_free in any case. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* The service says that what the last attempt wanted is in another region: whether the request, and
- * all later ones to its target, can go there.  For `classify`. */
+/* Handles a response that names another region. Returns whether the request, and all later requests
+ * to its target, can go there. Called by `classify`. */
 bool request_follow(struct request *request, const char *region);
 
-/* Sets a header of every attempt; `name` is static and in lower case. */
+/* Sets a header of every attempt. `name` must be static and in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
 /* Whether it was set. */
 bool request_remove_header(struct request *request, const char *name);
 
-/* Hashes the body where the target wants it signed, and starts.  What fails already here is
- * reported through done as well, before it returns. */
+/* Hashes the body if the target signs it, and starts the request. A failure at this point is also
+ * reported through `done`, before this function returns. */
 void request_start(struct request *request);
-/* Makes a started request that is not done yet end soon. */
+/* Makes a request that was started and is not done end soon. */
 void request_cancel(struct request *request);
-/* Starts, and waits, as store/interrupt.h says; returns request->code, its error copied to err. */
+/* Starts the request and waits for it (see store/interrupt.h). Returns request->code and copies its
+ * error. */
 int request_run(struct request *request, struct sheaf_error *err);
 
-/* Any 2xx is right; what may pass is tried again. */
+/* Accepts any 2xx status, and repeats attempts that failed temporarily. */
 int request_classify_http(struct request *request, bool *again, struct sheaf_error *err);
 
 #endif

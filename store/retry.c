@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy, as the header says. */
+ * The retry policy; see retry.h. */
 #include "store/retry.h"
 
 #include "base/bytes.h"
 
-/* base * 2^(failures - 1), at most the longest wait. */
+/* Returns base * 2^(failures - 1), limited to the longest wait. */
 static uint64_t ceiling(const struct retry_policy *policy, unsigned failures)
 {
     uint64_t wait = policy->base_ns;

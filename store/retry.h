@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy: when to try again, and when to give up.  Pure: the clock and the random numbers
+ * The retry policy: when to try again, and when to give up. Pure: the clock and the random numbers
  * are arguments.
  *
- * Exponential backoff with full jitter: before attempt n + 1 a wait drawn evenly from
- * [0, min(longest, base * 2^(n-1))], since many ranks meet the same overload at the same moment
- * and must not come back together.  A server's Retry-After is a lower bound. */
+ * The waits are an exponential backoff with full jitter: the wait before attempt n + 1 is drawn
+ * evenly from [0, min(longest, base * 2^(n-1))]. Many ranks meet the same overload at the same
+ * moment, and must not return at the same time. A server's Retry-After is a lower bound. */
 #ifndef STORE_RETRY_H
 #define STORE_RETRY_H
 
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 struct retry_policy {
-    unsigned attempts;          /* in a row without progress; at least 1 */
-    uint64_t time_ns;           /* no attempt begins later than this after the first */
+    unsigned attempts;          /* failed attempts in a row without progress; at least 1 */
+    uint64_t time_ns;           /* no attempt begins later than this after the first one */
     uint64_t base_ns;
-    uint64_t longest_ns;        /* of one wait, but for Retry-After */
+    uint64_t longest_ns;        /* longest wait, except for Retry-After */
 };
 
 struct retry {
@@ -25,12 +25,13 @@ struct retry {
     unsigned total;             /* failures in all, for messages */
 };
 
-/* An attempt failed at `now_ns`, in a way that may pass.  True: try again after *wait_ns.
- * `retry_after_ns` is 0 if the server named none; `dice` is 64 random bits. */
+/* Decides after an attempt has failed temporarily at `now_ns`. Returns true if another one should
+ * follow after *wait_ns. `retry_after_ns` is the server's Retry-After, or 0; `dice` is 64 random
+ * bits. */
 bool retry_again(const struct retry_policy *policy, struct retry *retry, uint64_t now_ns,
                  uint64_t retry_after_ns, uint64_t dice, uint64_t *wait_ns);
 
-/* Something was got, so the failures after it are not the same trouble. */
+/* Notes progress, so that later failures count as a new fault. */
 static inline void retry_progress(struct retry *retry)
 {
     retry->failures = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scopes of a call, each of its own store. */
+ * The settings of a call, each in its own store. */
 #include "store/scopes.h"
 
 #include "base/error.h"

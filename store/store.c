@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The choice of a store by URL, the dispatch of its calls, and what is built on them alone. */
+ * Chooses a store by URL, dispatches its functions, and implements functions on top of them. */
 #include "store/store.h"
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
            strncmp(store_of_test->scheme, scheme, size) == 0 ? store_of_test : NULL;
 }
 
-/* "s3:/bucket" and "S3://bucket" are slips: taken for paths, they would be written on a disk. */
+/* "s3:/bucket" and "S3://bucket" are typing errors. If they were taken for paths, data would be
+ * written to a local disk. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
     const size_t size = strspn(url, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -188,7 +189,7 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
     return ops->walk(url, each, context, err);
 }
 
-/* NULL: it cannot be written to, or there is none. */
+/* Returns the store of a URL for writing, or NULL if there is none or it is read-only. */
 static const struct store_ops *writable_store_of(const char *url, const char *what,
                                                  struct sheaf_error *err)
 {
@@ -336,7 +337,7 @@ int store_make_directory(const char *url, struct sheaf_error *err)
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
 }
 
-/* A stream tells its size only by ending, so it is read into a buffer that grows. */
+/* Reads a stream into a growing buffer, because its size is unknown until its end. */
 static int get_stream(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {
@@ -371,7 +372,7 @@ static int too_large(const struct store_object *object, size_t limit, struct she
                    (unsigned long long)object->bytes, limit);
 }
 
-/* A remote object tells its size with its first bytes, which mostly are all. */
+/* Reads a remote object. Its first bytes, which are usually all of it, come with its size. */
 static int get_remote(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Named bytes, wherever they are: the contract of a store, and the choice of one by URL.
+ * Named bytes, wherever they are: the contract of a store, and the choice of a store by URL.
  *
- * A name without a scheme (or file://) is a local path.  All calls are thread-safe; an object or
- * writer is used by one thread at a time, but for store_read, which any number may call at once
- * on one object. */
+ * A name without a scheme (or with file://) is a local path. All functions are thread-safe. An
+ * object or writer may be used by one thread at a time, except that any number of threads may call
+ * store_read on one object. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -14,66 +14,67 @@
 
 #include "sheaf.h"
 
-/* Where the temporary files of a directory are, below it; the store removes it when it becomes
- * empty.  A store that needs no temporary files has none. */
+/* Name of the directory for temporary files inside a directory. The store removes it when it
+ * becomes empty. A store that needs no temporary files has none. */
 #define STORE_PARTIAL ".sheaf-partial"
 
-/* A word that a store keeps with an object, and not in it: in a file's extended attributes, in an
- * object's metadata.  A store or file system that has no such place keeps none, and a copy may lose
- * it. */
+/* A note: a word that a store keeps beside an object, in a file's extended attributes or in an
+ * object's metadata. A store or file system without such a place keeps none, and a copy may lose
+ * the note. */
 #define STORE_NOTE_SIZE 33
 
 struct store_ops;
 struct part_memory;
 struct store_scope;
 
-/* An open object, to be read.  A store embeds it in a struct of its own. */
+/* An open object for reading. A store embeds it in a struct of its own. */
 struct store_object {
     const struct store_ops *ops;
-    char *url;                  /* as opened, for messages: without a query; the object's */
-    char *asked;                /* as asked for, query included, where that is more than `url`;
-                                   else NULL; the object's, and not for messages */
-    uint64_t bytes;             /* its size when it was opened; UINT64_MAX for a stream */
-    const char *version;        /* another content has another one for certain; the object's;
-                                   NULL: there is none */
-    bool is_stream;             /* a pipe or terminal: store_read_next only */
-    bool is_remote;             /* reads are worth starting early and many at once */
-    size_t block_bytes;         /* reads of multiples of this are best; 0: no preference */
-    const volatile int *interrupt;  /* the caller's, NULL at first: once it is nonzero,
-                                   store_read_next gives up with SHEAF_ERR_INTERRUPTED */
+    char *url;                  /* as opened, without a query, for messages; owned by the object */
+    char *asked;                /* as requested, including a query, if that differs from `url`,
+                                   else NULL; owned by the object, and not for messages */
+    uint64_t bytes;             /* size at the time of opening; UINT64_MAX for a stream */
+    const char *version;        /* certain to differ for different content; owned by the object;
+                                   or NULL */
+    bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
+    bool is_remote;             /* whether it pays to start many reads early */
+    size_t block_bytes;         /* best size of reads, as a multiple; 0 for no preference */
+    const volatile int *interrupt;  /* set by the caller, NULL at first; once it is nonzero,
+                                       store_read_next returns SHEAF_ERR_INTERRUPTED */
 };
 
-/* One read that is under way; see store_read_start.  The caller embeds it in a struct of its own
- * and keeps it, and the object, until it is done. */
+/* A read under way; see store_read_start. The caller embeds it in a struct of its own, and must
+ * keep it and the object until it is done. */
 struct store_read {
     struct store_object *object;
     uint64_t offset;
     void *data;
     size_t size;
-    /* Called once, perhaps on a thread of the store, which must not be kept waiting. */
+    /* Called once, possibly on a thread of the store, which must not be delayed. */
     void (*done)(struct store_read *read);
     int code;                   /* then: as store_read returns */
-    struct sheaf_error error;   /* and the error, if it is one */
+    struct sheaf_error error;   /* the error, if `code` is one */
     void *state;                /* the store's */
 };
 
-/* A new object, to be written from its start to its end; invisible until committed. */
+/* A new object that is written from start to end. It is invisible until committed. */
 struct store_writer {
     const struct store_ops *ops;
     char *url;
-    const char *note;           /* to be kept with it, of less than STORE_NOTE_SIZE; the caller's
-                                   until the commit; NULL: none */
+    const char *note;           /* note for the object, of less than STORE_NOTE_SIZE, borrowed
+                                   until the commit; or NULL */
 };
 
-/* An object or directory, as store_list and store_walk find it. */
+/* An object or directory found by store_list or store_walk. */
 struct store_entry {
-    const char *name;           /* relative to where it was started */
+    const char *name;           /* relative to the start of the listing */
     uint64_t bytes;
-    uint64_t stamp;             /* another content has another one; 0: not known */
-    const char *etag;           /* as the store gives it, quotes and all; NULL: not known */
-    int64_t modified_s;         /* when it was written, in seconds of 1970; 0: not known */
+    uint64_t stamp;             /* differs for different content; 0 if unknown */
+    const char *etag;           /* as the store sends it, including quotes; NULL if unknown */
+    int64_t modified_s;         /* time of writing in seconds since 1970; 0 if unknown */
 };
-/* Whether an entry of a walk is the mark of a directory, which tools make where there are none. */
+/* Returns whether an entry of a walk marks a directory. Tools create such objects in stores without
+ * directories. */
 static inline bool store_is_mark(const struct store_entry *entry)
 {
     const size_t size = strlen(entry->name);
@@ -81,14 +82,14 @@ static inline bool store_is_mark(const struct store_entry *entry)
     return entry->bytes == 0 && (size == 0 || entry->name[size - 1] == '/');
 }
 
-/* Called for each entry.  A nonzero return ends the listing or walk and is its result. */
+/* Called for each entry. A nonzero result ends the listing or walk and becomes its result. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
-/* Whether a name right below a directory is one that the caller gives to what it writes there. */
+/* Returns whether a name in a directory is one that the caller gives to its own objects there. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
-/* One question for an object's size that is under way; see store_stat_start.  The caller keeps
- * it, and the URL, until it is done. */
+/* A request for an object's size under way; see store_stat_start. The caller must keep it and the
+ * URL until it is done. */
 struct store_stat {
     const char *url;
     void (*done)(struct store_stat *stat);      /* as store_read.done */
@@ -97,11 +98,11 @@ struct store_stat {
     uint64_t bytes, stamp;      /* as in store_entry */
     int64_t modified_s;
     char etag[80];              /* "": not known, or longer */
-    char *note;                 /* the caller's, of STORE_NOTE_SIZE: its note, "" without one;
-                                   NULL: is not wanted */
+    char *note;                 /* room of STORE_NOTE_SIZE for its note, "" without one; NULL if
+                                   the note is not wanted */
 };
 
-/* What is under a name, for those who replace or remove only what they saw there. */
+/* What a name refers to, for callers that replace or remove only what they saw. */
 struct store_seen {
     bool is_there;
     uint64_t bytes, stamp;      /* as in store_entry */
@@ -110,157 +111,163 @@ struct store_seen {
 
 struct store_ops {
     const char *scheme;         /* "file" */
-    bool is_local;              /* URLs are paths of this machine, perhaps after "file://" */
-    bool has_queries;           /* behind a URL with a query no name can be put */
-    const char *place;          /* store_place; of files their file system says it */
+    bool is_local;              /* URLs are paths of this machine, possibly after "file://" */
+    bool has_queries;           /* URLs may have queries, after which no name can be appended */
+    const char *place;          /* result of store_place; for files the file system decides */
 
     int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
-    /* Exactly `size` bytes at `offset`, or SHEAF_ERR_TRUNCATED (the object ends before),
-     * SHEAF_ERR_CHANGED (it is not the object that was opened), SHEAF_ERR_IO.  Short reads,
-     * EINTR and retries are dealt with here. */
+    /* Reads exactly `size` bytes at `offset`. Returns SHEAF_ERR_TRUNCATED if the object ends
+     * before, _CHANGED if it is no longer the object that was opened, or _IO. Handles short reads,
+     * EINTR and retries. */
     int (*read)(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
-    /* store_read_start and _cancel; NULL: reads are not worth starting early. */
+    /* store_read_start and _cancel. NULL if it does not pay to start reads early. */
     void (*read_start)(struct store_read *read);
     void (*read_cancel)(struct store_read *read);
-    /* The next bytes of a stream: up to `size`; *got == 0 at its end. */
+    /* Reads up to `size` next bytes of a stream. Sets *got to 0 at its end. */
     int (*read_next)(struct store_object *object, void *data, size_t size, size_t *got,
                      struct sheaf_error *err);
-    /* store_warm; NULL: there is no such cache. */
+    /* store_warm. NULL if there is no such cache. */
     void (*warm)(struct store_object *object, uint64_t offset, uint64_t size);
-    /* store_wait; NULL where there are no streams. */
+    /* store_wait. NULL if the store has no streams. */
     int (*wait)(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
     void (*close)(struct store_object *object);
 
-    /* The plain entries (no directories, no hidden names) right below `url`, in byte order of
+    /* Lists the plain entries directly in `url` (no directories, no hidden names) in byte order of
      * names. */
     int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-    /* The same for directories right below `url`, without hidden ones; NULL where there are no
+    /* Lists the directories directly in `url`, without hidden ones. NULL if the store has no
      * directories. */
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
-    /* Every object below `url`, at any depth, in no particular order, marks of directories too;
-     * NULL where directories are to be walked one by one. */
+    /* Lists every object under `url` at any depth, in any order, including marks of directories.
+     * NULL if directories must be walked one by one. */
     int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
-    /* store_stat_start; NULL: `size` is not worth starting early. */
+    /* store_stat_start. NULL if it does not pay to start `size` early. */
     void (*stat_start)(struct store_stat *stat);
-    /* store_open_known; NULL: opening costs nothing to speak of. */
+    /* store_open_known. NULL if opening is cheap. */
     int (*open_known)(const char *url, uint64_t bytes, uint64_t stamp,
                       struct store_object **object, struct sheaf_error *err);
 
     /* store_etag_is_md5; NULL: no. */
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
-    /* Of a store that is only read: the error for `what` ("writing", "removing"), in the place of
-     * create, remove, free_space, make_directory and what belongs to them.  NULL: it has these. */
+    /* Set only in a read-only store: returns the error for `what` ("writing", "removing"). Such
+     * a store lacks create, remove, free_space, make_directory and the functions that belong to
+     * them. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
-    /* store_part_bytes, store_create_within; NULL: nothing waits to be acknowledged. */
+    /* store_part_bytes, store_create_within. NULL if nothing waits for an acknowledgement. */
     uint64_t (*part_bytes)(uint64_t expected_bytes);
     int (*create_within)(const char *url, struct part_memory *memory, uint64_t expected_bytes,
                          struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
                  struct sheaf_error *err);
-    /* Makes it durable and visible under its name, replacing what was there.  Frees the writer,
-     * also on failure. */
+    /* Makes the object durable and visible under its name, replacing an existing one. Frees the
+     * writer, also on failure. */
     int (*commit)(struct store_writer *writer, struct sheaf_error *err);
-    /* store_commit_over.  Frees the writer, also on failure.  NULL: the store cannot compare and
-     * commit at once. */
+    /* store_commit_over. Frees the writer, also on failure. NULL if the store cannot compare and
+     * commit atomically. */
     int (*commit_over)(struct store_writer *writer, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
-    /* Leaves nothing behind.  Frees the writer. */
+    /* Discards the object and leaves nothing behind. Frees the writer. */
     void (*abort)(struct store_writer *writer);
 
-    /* store_sweep; NULL: a killed writer leaves nothing that could be seen. */
+    /* store_sweep. NULL if a killed writer leaves nothing visible. */
     int (*sweep)(const char *url, struct sheaf_error *err);
 
-    /* store_clean, store_clean_object; NULL: nothing is ever left behind that could not be seen. */
+    /* store_clean, store_clean_object. NULL if nothing invisible is ever left behind. */
     int (*clean)(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                  struct sheaf_error *err);
     int (*clean_object)(const char *url, struct sheaf_error *err);
 
-    /* SHEAF_ERR_NOT_FOUND if there is none.  UINT64_MAX for a stream, which is not opened. */
+    /* Returns the size. Returns SHEAF_ERR_NOT_FOUND if there is no such object. The size of a
+     * stream is UINT64_MAX; the stream is not opened. */
     int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
-    /* Removing what is not there is no error. */
+    /* Removes an object. It is not an error if there is none. */
     int (*remove)(const char *url, struct sheaf_error *err);
     /* store_remove_over; NULL as well. */
     int (*remove_over)(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-    /* store_sync; NULL: what was answered is durable. */
+    /* store_sync. NULL if everything acknowledged is durable. */
     int (*sync)(const char *url, struct sheaf_error *err);
-    /* Bytes that may still be written below `url`; UINT64_MAX: no limit known. */
+    /* Returns the number of bytes that may still be written under `url`, or UINT64_MAX if no limit
+     * is known. */
     int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
-    /* Makes the directory `url` and those above it; a no-op where there are none. */
+    /* Creates the directory `url` and its parents. Does nothing in a store without directories. */
     int (*make_directory)(const char *url, struct sheaf_error *err);
-    /* store_lock; NULL: there are no locks. */
+    /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
-    /* store_scope_open, of texts that are not NULL; NULL: there are no settings. */
+    /* store_scope_open for texts that are not NULL. NULL if the store has no settings. */
     int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
                       struct sheaf_error *err);
     void (*scope_close)(struct store_scope *scope);
 };
 
-/* Here and in store.c's table, and nowhere else. */
+/* Only this declaration and the table in store.c may name these. */
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops,
                               store_hf_ops, store_gs_ops;
 
-/* One more store, which a test program may define. */
+/* An additional store that a test program may define. */
 extern const struct store_ops *const store_of_test
     __attribute__((weak, visibility("hidden")));
-/* The store of a URL; NULL and an error for a scheme that is not known. */
+/* Returns the store of a URL, or NULL and an error if its scheme is unknown. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
-/* What a URL is, without asking anyone.  Of an unknown scheme nothing is true.
- * A file of this machine, or a directory; local_path() is its path. */
+/* The following functions tell facts about a URL without a request. For an unknown scheme all of
+ * them return false. This one returns whether it is a local file or directory; local_path() returns
+ * its path. */
 bool store_is_local(const char *url);
-/* Its reads wait for a network: they are worth starting early, and many at once. */
+/* Returns whether its reads wait for a network, so that it pays to start many of them early. */
 bool store_is_remote(const char *url);
-/* It can only be that of an object, and not of a directory: it has a query, behind which no name
- * can be put. */
+/* Returns whether it can only name an object and not a directory, because it has a query, after
+ * which no name can be appended. */
 bool store_names_one(const char *url);
-/* Where its bytes are, for people: "S3", "HTTP", "local disk", "NFS". */
+/* Returns where its bytes are, for people: "S3", "HTTP", "local disk", "NFS". */
 const char *store_place(const char *url);
-/* How many bytes a read should have, so that it is worth its round trip to a server that files are
- * on; 0: any size will do, or there are no files. */
+/* Returns the size that a read should have to be worth its round trip to a file server, or 0 if any
+ * size is suitable or there are no files. */
 size_t store_read_bytes(const char *url);
 
-/* The calls, dispatched.  Those that wait for something remote give up when the thread's flag
- * rises: see store/interrupt.h. */
+/* The functions of the stores, dispatched by URL. Remote waits end when the thread's flag is
+ * raised; see store/interrupt.h. */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
-/* Opens an object whose size and stamp are known already, without asking for it; if it is another
- * one by now, reading it fails with SHEAF_ERR_CHANGED.  Without a stamp (0) it is the one that the
- * first read finds.  Of a remote object the size need not be known either: UINT64_MAX, until a
- * first read at offset 0, which alone may be longer than the object. */
+/* Opens an object of known size and stamp without a request. If the object has been replaced
+ * meanwhile, reading it returns SHEAF_ERR_CHANGED. If the stamp is 0, the object that the first
+ * read finds is used. The size of a remote object may be UINT64_MAX (unknown) until a first read at
+ * offset 0, which is the only read that may extend beyond the object. */
 int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                      struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                struct sheaf_error *err);
-/* Begins a read and returns; many may be under way.  `done` may be called before this returns. */
+/* Begins a read and returns. Many reads may be under way. `done` may be called before this
+ * returns. */
 void store_read_start(struct store_read *read);
 /* Makes a read end soon, as SHEAF_ERR_INTERRUPTED unless it is over already. */
 void store_read_cancel(struct store_read *read);
-/* Brings bytes into the cache that the machine has of its files, and returns about when they are
- * there; if they cannot be read, reading them fails. */
+/* Brings bytes into the machine's cache for its files, and returns about when they are there. If
+ * they cannot be read, a later read reports that. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
-/* Waits up to some `wait_ms` for a stream's next bytes, its end, or, of a pipe, its writer:
- * SHEAF_OK; SHEAF_END: none of them yet. */
+/* Waits up to about `wait_ms` for a stream's next bytes, its end, or a pipe's writer. Returns
+ * SHEAF_OK, or SHEAF_END if none of them came. */
 int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
-/* SHEAF_ERR_UNSUPPORTED where a store has no such call. */
+/* Returns SHEAF_ERR_UNSUPPORTED if the store has no such function. */
 int store_list_directories(const char *url, store_entry_fn *each, void *context,
                            struct sheaf_error *err);
 int store_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
-/* What is sent to the store of `url` at once, of an object about as large as expected (0: not
- * known): a writer needs memory for one such part at least, and keeps several until they are
- * acknowledged.  0: it keeps nothing to speak of. */
+/* Returns the size of the pieces that are sent to the store of `url`, for an object of about the
+ * expected size (0 if unknown). A writer needs memory for at least one piece, and keeps several
+ * until they are acknowledged. Returns 0 if it keeps none. */
 uint64_t store_part_bytes(const char *url, uint64_t expected_bytes);
-/* The same as store_create, with memory for parts that several writers share; it outlives them. */
+/* Creates a writer like store_create, with memory for parts that several writers share. The memory
+ * must outlive the writer. */
 int store_create_within(const char *url, struct part_memory *memory, uint64_t expected_bytes,
                         struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
@@ -268,43 +275,44 @@ int store_write(struct store_writer *writer, const void *data, size_t size,
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
-/* Begins to ask for an object's size and stamp, as store_read_start begins a read.  Stamps are the
- * same from here and from listings. */
+/* Begins a request for an object's size and stamp, as store_read_start begins a read. Stamps equal
+ * those in listings. */
 void store_stat_start(struct store_stat *stat);
-/* Asks for them, and waits for the answer. */
+/* Requests the size and the stamp, and waits for them. */
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);
-/* Whether an object's ETag, which is 32 hexadecimal digits, is the MD5 of its content: some stores
- * make others, and so does encryption with a key of somebody's. */
+/* Sets *is to whether an object's ETag of 32 hexadecimal digits is the MD5 of its content. Some
+ * stores, and encryption with a customer's key, make other ETags. */
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
 int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
-/* Takes the directory `url` for this call's owner alone, or `shared` with others who take it so,
- * until store_unlock or the process's end; SHEAF_ERR_EXISTS if another one has it.  *lock is -1
- * where a store has no such thing. */
+/* Locks the directory `url` for this call's owner alone, or `shared` with others who lock it in
+ * this way, until store_unlock or the end of the process. Returns SHEAF_ERR_EXISTS if another owner
+ * has it. Sets *lock to -1 if the store has no locks. */
 int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err);
 void store_unlock(int lock);                                /* -1 is fine */
 
-/* A whole small object, at most `limit` bytes, with a NUL after it; the caller frees *data. */
+/* Reads a whole small object of at most `limit` bytes and appends a NUL. The caller frees *data. */
 int store_get(const char *url, size_t limit, char **data, size_t *size, struct sheaf_error *err);
-/* Creates an object and writes all of it; what is left to do is to commit. */
+/* Creates an object and writes all its bytes. The caller must commit it. */
 int store_create_whole(const char *url, const void *data, size_t size,
                        struct store_writer **writer, struct sheaf_error *err);
-/* A whole small object, durable and atomic. */
+/* Writes a whole small object, durably and atomically. */
 int store_put(const char *url, const void *data, size_t size, struct sheaf_error *err);
-/* Removes what writers of `url` that were killed have left beside it; those at work keep theirs. */
+/* Removes the leftovers of killed writers of `url`. Running writers keep their files. */
 int store_sweep(const char *url, struct sheaf_error *err);
-/* What was removed from the directory `url` does not come back after a power loss. */
+/* Makes sure that objects removed from the directory `url` do not come back after a power loss. */
 int store_sync(const char *url, struct sheaf_error *err);
 
-/* Removes what uploads of our names that were never completed have left right below the directory
- * `url`.  An upload has nothing but its name to know it by; those of other names are left alone.
- * *by_name: the store tells of uploads only to those who ask for an object by its name, or not at
- * all, so each has to be asked for with store_clean_object; NULL: that is not found out. */
+/* Removes incomplete uploads with names of ours directly in the directory `url`. An upload is
+ * identified only by its name; uploads with other names are left alone. Sets *by_name if the store
+ * lists uploads only by an object's name, or not at all, so that each name needs a call of
+ * store_clean_object; `by_name` may be NULL. */
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err);
 int store_clean_object(const char *url, struct sheaf_error *err);
-/* "directory/name" in memory of its own; of "s3://", whose bucket is missing, "s3:///name". */
+/* Returns "directory/name" as allocated memory. For "s3://", which lacks a bucket, returns
+ * "s3:///name". */
 char *store_join(const char *directory, const char *name);
 
 #endif

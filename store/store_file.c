@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: listing and writing; local_read.c reads, local_write.c writes the content.
+ * The local store: listing and writing. local_read.c reads, and local_write.c writes the content.
  *
  * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
- * whole and on the disk, so no half file is ever seen under its name, and two processes that
- * write the same name do not meet.  That directory is made on demand and goes when its last file
- * goes; what a killed process leaves there is its owner's to remove. */
+ * complete and on the disk. So a partial file is never visible under its name, and two processes
+ * that write the same name do not interfere. The directory is created on demand and removed with
+ * its last file. Leftovers of a killed process must be removed by their owner. */
 #include "store/local_read.h"
 #include "store/local_sweep.h"
 #include "store/local_write.h"
@@ -44,7 +44,7 @@ struct file_writer {
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-/* Who alters a file gives it another time, and who replaces it, another inode. */
+/* Computes a file's stamp. Altering a file changes its time, and replacing it changes its inode. */
 static uint64_t stamp_of(const struct stat *st)
 {
     const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
@@ -65,7 +65,7 @@ static int add(struct listing *all, const char *name, const struct stat *st,
     return listing_add(all, &entry, err);
 }
 
-/* Says that listing, or the stat of what was listed, failed. */
+/* Reports that listing, or the stat of a listed name, failed. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;
@@ -73,7 +73,7 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
-/* *failed: the error of the system, if that is what ended it. */
+/* Lists a directory. Sets *failed to the system's error if that ended the listing. */
 static int list_directory(const char *url, DIR *directory, bool directories, struct listing *all,
                           int *failed, struct sheaf_error *err)
 {
@@ -91,7 +91,7 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
             continue;
         if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0) {
             if (errno == ENOENT)
-                continue;   /* it went just now, or is a link to nothing */
+                continue;   /* it has just been removed, or is a link to nothing */
             return failed_to(url, d->d_name, failed, err);
         }
         if (S_ISDIR(st.st_mode) == directories)
@@ -100,7 +100,7 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
     return code;
 }
 
-/* A directory behind a network is read anew after a failure that may pass. */
+/* Lists a directory, and repeats the listing after a temporary failure of a network file system. */
 static int list_all(const char *url, bool directories, struct listing *all,
                     struct sheaf_error *err)
 {
@@ -143,7 +143,7 @@ static int file_list_directories(const char *url, store_entry_fn *each, void *co
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The directory that a path is in. */
+/* Returns the directory that contains a path. */
 static char *directory_of(const char *path)
 {
     char *copy = strdup(path), *directory = NULL;
@@ -161,13 +161,14 @@ static bool is_partial(const char *directory)
     return size >= tail && strcmp(directory + size - tail, PARTIAL) == 0;
 }
 
-/* Where the temporary files of a directory are; such a directory has them in itself. */
+/* Returns the directory for the temporary files of a directory. Such a directory contains its
+ * own. */
 static char *partial_of(const char *directory)
 {
     return is_partial(directory) ? strdup(directory) : store_join(directory, STORE_PARTIAL);
 }
 
-/* Removes the directory of temporary files if it is empty; fails silently if it is not. */
+/* Removes the directory of temporary files if it is empty; otherwise fails silently. */
 static void drop_partial(const char *directory)
 {
     char *partial = partial_of(directory);
@@ -177,8 +178,8 @@ static void drop_partial(const char *directory)
     free(partial);
 }
 
-/* Opens a new temporary file; the directory may go at any time until then, as another writer
- * leaves it. */
+/* Opens a new temporary file. Until then the directory may be removed at any time, when another
+ * writer leaves it. */
 static int create_temporary(struct file_writer *w, const char *name, struct sheaf_error *err)
 {
     char *partial = partial_of(w->directory);
@@ -261,14 +262,14 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", path);
-    /* Some file systems cannot sync a directory, and need not. */
+    /* Some file systems cannot sync a directory, and do not need to. */
     if (fsync(fd) != 0 && errno != EINVAL)
         failed = errno;
     close(fd);
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
 }
 
-/* Brings the content to the disk; the stamp is known before the file has its name. */
+/* Brings the content to the disk. The stamp is known before the file has its name. */
 static int finish_file(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
     struct stat st;
@@ -276,7 +277,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    if (w->base.note != NULL)       /* where there is no place for it, it is not kept */
+    if (w->base.note != NULL)       /* a file system without a place for the note does not keep
+                                       it */
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
@@ -286,8 +288,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Gives the file its name if there is none of that name.  Not every file system can do that at
- * once; on one that has no links either, checking first has to do. */
+/* Renames the file if the name is free. Not every file system can do that atomically; on one
+ * without links, checking first must be enough. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -325,8 +327,8 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
-/* A file whose directory cannot be synced is there, and whole: only a power loss may take its name
- * away.  The error says so. */
+/* Publishes a file. If its directory cannot be synced, the file is there and complete, but a power
+ * loss may remove its name; the error says so. */
 static int publish_file(struct file_writer *w, const struct store_seen *seen,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -446,7 +448,8 @@ static int file_remove(const char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A directory of temporary files may be gone with the last of them: then that is to last. */
+/* Syncs a directory. If a directory of temporary files was removed with its last file, that must be
+ * durable too. */
 static int file_sync(const char *url, struct sheaf_error *err)
 {
     struct stat st;
@@ -461,7 +464,7 @@ static int file_sync(const char *url, struct sheaf_error *err)
     return code;
 }
 
-/* Asks the nearest directory above that is there. */
+/* Asks the nearest existing parent directory. */
 static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
 {
     char *path = strdup(local_path(url));
@@ -509,7 +512,7 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
     return code;
 }
 
-/* A lock on the open directory: it needs no file, and goes with the process. */
+/* Locks the open directory. This needs no file, and the lock ends with the process. */
 static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -3,8 +3,8 @@
  * Data sets of the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH, for reading only.
  *
  * A file is the object ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH of a web server, which
- * mostly redirects to another host; the token is not sent there.  Its content cannot change, since
- * a commit does not: no ETag is compared, which the hosts behind the hub do not agree on. */
+ * usually redirects to another host; the token is not sent there. The content of a commit cannot
+ * change, so no ETag is compared. The hosts of the hub do not agree on ETags. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "store/json_answer.h"
 #include "store/listing.h"
 
-#define PAGES_MOST 10000u       /* of a listing, each with a thousand entries */
+#define PAGES_MOST 10000u       /* pages of a listing, each with a thousand entries */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -74,7 +74,7 @@ static int hf_open_known(const char *url, uint64_t bytes, uint64_t stamp,
     (void)stamp;
     if (code == SHEAF_OK) {
         o->base.base.bytes = bytes;
-        o->base.is_new = true;      /* the first answer says its size, or confirms it */
+        o->base.is_new = true;      /* the first response tells its size, or confirms it */
     }
     return http_object_give(o, code, object);
 }
@@ -99,10 +99,10 @@ struct tree {
     bool directories, recursive;
     char *prefix;               /* the directory's path and a slash, decoded; "" for the root */
     struct listing listing;
-    char *cursor;               /* of the next page; NULL: there is none */
+    char *cursor;               /* cursor of the next page, or NULL */
 };
 
-/* The hub's answer has a header of pages and a JSON array. */
+/* A request for a page. The hub's response has a header about pages and a JSON array. */
 struct page_request {
     struct request base;
     struct tree *tree;
@@ -147,7 +147,8 @@ static int take_page(struct tree *t, const struct request *r, struct sheaf_error
     return code;
 }
 
-/* Link: <https://HOST/...?cursor=CURSOR&...>; rel="next".  Only the cursor of it is believed. */
+/* Reads the header Link: <https://HOST/...?cursor=CURSOR&...>; rel="next". Only its cursor is
+ * used. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct tree *t = ((struct page_request *)r)->tree;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the certificates of the system; see trust.h. */
+ * Finds the certificates of the system; see trust.h. */
 #include "store/trust.h"
 
 #include <curl/curl.h>
@@ -10,7 +10,7 @@
 static const char *const PLACES[] = {
     "/etc/ssl/certs/ca-certificates.crt",                   /* Debian, Ubuntu, Alpine, Arch */
     "/etc/pki/tls/certs/ca-bundle.crt",                     /* Fedora, RHEL, Amazon Linux */
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",    /* the same, without the old name */
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",    /* the same file without the old name */
     "/etc/ssl/ca-bundle.pem",                               /* SUSE */
     NULL,
 };

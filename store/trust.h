@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the system keeps the certificates of the authorities that it trusts.  libcurl knows the
- * place of the system that it was built for; a program that carries libcurl runs on others. */
+ * Finds the system's certificates of trusted authorities. libcurl knows the place on the system
+ * that it was built for, but a program that carries libcurl also runs on other systems. */
 #ifndef STORE_TRUST_H
 #define STORE_TRUST_H
 
 #include <stdbool.h>
 
-/* NULL: libcurl's own place exists, or there is none.  Any thread. */
+/* Returns the certificates' file, or NULL if libcurl's own place exists or no file does. Any
+ * thread. */
 const char *trust_file(void);
 
-/* The system has no certificates where they are looked for. */
+/* Returns whether the system has no certificates in any known place. */
 bool trust_is_missing(void);
 
-/* trust_file() of given places, of which the last is NULL.  built_in: libcurl's own, or NULL. */
+/* Does the work of trust_file() for given places, ended by NULL. built_in is libcurl's own place,
+ * or NULL. */
 const char *trust_first(const char *built_in, const char *const *places);
 
 #endif

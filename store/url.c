@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs, as the header says.  Everything from outside is checked before it is used, since a name
+ * Splits and encodes URLs. Everything from outside is checked before it is used, because a name
  * ends up in a request line. */
 #include "store/url.h"
 
@@ -102,7 +102,7 @@ static int parse_authority(const char *text, size_t size, struct url *url, struc
     return url->host == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* The path and query, with what may not stand in a request line encoded. */
+/* Encodes characters in the path and query that are not allowed in a request line. */
 static int parse_path(const char *text, size_t size, struct url *url, struct sheaf_error *err)
 {
     struct buf path = BUF_INIT(3 * size + 2);
@@ -165,7 +165,7 @@ static bool is_bucket_name(const char *name, size_t size)
     return name[0] != '.' && name[0] != '-';
 }
 
-/* The bytes of "arn:aws:s3:eu-west-1:123456789012:accesspoint/NAME" before a key. */
+/* Returns the length of "arn:aws:s3:eu-west-1:123456789012:accesspoint/NAME" before a key. */
 static size_t arn_size(const char *name)
 {
     const char *resource = strstr(name, ":accesspoint/");
