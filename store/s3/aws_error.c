@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of AWS's error codes, by which answers are classified.  A status without a text (HEAD,
+ * The table of AWS's error codes, by which responses are classified. A status without a text (HEAD,
  * proxies) is classified as plain HTTP. */
 #include "store/s3/aws_error.h"
 
@@ -16,7 +16,7 @@ struct known {
     const char *code;
     int ours;
     bool again;
-    const char *advice;         /* after the service's own words; "" for none */
+    const char *advice;         /* follows the service's own words; "" for none */
 };
 
 static const struct known known[] = {
@@ -85,7 +85,7 @@ static bool is_one_of(const char *code, const char *const *list, size_t count)
     return false;
 }
 
-/* Texts from outside go into a message of one line. */
+/* Makes a single line of a text from outside. */
 static void make_line(char *text)
 {
     for (; *text != '\0'; text++)
@@ -93,7 +93,7 @@ static void make_line(char *text)
             *text = ' ';
 }
 
-/* The request goes to the bucket's region, if the answer names it, and otherwise fails. */
+/* Follows the bucket to its region if the response names it; otherwise the request fails. */
 static int region_error(struct request *r, const struct s3_xml_error *e, bool *again,
                         struct sheaf_error *err)
 {
@@ -115,7 +115,8 @@ static int region_error(struct request *r, const struct s3_xml_error *e, bool *a
                    r->at->region != NULL ? r->at->region : "this one", region);
 }
 
-/* The answer to HEAD has no text. */
+/* Returns whether the bucket may be in another region. The response to HEAD has no text that says
+ * so. */
 static bool may_be_elsewhere(const struct request *r)
 {
     const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
@@ -163,7 +164,7 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 
-/* Whether the answer is an <Error>; a success may be one, too (CompleteMultipartUpload). */
+/* Reads the response as an <Error>. A success may contain one as well (CompleteMultipartUpload). */
 static bool get_error(const struct request *r, struct s3_xml_error *e)
 {
     const struct buf *text = &r->http.reply;

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-#define LABEL_MOST 63           /* bytes between two dots of a host's name */
+#define LABEL_MOST 63           /* most bytes between two dots of a host name */
 
 static const struct aws_partition partitions[] = {
     { "cn-", "aws-cn", "amazonaws.com.cn", "api.amazonwebservices.com.cn", false },

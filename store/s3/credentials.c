@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets of credentials and their cache, as the header says. */
+ * Sets of credentials and their cache; see credentials.h. */
 #include "store/s3/credentials.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-#define FAILED_MS 1000              /* how long a failed fetch answers for the next one */
+#define FAILED_MS 1000              /* how long a failed fetch also answers for the next one */
 
 struct credentials_cache {
     struct credentials_source *source;
@@ -29,7 +29,7 @@ struct credentials_cache {
         bool has_thread;
         pthread_t thread;
         int64_t again_ms;           /* no renewal is started before */
-        int64_t failed_ms;          /* when the last fetch failed; 0: it did not */
+        int64_t failed_ms;          /* time of the last failed fetch; 0 if it succeeded */
         struct sheaf_error error;   /* of that */
     } locked;
 };
@@ -119,8 +119,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* A source may give the set that it gave before, or fail while that is still good.  It is then
- * asked again when a quarter of what is left has passed, and at least once a minute. */
+/* Returns the time of the next renewal. A source may return its previous set, or fail while that is
+ * still good. It is then asked again when a quarter of the remaining time has passed, and at least
+ * once a minute. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER
@@ -129,7 +130,8 @@ static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
     return now_ms + MIN(MAX(left / 4, 100), AGAIN_MOST_MS);
 }
 
-/* A set that has ended already would be asked for again and again. */
+/* Fetches a set and refuses one that has already expired, which would be fetched again and
+ * again. */
 static int fetch_good(struct credentials_cache *cache, struct credentials **set,
                       struct sheaf_error *err)
 {
@@ -169,7 +171,8 @@ static void *fetch(void *argument)
     return NULL;
 }
 
-/* A thread that is not fetching any more is at its end, so joining it does not wait. */
+/* Begins a fetch. A thread that is no longer fetching is at its end, so joining it does not
+ * wait. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {
     int failed;
@@ -201,7 +204,7 @@ static int get_locked(struct credentials_cache *cache, struct credentials **set,
         code = begin_fetch_locked(cache, err);
         return code == SHEAF_OK ? SHEAF_END : code;
     }
-    /* A renewal that cannot begin, or fails, does no harm while the old set is good. */
+    /* If a renewal cannot begin or fails, the old set is used while it is good. */
     if (age == CREDENTIALS_AGING && now_ms >= cache->locked.again_ms)
         (void)begin_fetch_locked(cache, NULL);
     __atomic_add_fetch(&current->users, 1, __ATOMIC_RELAXED);

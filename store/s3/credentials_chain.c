@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search for credentials, beginning with the environment, and the helpers that its sources
- * share. */
+ * The search for credentials, which begins with the environment, and helpers for its sources. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of the machine that the process runs on: a container's endpoint (ECS, SageMaker,
- * EKS Pod Identity) and an EC2 instance's metadata service, version 2 only. */
+ * Credentials of the machine that the process runs on: a container's endpoint (ECS, SageMaker, EKS
+ * Pod Identity) and an EC2 instance's metadata service, version 2 only. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 /* ---- Container ------------------------------------------------------------------------------- */
 
-/* A token must not be sent in the clear but to this machine and to the addresses that containers
- * get their credentials from. */
+/* Returns whether a token may be sent unencrypted: only to this machine and to the addresses from
+ * which containers get their credentials. */
 static bool may_be_plain(const char *host)
 {
     static const char *const allowed[] = {
@@ -59,7 +59,8 @@ static int container_url(const struct credentials_context *c, char **out,
     return code;
 }
 
-/* The file is read each time, since the platform renews the token in it.  NULL if there is none. */
+/* Reads the token's file each time, because the platform renews it. Sets *token to NULL if there is
+ * none. */
 static int container_token(char **token, struct sheaf_error *err)
 {
     const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -131,8 +132,8 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
     return code;
 }
 
-/* A machine that is not an instance has nobody at that address, or somebody who refuses; that is
- * no error. */
+/* Requests a token. On a machine that is not an instance, nobody responds at that address, or the
+ * request is refused; this is not an error. */
 static int instance_token(const struct credentials_context *c, char **token,
                           struct sheaf_error *err)
 {

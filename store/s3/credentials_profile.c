@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of a profile: a role to assume with another profile's keys or a web identity, its
- * keys, or a program that prints them. */
+ * Credentials of a profile: a role, assumed with another profile's keys or a web identity; its
+ * keys; or a program that prints them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,17 +18,18 @@
 #include "base/workers.h"
 #include "store/s3/credentials_sources.h"
 
-#define SOURCES_MOST 16         /* profiles in a row, each the source of the one before it */
+#define SOURCES_MOST 16         /* most profiles in a chain, each the source of the one before it */
 #define OUTPUT_MOST ((size_t)64 << 10)
 #define PROCESS_SECONDS 60
 #define SECOND_NS 1000000000ull
 
 extern char **environ;
 
-/* A profile on the way from the one in use to the one that has the keys. */
+/* A profile in the chain from the one in use to the one with the keys. */
 struct step {
     const char *profile;
-    const struct step *before;      /* whose source it is; NULL: it is the one in use */
+    const struct step *before;      /* the profile whose source this one is; NULL for the one in
+                                       use */
     unsigned number;
 };
 
@@ -37,7 +38,7 @@ static int of_profile(const struct credentials_context *c, const struct step *st
 
 /* ---- credential_process ---------------------------------------------------------------------- */
 
-/* Starts `sh -c command` with its output in a pipe; *fd is the end to read. */
+/* Starts `sh -c command` with its output in a pipe. *fd is the reading end. */
 static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
 {
     char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
@@ -104,7 +105,7 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* Where the program around us ignores SIGCHLD there is no status, and the output decides. */
+    /* If the surrounding program ignores SIGCHLD, there is no status, and the output decides. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -144,7 +145,7 @@ static bool has_keys(const struct profiles *p, const char *profile)
            profiles_get(p, profile, "aws_secret_access_key") != NULL;
 }
 
-/* A profile may name itself, and then means its keys. */
+/* Checks a source. A profile may name itself, which means its own keys. */
 static int check_source(const struct profiles *p, const char *source, const struct step *step,
                         struct sheaf_error *err)
 {
@@ -161,7 +162,7 @@ static int check_source(const struct profiles *p, const char *source, const stru
     return SHEAF_OK;
 }
 
-/* The keys that the role is assumed with. */
+/* Gets the keys with which the role is assumed. */
 static int of_role_source(const struct credentials_context *c, const struct step *step,
                           struct credentials **set, struct sheaf_error *err)
 {
@@ -187,7 +188,8 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* The tags of the role that is used in the end may come from the environment. */
+/* Returns the tags of a role. Only for the role that is finally used may they come from the
+ * environment. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -226,7 +228,8 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Of the environment, or else of the profile.  A profile that is only a source is asked alone. */
+/* Returns a setting of the environment, or else of the profile. For a profile that is only a
+ * source, the environment is ignored. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -273,7 +276,7 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* A role to assume, for which a profile that is a source and has keys has no need. */
+/* Returns whether a role must be assumed. A source profile that has keys does not need its role. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where AWS credentials come from, in the order of AWS's own tools:
+ * The sources of AWS credentials, in the order of AWS's own tools:
  *
- *   1. environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
- *   2. role              of the profile: role_arn with source_profile or credential_source
- *   3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes), each before
- *                        the profile's web_identity_token_file and role_arn
- *   4. single sign-on    of the profile, with the token that `aws sso login` left
- *   5. keys              of the profile in the credentials file
- *   6. credential_process of the profile
- *   7. keys              of the profile in the config file
- *   8. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI (ECS, SageMaker, EKS)
- *   9. instance          the metadata service, version 2 (EC2)
+ *     1. environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+ *     2. role              of the profile: role_arn with source_profile or credential_source
+ *     3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes), each before
+ *                          the profile's web_identity_token_file and role_arn
+ *     4. single sign-on    of the profile, with the token that `aws sso login` left
+ *     5. keys              of the profile in the credentials file
+ *     6. credential_process of the profile
+ *     7. keys              of the profile in the config file
+ *     8. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, _FULL_URI (ECS, EKS, SageMaker)
+ *     9. instance          the metadata service, version 2 (EC2)
  *
- * Each function below gives a set, or SHEAF_END if nothing asks for it, or an error, which ends
- * the search: a user who names a profile does not want other keys.  They block. */
+ * Each function below returns a set, or SHEAF_END if its source is not configured, or an error. An
+ * error ends the search, because a user who names a profile does not want other keys. The functions
+ * block. */
 #ifndef STORE_S3_CREDENTIALS_SOURCES_H
 #define STORE_S3_CREDENTIALS_SOURCES_H
 
@@ -22,7 +23,7 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* Lives longer than the cache that uses it. */
+/* The context of a search. It must outlive the cache that uses it. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;
@@ -56,29 +57,29 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* AssumeRole with `base`, or with the role's token_file, and `base` NULL, the same by web
- * identity. */
+/* Assumes a role with the keys `base`, or, if `base` is NULL, with the web identity in the role's
+ * token_file. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
 
-/* The <Credentials> of an answer; `expires`: they must say when. */
+/* Reads the <Credentials> of a response. `expires` demands that they state their expiry. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
 /* request.check: the answer has them. */
 int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
-/* {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}.  `from` is for
- * messages, which never hold any of the text.  `version`: there must be a "Version" with this
- * number; 0: need not. */
+/* Parses {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}. `from` is for
+ * messages, which never contain the text. `version` is the required "Version", or 0 if none is
+ * required. */
 int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err);
 
-/* The text of a small file without the white space at its end, to be freed. */
+/* Reads a small file without the white space at its end. The caller frees the text. */
 int credentials_read_file(const char *path, char **text, struct sheaf_error *err);
 
-/* A GET or PUT of `url` with at most one header of its own (name NULL: none); the answer's text
- * with a NUL after it, to be freed.  `check` as in struct request. */
+/* Sends a GET or PUT of `url` with at most one additional header (name NULL for none). The caller
+ * frees the response's text, which ends with a NUL. `check` as in struct request. */
 int credentials_ask(const struct credentials_context *context, enum http_method method,
                     const char *url, const char *header, const char *value,
                     int (*check)(struct request *request, struct sheaf_error *err), char **text,

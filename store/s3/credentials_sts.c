@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary credentials from the Security Token Service: AssumeRole, with session tags where a
- * role serves many tenants, and AssumeRoleWithWebIdentity, which needs no keys. */
+ * Temporary credentials from the Security Token Service: AssumeRole, with session tags for roles
+ * that serve many tenants, and AssumeRoleWithWebIdentity, which needs no keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int form_add_tags(struct form *form, const char *tags, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* A web identity may not name tags; its token does. */
+/* Fills the form. A request with a web identity may not have tags; the token states them. */
 static int fill_form(struct form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS's shared configuration files, read leniently as all its readers do: what is not known is
- * passed over.  A line that is neither a section, a key nor a comment is an error all the same,
- * since the credentials after it might belong to another section, and so is what is there twice,
- * since its readers differ in which one they take. */
+ * Reads AWS's shared configuration files, as tolerantly as all their readers: unknown settings are
+ * ignored. But a line that is neither a section, a key nor a comment is an error, because the
+ * credentials after it might belong to another section. A repeated section or key is an error too,
+ * because readers differ in which one they use. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* A comment begins a line, or follows a blank. */
+/* Removes a comment, which begins a line or follows a blank. */
 static void cut_comment(char *line)
 {
     char *c = line;
@@ -68,12 +68,12 @@ static int add_setting(struct profiles *p, enum profile_file file, const char *s
     entry->value = strdup(value);
     if (asprintf(&entry->key, "%s%s%s", outer, *outer != '\0' ? "." : "", key) < 0)
         entry->key = NULL;
-    p->count++;     /* so that what there is of it is freed */
+    p->count++;     /* so that it is freed even if incomplete */
     return entry->section == NULL || entry->key == NULL || entry->value == NULL
            ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-/* The name without its quotes, if it has any; NULL: it has blanks without quotes. */
+/* Returns the name without its quotes, if it has any, or NULL if it has blanks without quotes. */
 static char *unquote(char *name)
 {
     const size_t size = strlen(name);
@@ -84,8 +84,9 @@ static char *unquote(char *name)
     return name + 1;
 }
 
-/* "[profile x]", "[default]", "[services x]" and "[sso-session x]" of config, "[x]" of
- * credentials: "profile x", ...  Any other section keeps its bracket, and equals none of these. */
+/* Makes a section's name, "profile x" and so on, of "[profile x]", "[default]", "[services x]" and
+ * "[sso-session x]" in config and of "[x]" in credentials. Any other section keeps its bracket and
+ * equals none of these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
@@ -116,7 +117,7 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    char outer[NAME_MOST];      /* the key whose value is the indented lines that follow */
+    char outer[NAME_MOST];      /* the key whose value consists of the following indented lines */
 };
 
 /* Among the entries from `first` on. */
@@ -132,7 +133,7 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* A section has an entry without a key, so that it is there even if it has no settings. */
+/* Begins a section. It gets an entry without a key, so that it exists even without settings. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {
     p->outer[0] = '\0';
@@ -161,7 +162,7 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     if (p->section[0] == '\0')
         return err_set(err, SHEAF_ERR_CORRUPT, "a setting before the first section");
     if (equals == NULL)
-        return SHEAF_OK;        /* a value that goes on; none of ours does */
+        return SHEAF_OK;        /* a continued value; none of ours has one */
     *equals = '\0';
     key = trim(text);
     value = trim(equals + 1);

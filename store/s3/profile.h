@@ -2,14 +2,14 @@
  *
  * AWS's shared configuration: ~/.aws/config and ~/.aws/credentials.
  *
- *     [profile train]                 in config; [train] in credentials, which wins
+ *     [profile train]                 in config; [train] in credentials, which takes precedence
  *     region = eu-west-1
  *     s3 =
- *         addressing_style = path     asked for as "s3.addressing_style"
- *     [services minio]                asked for as section "services minio"
+ *         addressing_style = path     named "s3.addressing_style" here
+ *     [services minio]                named section "services minio" here
  *     [profile "two words"]           a name may be quoted
  *
- * Keys are the same in any case. */
+ * Keys are the same in upper and lower case. */
 #ifndef STORE_S3_PROFILE_H
 #define STORE_S3_PROFILE_H
 
@@ -32,12 +32,12 @@ struct profiles {
     size_t count, capacity;
 };
 
-/* Adds what is in a file's text (pure).  `name` is for messages. */
+/* Adds the content of a file's text. Pure. `name` is for messages. */
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
                    char *text, struct sheaf_error *err);
 
 /* Reads both files: AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, which may begin with "~/", or
- * those in ~/.aws.  A file that is not there is empty. */
+ * those in ~/.aws. A missing file counts as empty. */
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
@@ -45,14 +45,14 @@ void profiles_free(struct profiles *profiles);
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
-/* Of a profile: its section is "profile NAME". */
+/* Returns a value of a profile, whose section is "profile NAME". */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
-/* The same, from one of the files. */
+/* Returns a value of a profile from one of the files. */
 const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
                               const char *profile, const char *key);
 bool profiles_has(const struct profiles *profiles, const char *profile);
 
-/* The profile in use: AWS_PROFILE, AWS_DEFAULT_PROFILE, "default". */
+/* Returns the profile in use: AWS_PROFILE, AWS_DEFAULT_PROFILE, or "default". */
 const char *profile_in_use(void);
 
 #endif

@@ -86,7 +86,7 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Makes the credentials of the bucket's target those of a session. */
+/* Makes the target sign with the credentials of a session. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
@@ -346,8 +346,8 @@ const struct s3_settings *s3_settings_for(const struct s3_bucket *b, const char 
     return b->is_google ? &none : s3_scope_settings(b->scopes, b->name, key);
 }
 
-/* Amazon's own service checks and keeps CRC-64/NVME, but in directory buckets; many others know
- * only CRC-32C. */
+/* Returns the checksum for a key. Amazon's own service verifies and keeps CRC-64/NVME, except in
+ * directory buckets. Many other services know only CRC-32C. */
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char *key)
 {
     const char *chosen = s3_settings_for(b, key)->values[S3_CHECKSUM];
@@ -359,7 +359,7 @@ const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char 
     return s3_config_is_amazon(b->config) && !b->is_express ? &s3_crc64nvme : &s3_crc32c;
 }
 
-/* The key, or of a listing the prefix, which is what settings are for. */
+/* Returns the key, or for a listing the prefix, for which settings apply. */
 static const char *subject(const char *key, const struct sigv4_pair *query, size_t query_count)
 {
     for (size_t i = 0; i < query_count && *key == '\0'; i++)
@@ -392,7 +392,7 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     return code == SHEAF_OK ? made : code;
 }
 
-/* The headers are there only during the request's classify. */
+/* A HEAD request and its result. The headers are available only during the request's classify. */
 struct head_request {
     struct request base;
     struct s3_head *head;
@@ -454,7 +454,7 @@ void s3_head_free(struct s3_head *head)
     memset(head, 0, sizeof(*head));
 }
 
-/* *status: of the answer; 0: there was none. */
+/* Requests an object's head. Sets *status to the response's status, or 0 if there was none. */
 static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
                    struct s3_head *head, int *status, struct sheaf_error *err)
 {
@@ -480,8 +480,8 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
     return code;
 }
 
-/* HEAD has no text to say why it was refused; a GET of the first byte has, and where only HEAD is
- * refused (405, 501), its answer says the same of the object. */
+/* Requests an object's head. HEAD has no text that explains a refusal. A GET of the first byte has
+ * one; and if only HEAD is refused (405, 501), its response describes the object as well. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
@@ -504,7 +504,7 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const struct target *before = target_now(&b->target);
     const int code = head_once(b, key, head, err);
 
-    /* Some services name the bucket's region in the text of an answer only. */
+    /* Some services name the bucket's region only in the text of a response. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3: where a bucket is, and requests to it.  A bucket is a target of requests with a name; the
- * context has the configuration and the credentials, and the buckets that were asked for.
+ * S3: the location of a bucket, and requests to it. A bucket is a target of requests with a name.
+ * The context has the configuration, the credentials, and the buckets that were used.
  *
- * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone): requests
- * to them are signed with the keys of a session of five minutes, which is got and renewed like
- * any other temporary credentials: one that may only read for what reads, so that those who only
- * read need no other right.
+ * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone). Requests to
+ * them are signed with the keys of a session of five minutes, which is obtained and renewed like
+ * other temporary credentials. Reads use a session that may only read, so that a program that only
+ * reads needs no other permission.
  *
- * Where the service says that a bucket is in another region, all further requests go there.
+ * If the service says that a bucket is in another region, all further requests go there.
  *
- * Google Cloud Storage answers the same requests (s3_google.h). */
+ * Google Cloud Storage responds to the same requests (s3_google.h). */
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
 
@@ -19,63 +19,67 @@
 #include "store/s3/s3_checksum.h"
 #include "store/s3/s3_scope.h"
 
-/* Whether the last answer to a checksum that was sent repeated it: a store that does not ignores
- * it. */
+/* Whether the last response to a request with a checksum repeated the checksum. A store that does
+ * not repeat it ignores it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 struct s3_bucket {
     struct target target;
-    struct target writing;      /* of a directory bucket: with a session that may write */
-    struct target there;        /* where the bucket was found to be; origin NULL: not */
+    struct target writing;      /* for a directory bucket: with a session that may write */
+    struct target there;        /* where the bucket was found; its origin is NULL if it has not
+                                   moved */
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */
     bool is_google;
     char *name;
     bool is_express;
-    bool checksums;             /* uploads carry a checksum, unless settings say otherwise */
+    bool checksums;             /* whether uploads carry a checksum, unless settings say
+                                   otherwise */
     enum s3_repeats repeats_now;
-    enum s3_repeats *repeats;   /* atomic: it, for those who change nothing else */
+    enum s3_repeats *repeats;   /* atomic: also for holders of a const bucket */
     const struct s3_config *config;
     struct s3_scopes *scopes;   /* all buckets' */
     struct s3_bucket *next;
 };
 
-/* The bucket of s3://BUCKET/KEY or gs://BUCKET/KEY, which lives as long as the process, and the
- * key, to be freed. */
+/* Returns the bucket of s3://BUCKET/KEY or gs://BUCKET/KEY, which lives as long as the process, and
+ * the key, which the caller frees. */
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err);
 
-/* The directory that `url` names, as the prefix of its objects' keys: "" or "key/"; to be freed. */
+/* Returns the directory that `url` names as the prefix of its objects' keys, "" or "key/". The
+ * caller frees it. */
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err);
 
-/* The settings of requests to an object, or to keys with a prefix, whoever writes there or not;
- * and the checksum that is sent with what is written, NULL for none. */
+/* Return the settings for requests to an object, or to keys with a prefix, whoever writes there;
+ * and the checksum that is sent with written data, NULL for none. */
 const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
-/* A request to an object, or with key "" to the bucket.  `doing` goes before the name in
- * messages ("reading").  The pairs are put in order.  request_free must be called in any case. */
+/* Initialises a request to an object, or to the bucket if the key is "". Messages contain `doing`
+ * before the name, as in "reading". The pairs are sorted. The caller must call request_free in any
+ * case. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 
-/* What HEAD says of an object; the strings are to be freed, and NULL for what it does not say. */
+/* The result of HEAD for an object. The caller frees the strings, which are NULL if unknown. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
-    char *crc;                  /* the checksum that writes of it have */
+    char *crc;                  /* the checksum that writes to it carry */
     bool etag_may_be_md5;
-    char *mark;                 /* of the upload that it came from; see s3_upload.h */
+    char *mark;                 /* mark of the upload that made it; see s3_upload.h */
 };
 void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
 
-/* Whether an answer is of an object whose ETag, where it looks like an MD5, is one: not if it is
- * encrypted with a key of somebody's. */
+/* Returns whether an ETag that looks like an MD5 may be one. It is not if the object is encrypted
+ * with a key. */
 bool s3_etag_may_be_md5(const struct request *request);
 
 #endif

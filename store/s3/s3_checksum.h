@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checksums that S3 checks and keeps: their names in headers and XML, and the checksum of an
- * object from those of its parts.  Pure. */
+ * The checksums that S3 verifies and keeps: their names in headers and XML, and the computation of
+ * an object's checksum from those of its parts. Pure. */
 #ifndef STORE_S3_S3_CHECKSUM_H
 #define STORE_S3_S3_CHECKSUM_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define S3_CRC_SIZE 13              /* base64 of eight bytes, and a NUL */
+#define S3_CRC_SIZE 13              /* base64 of eight bytes and a NUL */
 
 struct s3_checksum {
     const char *name;               /* as the setting has it: "crc64nvme" */
@@ -24,16 +24,18 @@ struct s3_checksum {
 
 extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
 
-/* The checksum of a setting's name; NULL for another one. */
+/* Returns the checksum with this setting's name, or NULL. */
 const struct s3_checksum *s3_checksum_of(const char *name);
 /* As headers have it. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
-/* Of a whole of which `whole` is that of the first bytes; `part` is that of the next ones. */
+/* Returns the checksum of a whole, given `whole`, the checksum of its first bytes, and `part`, that
+ * of the next ones. */
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* The checksum of checksums, for stores that make none of whole objects: that of the bytes of the
- * parts' checksums.  Begin with 0, add each, and write "TEXT-COUNT". */
+/* Computes the checksum of checksums, for stores that do not compute one of the whole object: the
+ * checksum of the bytes of the parts' checksums. Begin with 0, add each part, and write
+ * "TEXT-COUNT". */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

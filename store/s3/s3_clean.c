@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes our own uploads that were never completed.
+ * Removes incomplete uploads of our own.
  *
- * A listing of uploads says nothing of them but key and id, so ours are known by their keys.  All
- * pages are read before the first upload is aborted, and the listing is then read again until it
- * has none of ours: so what could not be aborted shows.  Keys are not asked for in encoded form,
- * since radosgw then encodes them without saying so.
+ * A listing of uploads has only keys and ids, so ours are identified by their keys. All pages are
+ * read before the first upload is aborted, and the listing is read again until it has none of ours.
+ * So an upload that could not be aborted is noticed. Keys are not requested in encoded form,
+ * because radosgw then encodes them without saying so.
  *
- * Some stores (MinIO) list uploads only for a prefix that is the whole key.  An empty listing is
- * therefore tried with an upload of our own, the probe.  Others (gofakes3, rclone) say NoSuchUpload
- * instead of an empty listing; and a store that cannot list uploads has none that we could find. */
+ * Some stores (MinIO) list uploads only for a prefix that is the whole key. So an empty listing is
+ * tested with an upload of our own, the probe. Others (gofakes3, rclone) respond with NoSuchUpload
+ * instead of an empty listing. A store that cannot list uploads has none that we could find. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +22,18 @@
 
 #define ROUNDS_MOST 4
 #define PAGES_MOST 10000
-#define PROBE_NAME ".sheaf-probe"       /* of an upload that is aborted at once */
+#define PROBE_NAME ".sheaf-probe"       /* name of an upload that is aborted at once */
 
 struct upload {
     char *key, *id;
 };
 
-/* A listing of uploads, and those in it that are to be aborted. */
+/* A listing of uploads, and the uploads in it that must be aborted. */
 struct cleaning {
     const struct s3_bucket *bucket;
     const char *prefix;
-    size_t directory_size;          /* of the prefix; what follows is the name */
-    store_is_ours_fn *is_ours;      /* NULL: only the key that the prefix is */
+    size_t directory_size;          /* length of the prefix; the name follows it */
+    store_is_ours_fn *is_ours;      /* NULL selects only the key that equals the prefix */
     const void *context;
     struct upload *uploads;
     size_t count, capacity;
@@ -136,7 +136,7 @@ static void cleaning_free(struct cleaning *c)
     free(c->uploads);
 }
 
-/* Aborts all uploads of a key, which is asked for as a whole: any store lists that. */
+/* Aborts all uploads of one key, requested as a whole, which any store can list. */
 static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
 {
     struct cleaning c = { .bucket = bucket, .prefix = key };
@@ -146,7 +146,7 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
     return code;
 }
 
-/* Whether an upload that is there is listed for its directory. */
+/* Finds whether an existing upload is listed for its directory. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {
@@ -167,9 +167,9 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
     return code;
 }
 
-/* The answer to a beginning may have been lost or damaged, and then nobody knows that upload; or
- * the abort was refused.  So what there is of the key goes, unless the server does not answer: the
- * next run finds it. */
+/* Makes the probe. The response to its beginning may be lost or damaged, so that its id is unknown,
+ * or its abort may be refused. So all uploads of its key are removed, unless the server does not
+ * respond; then the next run finds them. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;
@@ -186,7 +186,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
     return code;
 }
 
-/* What is deeper than right below `url` may be others', who are still at work. */
+/* Cleans only names directly under `url`. Deeper ones may belong to others who are still at
+ * work. */
 int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
              struct sheaf_error *err)
 {

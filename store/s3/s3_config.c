@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings, looked up in the order that the header's table has. */
+ * Looks the settings up in the order of the header's table. */
 #include "store/s3/s3_config.h"
 
 #include <ctype.h>
@@ -34,8 +34,8 @@ static const char *setting(const struct s3_config *c, const char *variable, cons
     return value != NULL ? value : profiles_get(&c->profiles, c->profile, key);
 }
 
-/* Where AWS's own tools take every other word for "false", a user who writes 1 or yes would believe
- * that it is on. */
+/* Reads a flag. AWS's own tools treat every word except "true" as "false", so a user who writes 1
+ * or yes would wrongly believe that it is on; such words are refused. */
 static int read_flag(const char *what, const char *value, bool *flag, struct sheaf_error *err)
 {
     if (value == NULL)
@@ -48,7 +48,8 @@ static int read_flag(const char *what, const char *value, bool *flag, struct she
 
 /* ---- Endpoints ------------------------------------------------------------------------------- */
 
-/* "services = NAME" in the profile, and then "s3 = / endpoint_url = ..." in [services NAME]. */
+/* Looks up "services = NAME" in the profile, and then "s3 = / endpoint_url = ..." in [services
+ * NAME]. */
 static int services_endpoint(const struct s3_config *c, const char *service, const char **value,
                              struct sheaf_error *err)
 {
@@ -67,7 +68,7 @@ static int services_endpoint(const struct s3_config *c, const char *service, con
     return SHEAF_OK;
 }
 
-/* Sets *value to NULL if nothing is configured. */
+/* Finds the configured endpoint. Sets *value to NULL if there is none. */
 static int configured_endpoint(const struct s3_config *c, const char *service, const char **value,
                                struct sheaf_error *err)
 {
@@ -102,7 +103,8 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-/* The government's regions have one host for both, which is a FIPS endpoint. */
+/* Returns whether there is a FIPS host. The government's regions have one host for both, which is a
+ * FIPS endpoint. */
 static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
     return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
@@ -152,7 +154,8 @@ bool s3_config_is_amazon(const struct s3_config *c)
     return c->endpoint.host == NULL || strstr(c->endpoint.host, ".amazonaws.com") != NULL;
 }
 
-/* On for Amazon, off elsewhere, since many a compatible store refuses what it does not know. */
+/* Decides on checksums: on for Amazon, and off elsewhere, because many compatible stores refuse
+ * unknown headers. */
 static int load_checksums(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = setting(c, "AWS_REQUEST_CHECKSUM_CALCULATION",
@@ -170,8 +173,8 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* "fips-us-west-2", "us-west-2-fips" and "aws-global" are names of endpoints that were once written
- * where a region stands. */
+/* Reads the region. "fips-us-west-2", "us-west-2-fips" and "aws-global" are endpoint names that
+ * people used to write as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = environment("AWS_REGION");
@@ -199,8 +202,8 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* The flags of hosts; those in the profile's part for S3 alone after those for all services.  A
- * dual-stack host can be asked for in two places, of which neither takes it back. */
+/* Reads the flags for hosts. Those for all services come before those in the profile's part for S3.
+ * Dual-stack hosts can be requested in two places, neither of which revokes the other. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;
@@ -248,8 +251,8 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* The modes differ in how they wait, for which there is one way here: with jitter, longer each
- * time, and as long as the service asks. */
+/* Reads the number of attempts. The modes differ in how they wait. There is only one way here: with
+ * jitter, longer each time, and as long as the service requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings for S3, from the environment and the profile files, under the names that AWS's own tools
- * use.  SHEAF_S3_ADDRESSING and AWS_NO_SIGN_REQUEST are for what they have no variable for.
+ * Settings for S3 from the environment and the profile files, under the names that AWS's own tools
+ * use. SHEAF_S3_ADDRESSING and AWS_NO_SIGN_REQUEST exist because AWS has no variables for them.
  *
  * | setting         | environment                          | profile                          |
  * |-----------------|--------------------------------------|----------------------------------|
@@ -18,8 +18,7 @@
  * | anonymous       | AWS_NO_SIGN_REQUEST=1                |                                  |
  * | checksums       | AWS_REQUEST_CHECKSUM_CALCULATION     | request_checksum_calculation     |
  * | attempts        | AWS_MAX_ATTEMPTS, AWS_RETRY_MODE     | max_attempts, retry_mode         |
- * | CA certificates | AWS_CA_BUNDLE                        | ca_bundle                        |
- */
+ * | CA certificates | AWS_CA_BUNDLE                        | ca_bundle                        | */
 #ifndef STORE_S3_S3_CONFIG_H
 #define STORE_S3_S3_CONFIG_H
 
@@ -40,22 +39,23 @@ struct s3_config {
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
     bool is_global;             /* region "aws-global", or none and is_regional */
-    bool use_arn_region;        /* where an access point's ARN names another one than `region` */
-    bool no_endpoints;          /* the configured ones are to be ignored */
-    bool no_sessions;           /* of directory buckets: the keys themselves sign */
-    unsigned attempts;          /* of a request, the first included; 0: as usual */
-    bool checksums;             /* send one with uploads, unless settings say otherwise */
+    bool use_arn_region;        /* if an access point's ARN names another region than `region` */
+    bool no_endpoints;          /* ignore the configured endpoints */
+    bool no_sessions;           /* for directory buckets: sign with the keys themselves */
+    unsigned attempts;          /* attempts of a request including the first; 0 for the default */
+    bool checksums;             /* send a checksum with uploads, unless settings say otherwise */
     char *ca_file;              /* NULL: the system's */
 };
 
 int s3_config_load(struct s3_config *config, struct sheaf_error *err);
 void s3_config_free(struct s3_config *config);
 
-/* Whether that of buckets is Amazon's own, or named as it is. */
+/* Returns whether the endpoint of buckets is Amazon's own, or has such a name. */
 bool s3_config_is_amazon(const struct s3_config *config);
 
-/* The endpoint of another service ("sts", "sts"; "sso", "portal.sso"): AWS_ENDPOINT_URL_STS,
- * AWS_ENDPOINT_URL, the profile's, or Amazon's own: `host` in the region. */
+/* Sets *url to the endpoint of another service ("sts", "sts"; "sso", "portal.sso"):
+ * AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the profile's, or Amazon's own, which is `host` in the
+ * region. */
 int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
                           const char *region, struct url *url, struct sheaf_error *err);
 

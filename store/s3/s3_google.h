@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Google Cloud Storage, gs://BUCKET/KEY, by its XML interface: S3's requests, signed as S3's are,
- * with an HMAC key of a service account; without one they are not signed, as for public data.
+ * Google Cloud Storage, gs://BUCKET/KEY, through its XML interface. It accepts S3's requests,
+ * signed like S3's with the HMAC key of a service account. Without a key they are not signed, as
+ * for public data.
  *
  * | setting  | environment                                           |
  * |----------|-------------------------------------------------------|
  * | key      | SHEAF_GS_ACCESS_KEY_ID, SHEAF_GS_SECRET_ACCESS_KEY    |
  * | endpoint | SHEAF_GS_ENDPOINT, or https://storage.googleapis.com  |
  *
- * It can only be read: the service passes over S3's conditions of a PUT, by which two runs to one
- * destination are told apart; its own are for requests that are signed in its own way. */
+ * It is read-only here. The service ignores S3's conditions of a PUT, which keep two runs to one
+ * destination apart, and its own conditions require requests that are signed in its own way. */
 #ifndef STORE_S3_S3_GOOGLE_H
 #define STORE_S3_S3_GOOGLE_H
 

@@ -13,7 +13,7 @@
 #include "store/s3/s3_pages.h"
 #include "store/s3/s3_xml.h"
 
-#define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 keys, each of 1024 bytes, encoded */
+#define PAGE_MOST ((size_t)16 << 20)    /* bytes of 1000 encoded keys of 1024 bytes each */
 
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err)
@@ -94,7 +94,7 @@ int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err)
                    "may not have encoded it, though it was asked to", prefix, key);
 }
 
-/* All pages; `delimiter` NULL for every depth. */
+/* Reads all pages. `delimiter` NULL lists every depth. */
 static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
 {
@@ -133,12 +133,12 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 struct names {
     const char *prefix;
     size_t prefix_size;
-    bool directories;           /* the prefixes below it, and not the objects */
+    bool directories;           /* whether to list the common prefixes instead of the objects */
     struct listing listing;
 };
 
-/* The entry's name below the prefix; NULL for what is no plain entry: the prefix itself and other
- * markers of directories, and hidden names. */
+/* Returns the entry's name after the prefix, or NULL if it is not a plain entry: the prefix itself,
+ * another marker of a directory, or a hidden name. */
 static const char *name_below(const struct names *all, const char *key, struct sheaf_error *err)
 {
     const char *name = key + all->prefix_size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of the S3 store that have files of their own; store/store.h specifies them. */
+ * Functions of the S3 store that have files of their own. store/store.h specifies them. */
 #ifndef STORE_S3_S3_OPS_H
 #define STORE_S3_S3_OPS_H
 

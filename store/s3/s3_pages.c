@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a listing gets on, as the header says. */
+ * Checks whether a listing makes progress; see s3_pages.h. */
 #include "store/s3/s3_pages.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 #define PAGES_MOST 1000000      /* of a thousand keys each: more names than any memory holds */
-#define EMPTY_MOST 1000         /* in a row: of a store that passes over removed objects */
+#define EMPTY_MOST 1000         /* in a row, for a store that skips removed objects */
 
 static int endless(const char *url, const char *why, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding a bucket's place, by the rules of AWS's own tools (tests/interop/test_botocore.py
- * compares). */
+ * Finds a bucket's location by the rules of AWS's own tools (compared by
+ * tests/interop/test_botocore.py). */
 #include "store/s3/s3_place.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "store/s3/aws_partition.h"
 
-#define HOST_MOST 300           /* bytes of a host's name, with room for a bucket's */
+#define HOST_MOST 300           /* bytes of a host name, including a bucket's */
 
 struct search {
     const struct s3_config *config;
@@ -23,8 +23,8 @@ struct search {
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* Whether it is a directory bucket's or that of an access point of one:
- * "data--usw2-az1--x-s3" -> *zone "usw2-az1", also with "--xa-s3"; NULL without one. */
+/* Returns whether the name is that of a directory bucket or of an access point of one. For
+ * "data--usw2-az1--x-s3" or "--xa-s3" *zone becomes "usw2-az1"; it is NULL if the name has none. */
 static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };
@@ -53,7 +53,8 @@ static bool is_lower_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Whether a bucket's name may begin a host's name; with a dot, no certificate would fit it. */
+/* Returns whether a bucket's name may begin a host name. No certificate matches a name with a
+ * dot. */
 static bool may_be_host(const char *name, bool tls)
 {
     const size_t size = strlen(name);
@@ -102,7 +103,7 @@ static int check_partition(const struct search *s, struct sheaf_error *err)
 
 /* ---- A place --------------------------------------------------------------------------------- */
 
-/* `label` before the host, if it is not empty, and `in_path` behind it. */
+/* Puts `label` before the host if it is not empty, and `in_path` after it. */
 static int set_place(struct search *s, const char *label, const char *host, const char *in_path,
                      struct sheaf_error *err)
 {
@@ -208,7 +209,7 @@ static bool is_account(const char *text)
     return strlen(text) == 12 && strspn(text, "0123456789") == 12;
 }
 
-/* Cuts the ARN's copy into its fields; the last one has what is left. */
+/* Divides a copy of the ARN into its fields. The last field has the rest. */
 static int cut_arn(char *text, char *fields[ARN_FIELDS], const char *bucket,
                    struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a bucket is: the host that is asked, the path before its keys, and the region and service
- * that requests are signed for.  Pure: the configuration and the name decide.
+ * Finds the location of a bucket: the host, the path before its keys, and the region and service
+ * that requests are signed for. Pure: the configuration and the name determine it.
  *
  * | bucket                             | host, in region R of domain D                            |
  * |------------------------------------|----------------------------------------------------------|
@@ -11,8 +11,8 @@
  * | NAME--ZONE--x-s3, --xa-s3          | NAME--ZONE--x-s3.s3express[-fips]-ZONE[.dualstack].R.D   |
  * | arn:P:s3:R:ACCOUNT:accesspoint/AP  | AP-ACCOUNT.s3-accesspoint[-fips][.dualstack].R.D         |
  *
- * With a configured endpoint its host stands for all after the first dot, and the bucket is in the
- * path unless the addressing style is "virtual". */
+ * A configured endpoint's host replaces everything after the first dot. The bucket is then in the
+ * path, unless the addressing style is "virtual". */
 #ifndef STORE_S3_S3_PLACE_H
 #define STORE_S3_S3_PLACE_H
 

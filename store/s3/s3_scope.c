@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scopes that are open, which are few, and the settings that any had: these stay, since a
+ * The open scopes, which are few, and all settings that any scope had. Settings are kept, because a
  * request may be about to use those of a scope that ends. */
 #include "store/s3/s3_scope.h"
 
@@ -71,7 +71,7 @@ static void scope_free(struct store_scope *s)
     free(s);
 }
 
-/* The known ones that are the same, or these. */
+/* Returns equal settings that are already known, or adds these. */
 static const struct s3_settings *know_locked(struct s3_scopes *all, struct known *found)
 {
     struct known *k = all->locked.known;
@@ -140,8 +140,8 @@ static bool is_in(const struct store_scope *s, const char *bucket, const char *k
            (size == 0 || key[size] == '/' || key[size] == '\0');
 }
 
-/* Of two scopes of one place, the one that was begun first stays in force: what comes second is
- * refused there, and must not change what is under way. */
+/* Returns the settings. Of two scopes for one place, the one that began first stays in force. The
+ * second run is refused there and must not change the first one's requests. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

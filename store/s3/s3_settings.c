@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table, and what follows from it: the check of a value, headers, advice. */
+ * The table of settings, and the functions that use it: checks of values, headers, advice. */
 #include "store/s3/s3_settings.h"
 
 #include <ctype.h>
@@ -18,8 +18,8 @@
 #define TAGS_MOST 10            /* S3's own limit */
 #define VARIABLE "SHEAF_S3_"
 
-/* Checks a value; what its header has goes to *header, in memory of its own, if that differs, and
- * "" if there is to be none. */
+/* Checks a value. If the header's value differs, sets *header to it as allocated memory, or to ""
+ * if there must be no header. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -32,7 +32,7 @@ static const struct setting {
     const char *header;
     enum on on;
     bool not_express;           /* directory buckets do not take it */
-    bool may_be_demanded;       /* by a policy, of those who write */
+    bool may_be_demanded;       /* whether a policy may demand it of writers */
     take_fn *take;
 } table[S3_SETTINGS] = {
     [S3_ENCRYPTION] = { "encryption", "AES256|aws:kms|aws:kms:dsse",
@@ -82,7 +82,7 @@ static bool take_key(const char *value, char **header)
     return *value == '\0';
 }
 
-/* False is as good as not set. */
+/* Checks a flag. "false" counts as not set. */
 static bool take_payer(const char *value, char **header)
 {
     const bool is_false = strcmp(value, "false") == 0;
@@ -303,7 +303,7 @@ static bool has_header(const struct request *r, const char *name, size_t size)
     return false;
 }
 
-/* Whether it makes an object, or begins an upload. */
+/* Returns whether the request creates an object or begins an upload. */
 static bool makes_object(const struct request *r)
 {
     return (r->http.method == HTTP_PUT && r->query == NULL) ||
@@ -332,7 +332,7 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Of those that a policy may demand of this request, and that it does not have. */
+/* Names the settings that a policy may demand of this request and that it lacks. */
 static bool name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

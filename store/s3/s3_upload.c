@@ -26,7 +26,7 @@ static void hexadecimal(const unsigned char *digest, size_t size, char *text)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Whether an ETag is `size` hexadecimal digits in quotes, and `suffix`. */
+/* Returns whether an ETag consists of `size` hexadecimal digits in quotes, and `suffix`. */
 static bool is_md5_etag(const char *etag, const char *suffix)
 {
     const size_t digits = strspn(etag + (*etag == '"'), "0123456789abcdef");
@@ -76,7 +76,8 @@ static int send_md5(struct s3_put *put, struct sheaf_error *err)
     return request_set_header(&put->request, "content-md5", text, err);
 }
 
-/* Whether it was refused for want of a Content-MD5, as buckets with Object Lock do it. */
+/* Returns whether the request was refused because it lacked a Content-MD5, as buckets with Object
+ * Lock do. */
 static bool lacks_md5(const struct request *r)
 {
     const struct buf *text = &r->http.reply;
@@ -91,7 +92,7 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* The next attempt has it, and so have the object's next parts. */
+/* Adds a Content-MD5 to the next attempt, and to the next parts of the object. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
@@ -104,8 +105,8 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Notes whether the store has compared the checksum: it says which one it keeps.  Whether the ETag
- * is to be compared, where it is an MD5. */
+/* Records whether the store has compared the checksum, by whether the response names the one it
+ * keeps. Returns whether the ETag must be compared if it is an MD5. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -118,8 +119,8 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* What is there now is this attempt's own, and damaged: of a conditional write, the next attempt
- * replaces that and nothing else. */
+/* Handles a damaged object that this attempt has written. For a conditional write, the next attempt
+ * replaces exactly this object. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -143,7 +144,7 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* What follows is damage on the way, so the next attempt may do better. */
+    /* The following errors are damage in transit, so the next attempt may succeed. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
@@ -253,7 +254,8 @@ struct beginning {
     char **upload_id;
 };
 
-/* Stores that know only checksums of checksums do not mention the type. */
+/* Interprets the response to a beginning. Stores that know only checksums of checksums do not
+ * mention the type. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -264,7 +266,8 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     return aws_classify(r, again, err);
 }
 
-/* An upload whose answer is damaged is known to nobody; store_clean finds it later. */
+/* Checks the response to a beginning. If it is damaged, the upload's id is unknown; store_clean
+ * finds the upload later. */
 static int begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
@@ -325,8 +328,8 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-/* The store may answer 200 and then an error, so that the connection stays alive while it works;
- * aws_classify sees that. */
+/* Checks the response to a completion. The store may send 200 and later an error, to keep the
+ * connection alive while it works; aws_classify notices that. */
 static int complete_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
@@ -352,7 +355,7 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
 
 enum proof { PROVEN, DISPROVEN, NOT_SAID };
 
-/* The ETag of a multipart object is the MD5 of its parts' MD5s. */
+/* Compares the ETag of a multipart object, which is the MD5 of its parts' MD5s. */
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
@@ -377,7 +380,7 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* The same for its checksum: that of the whole, or one of the parts' checksums with "-N". */
+/* Compares the object's checksum: of the whole, or of the parts' checksums with "-N". */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {
@@ -399,7 +402,8 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
     return strcmp(answered, expected + title) == 0 ? PROVEN : DISPROVEN;
 }
 
-/* Looks at the object itself, since some answers are lost, and some stores' say nothing. */
+/* Requests the object itself, because a response may be lost, and some stores' responses are
+ * empty. */
 static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -427,7 +431,7 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
     return code;
 }
 
-/* Of the whole, so that the store refuses to put other parts together. */
+/* Sends the checksum of the whole object, so that the store refuses to combine other parts. */
 static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
 {
     const struct s3_checksum *kind = u->proving->checksum;
@@ -469,9 +473,8 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* An upload that is not there has been completed by an attempt whose answer was lost (libcurl
-     * makes such ones by itself, too), or somebody has aborted it; the object itself then tells
-     * which. */
+    /* If the upload does not exist, an attempt whose response was lost has completed it (libcurl
+     * itself may repeat a request), or somebody has aborted it. The object shows which. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = check_object(u, r.what, &proof, now, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The requests of a multipart upload, and the proof that its bytes arrived: a checksum that the
- * store checks and answers (s3_checksum.h), or else the MD5 of each part if its ETag is one.  Where
- * there is neither (encryption with KMS, without checksums) an object is known to be the upload's
- * by a mark among its metadata, a number that no other upload has. */
+ * store verifies and returns (s3_checksum.h), or else the MD5 of each part if its ETag is one. If
+ * there is neither (encryption with KMS, without checksums), a mark in the object's metadata, a
+ * number that no other upload has, shows that the object comes from this upload. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
@@ -15,19 +15,20 @@
 #define S3_PARTS_MOST 10000
 #define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
-/* What an object's bytes are proved with. */
+/* The kind of proof for an object's bytes. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
-    bool of_whole;                  /* the store keeps that of the whole object; else one of the
-                                       parts' checksums */
-    bool content_md5;               /* sent; set by any thread once the store demands it */
-    enum s3_repeats *repeats;       /* the bucket's: where the store is not known to look at the
+    bool of_whole;                  /* the store keeps the checksum of the whole object, not one
+                                       of the parts' checksums */
+    bool content_md5;               /* whether Content-MD5 is sent; any thread sets it once the
+                                       store demands it */
+    enum s3_repeats *repeats;       /* the bucket's: unless the store is known to verify the
                                        checksum, ETags are compared as without one */
 };
-/* As the settings of the key have it. */
+/* Returns the kind of proof that the key's settings demand. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
-/* What is known of one part's bytes, and the store's word for them. */
+/* What is known of one part's bytes, and the store's confirmation. */
 struct s3_proof {
     uint64_t bytes;
     unsigned char md5[16];
@@ -38,7 +39,7 @@ struct s3_proof {
     bool is_md5;                    /* the ETag was the MD5 */
 };
 
-/* A PUT of bytes: a whole object, or with `upload_id` one part of it. */
+/* A PUT of bytes: a whole object, or one part of it if `upload_id` is set. */
 struct s3_put {
     struct request request;
     struct s3_proving *proving;     /* of the object */
@@ -47,21 +48,21 @@ struct s3_put {
 int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
                 struct s3_proving *proving, const char *upload_id, unsigned number,
                 const void *data, size_t size, struct sheaf_error *err);
-/* Computes what the bytes of each are proved with; due before it is started.  MD5s of several at
+/* Computes the proofs of the bytes. Must be called before the puts are started. MD5s of several at
  * once take hardly longer than one (base/md5.h). */
 int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error *err);
 /* Proves it, and runs it. */
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
-/* Begins one, with a new mark; proving->of_whole is what the store says. */
+/* Begins an upload with a new mark. Sets proving->of_whole by the store's response. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
-/* Lets a request that writes or removes an object do so only over what was seen: otherwise it ends
- * with SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from stores that know no conditions (and say
- * so: some do not).  NULL: whatever is there. */
+/* Lets a request write or remove an object only if the name refers to what was seen. Otherwise it
+ * returns SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from a store without conditions (if the store
+ * says so; some do not). NULL accepts any state. */
 int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
 
-/* What is there after an object was written. */
+/* Describes an object that has just been written. */
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
 
 /* What there is to complete. */
@@ -72,11 +73,11 @@ struct s3_completion {
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;
-    bool is_done;               /* the store has completed it, whatever came of looking at it */
+    bool is_done;               /* the store has completed it, even if a later check failed */
 };
-/* Completes it over what was seen, as s3_require has it, and makes sure that the object is there
- * with all its bytes; *now says what it is, with stamp 0 if it cannot be told from others of that
- * size. */
+/* Completes an upload under the condition of s3_require, and makes sure that the object is there
+ * with all its bytes. *now describes it, with stamp 0 if it cannot be distinguished from others of
+ * that size. */
 int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,

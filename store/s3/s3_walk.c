@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing everything below a prefix.  A listing gives a thousand keys an answer, and each answer
- * is needed to ask for the next, so one listing of a million keys takes minutes; but listings of
- * different prefixes run at once.  So prefixes are split at their slashes as long as there are
- * too few of them to keep the lanes busy, and then listed whole:
+ * Lists everything under a prefix. A listing returns a thousand keys per response, and each
+ * response is needed for the next request, so a single listing of a million keys takes minutes. But
+ * listings of different prefixes can run at once. So prefixes are split at their slashes as long as
+ * there are too few to keep the lanes busy, and are then listed completely:
  *
  *     "images/"  --split-->  "images/cat/", "images/dog/", ...  --listed, LANES at a time-->
  *
- * A prefix with more entries than one answer holds is not split, as that could cost more requests
- * than it saves.  Entries are handed on by the caller's thread. */
+ * A prefix with more entries than one response holds is not split, because that could take more
+ * requests than it saves. The caller's thread passes the entries on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ struct lane {
     struct s3_page_request request;
     struct walk *walk;
     char *prefix;
-    char *token;                /* of the next page; NULL: the first */
+    char *token;                /* token of the next page; NULL for the first */
     struct s3_pages pages;      /* that came so far */
     bool is_split;              /* asked for with a delimiter */
 };
@@ -48,7 +48,7 @@ struct walk {
     char **waiting;             /* prefixes */
     size_t waiting_count, waiting_capacity;
     unsigned splits;
-    bool no_split;              /* what comes from here on is listed whole */
+    bool no_split;              /* prefixes from here on are listed completely */
     struct lane lanes[LANES];
     struct inflight window;     /* of lanes */
 };
@@ -119,7 +119,7 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Gives idle lanes the prefixes that wait. */
+/* Assigns waiting prefixes to idle lanes. */
 static int fill_lanes(struct walk *w, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -188,7 +188,7 @@ static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_e
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 
-/* What a page says about the lane's next one.  After a failure the lane has to end. */
+/* Continues a lane after a page. After a failure the lane must end. */
 static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct walk *w = lane->walk;
@@ -232,7 +232,7 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-/* After a failure: ends what is under way. */
+/* Ends everything under way after a failure. */
 static void walk_stop(struct walk *w)
 {
     struct lane *lane;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes an object: parts are sent as they fill, several at a time; an object that fits into one
- * part is a single PUT. Nothing is visible before commit.
+ * Writes an object. Parts are sent as they fill, several at a time. An object that fits into one
+ * part is a single PUT. Nothing is visible before the commit.
  *
- * The slots are all the memory there is, and it comes from what the writers of a run share
- * (part_memory.h).  A slot's bytes stay until the store has acknowledged them, since an attempt may
- * have to be repeated; the writer waits when all are under way, or when there is no memory.
+ * All memory is in slots and comes from the memory that the writers of a run share (part_memory.h).
+ * A slot keeps its bytes until the store has acknowledged them, since an attempt may have to be
+ * repeated. The writer waits when all slots are under way or no memory is left.
  *
  *     idle --filled by write()--> waiting --hashed, MD5_LANES at once--> sent --acknowledged--+
  *      ^                                                                   proofs[number - 1] |
  *      +--------------------------------------------------------------------------------------+
  *
- * Hashing a part (MD5, and SHA-256 without TLS) takes longer than all else that is done with its
- * bytes, so threads of the writer do it while the next parts fill; and since three parts side by
- * side take as long as one, a part waits for two more, if there is memory for that. */
+ * Hashing a part (MD5, and SHA-256 without TLS) takes longer than everything else done with its
+ * bytes, so threads of the writer do it while the next parts fill. Hashing three parts together
+ * takes as long as one, so a part waits for two more if there is memory for that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,15 +31,15 @@
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
-/* So many parts are enough for an object of the size that was expected.  If it becomes larger, the
- * parts after them are twice as large, and so on, so that 10000 reach S3's largest object. */
+/* This many parts are enough for an object of the expected size. If it becomes larger, the
+ * following parts are twice as large, and so on, so that 10000 parts reach S3's largest object. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
-/* Parts wait to be hashed together if the memory has room for so many: those that wait and are
- * filled of two writers, and one more. */
+/* Parts wait to be hashed together if the memory has room for this many: the waiting and filled
+ * parts of two writers, and one more. */
 #define PARTS_TO_WAIT   8
 
-/* The first of up to MD5_LANES parts that are hashed together has the job. */
+/* A slot. The first of up to MD5_LANES parts that are hashed together has the job. */
 struct slot {
     struct inflight_item item;      /* the first member */
     struct s3_put put;
@@ -51,7 +51,7 @@ struct slot {
     struct slot *together[MD5_LANES];
     size_t together_count;
     enum { WAITING, HASHED, SENT } stage;
-    struct sheaf_error error;       /* once it is done; code 0: none */
+    struct sheaf_error error;       /* valid once the part is done; code 0 for none */
 };
 
 struct s3_writer {
@@ -65,19 +65,21 @@ struct s3_writer {
     uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
     struct slot *waiting[MD5_LANES];
-    size_t waiting_count;           /* of those, not yet handed to the hashers */
-    struct part_memory *memory, *own_memory;    /* own: NULL if it was given one */
+    size_t waiting_count;           /* number of those not yet given to the hashers */
+    struct part_memory *memory, *own_memory;    /* own_memory is NULL if the writer was given
+                                                   memory */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
     struct workers *hashers;        /* NULL: nothing was sent yet */
     struct slot slots[SLOTS];
     struct slot *filling;           /* NULL: take a free one */
-    struct inflight window;         /* of slots: parts that wait or were sent */
-    struct sheaf_error error;       /* the first that a part had; code 0: none */
+    struct inflight window;         /* the slots whose parts wait or were sent */
+    struct sheaf_error error;       /* the first error of a part; code 0 for none */
 };
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* It does not depend on the memory that there is: the ETag is that of the parts. */
+/* Returns the size of parts. It does not depend on the available memory, because the ETag depends
+ * on the parts. */
 uint64_t s3_part_bytes(uint64_t expected_bytes)
 {
     const uint64_t needed = expected_bytes / PARTS_EXPECTED;
@@ -94,14 +96,14 @@ static size_t part_bytes(const struct s3_writer *w, unsigned number)
     return (size_t)MIN(w->first_part_bytes << doublings, PART_MOST);
 }
 
-/* The slot's bytes are not needed any longer. */
+/* Gives a slot's memory back. */
 static void give_memory(struct slot *slot)
 {
     part_memory_give(slot->writer->memory, slot->data, slot->capacity);
     slot->data = NULL;
 }
 
-/* The slot's part has come to its end, this or that; on any thread. */
+/* Ends a slot's part, successful or not. Called on any thread. */
 static void end_part(struct slot *slot, const struct sheaf_error *error)
 {
     slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
@@ -144,7 +146,8 @@ static void part_done(struct request *r)
     end_part(slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL : &r->error);
 }
 
-/* On a hasher's thread.  A slot that is sent may be used again before this returns. */
+/* Hashes and sends parts, on a hasher's thread. A slot that was sent may be reused before this
+ * returns. */
 static void hash_and_send(struct job *job)
 {
     struct slot *first = (struct slot *)(void *)((char *)job - offsetof(struct slot, job));
@@ -200,7 +203,7 @@ static void hash_waiting(struct s3_writer *w)
     workers_submit(w->hashers, &first->job);
 }
 
-/* The part that fills is full, or the last. */
+/* Sends the current part, which is full or the last one. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct slot *slot = w->filling;
@@ -230,8 +233,9 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Memory for the slot.  What is waited for is on its way: parts of this thread's writers do not
- * wait for others if the memory is so small, and those of other threads are the last ones. */
+/* Gets memory for the slot. The awaited memory is certain to come: parts of this thread's
+ * writers do not wait for others if the memory is this small, and those of other threads are the
+ * last ones. */
 static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -246,7 +250,7 @@ static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_erro
     }
 }
 
-/* A slot that is free, with room for the next part; waits for one. */
+/* Gets a free slot with room for the next part, and waits for one if necessary. */
 static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
@@ -347,7 +351,7 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         const size_t full = part_bytes(w, w->part_count + 1);
         size_t piece;
 
-        /* A full part is sent only when more comes: what ends here may be the whole object. */
+        /* A full part is sent only when more bytes come, because it may be the whole object. */
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)
@@ -388,9 +392,9 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
     return code;
 }
 
-/* An attempt whose answer was lost may have written the object, and the next one is then refused
- * because of it.  (Attempts cannot be counted: libcurl sends a request again by itself when a kept
- * connection is closed on it.)  So after a refusal the object's bytes are compared with ours. */
+/* Compares the object's bytes with ours after a refusal. An attempt whose response was lost may
+ * have written the object, and the next attempt is then refused because of it. (Attempts cannot be
+ * counted: libcurl itself repeats a request when a kept connection is closed.) */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;
@@ -405,7 +409,7 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     return same;
 }
 
-/* What was to be replaced is not there at all. */
+/* Handles the case that the object to be replaced does not exist. */
 static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
                 struct sheaf_error *err)
 {
@@ -414,8 +418,8 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* radosgw compares the ETag of a write's If-Match without its quotes.  So if what was seen is there
- * still, and the server says that it is not, it is asked again in that form. */
+/* radosgw compares the ETag of a write's If-Match without its quotes. If the object that was seen
+ * is still there and the server denies it, the request is repeated in that form. */
 static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
                         struct store_seen *plain)
 {
@@ -500,10 +504,10 @@ void s3_abort(struct store_writer *writer)
     struct s3_writer *w = (struct s3_writer *)writer;
 
     if (w->hashers != NULL)
-        workers_cancel(w->hashers);     /* from now on, what waits will never be sent */
+        workers_cancel(w->hashers);     /* parts that wait will not be sent any more */
     inflight_cancel(&w->window);
     (void)drain(w, NULL);
-    /* What cannot be aborted now is found by store_clean later. */
+    /* If the upload cannot be aborted now, store_clean finds it later. */
     if (w->upload_id != NULL)
         (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
     writer_free(w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The replies over expat.  One walker hands each element that has no children, with the name of
- * the element around it, to a function of the reply's kind; five small ones pick what they know. */
+ * Parses the responses with expat. One walker passes each element without children, with the name
+ * of its parent, to a function for the kind of response. Five small functions pick the elements
+ * they know. */
 #include "store/s3/s3_xml.h"
 
 #include <expat.h>
@@ -19,8 +20,8 @@
 
 struct walker;
 
-/* `parent` is the name of the element that `name` is in, "" for the root.  A `text` of NULL is
- * the end of an element that had children. */
+/* `parent` is the name of the element that contains `name`, "" for the root. `text` is NULL at the
+ * end of an element with children. */
 typedef int visit_fn(void *context, const char *parent, const char *name, const char *text,
                      struct sheaf_error *err);
 
@@ -32,11 +33,11 @@ struct walker {
     int code;
     unsigned depth;
     bool had_children;
-    char names[DEPTH_MOST][NAME_MOST];  /* of the open elements, without their namespace */
+    char names[DEPTH_MOST][NAME_MOST];  /* names of the open elements without their namespace */
     struct buf text;
 };
 
-/* expat may still call after this, for what it has started; the handlers then do nothing. */
+/* Stops the walker. expat may still call handlers for what it has begun; they then do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
     w->code = code;
@@ -56,7 +57,7 @@ static void on_start(void *context, const XML_Char *name, const XML_Char **attri
                                DEPTH_MOST));
         return;
     }
-    /* A name that is cut is not one that is asked for. */
+    /* A truncated name does not equal any known name. */
     snprintf(w->names[w->depth++], NAME_MOST, "%s", colon != NULL ? colon + 1 : name);
     w->text.size = 0;
     w->had_children = false;
@@ -109,7 +110,7 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     const char *text = data;
     int code;
 
-    /* While a store works it sends blanks, also before an XML declaration. */
+    /* A store that is still working sends blanks, also before an XML declaration. */
     while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
         text++, size--;
     if (size > INT32_MAX)
@@ -206,7 +207,8 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* No encoding leaves blanks, control characters, and bytes that are not ASCII. */
+/* Returns whether a key may be encoded. No encoding leaves blanks, control characters or non-ASCII
+ * bytes. */
 static bool may_be_encoded(const char *text)
 {
     while (*text > ' ' && *text < 0x7f)
@@ -214,7 +216,8 @@ static bool may_be_encoded(const char *text)
     return *text == '\0';
 }
 
-/* Some servers (s3s-fs) say that keys are encoded and give them as they are. */
+/* Keeps a key, decoded if necessary. Some servers (s3s-fs) say that keys are encoded and send them
+ * unencoded. */
 static int keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
     int code = keep_text(field, text, err);
@@ -284,14 +287,15 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     return SHEAF_OK;
 }
 
-/* <ListBucketResult>, <ListMultipartUploadsResult>, or what other servers call these. */
+/* Returns whether the root is <ListBucketResult>, <ListMultipartUploadsResult>, or another server's
+ * name for them. */
 static bool is_listing(const char *root)
 {
     return strncmp(root, "List", strlen("List")) == 0;
 }
 
-/* The page's own values.  Some servers put them before the entries and some after, so they are
- * picked in a walk of their own. */
+/* Picks the page's own values. This is a walk of its own, because some servers put them before the
+ * entries and others after. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
 {
@@ -341,7 +345,8 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
-/* Servers disagree about the root (rclone: <InitiateMultipartUpload>), but not about the id. */
+/* Picks the upload's id. Servers disagree about the root element (rclone:
+ * <InitiateMultipartUpload>), but not about the id. */
 static int upload_id_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {

@@ -52,7 +52,7 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* The rank of a byte in the order of encoded text: a byte that is encoded stands at '%'. */
+/* Returns the rank of a byte in the order of encoded text, where an encoded byte ranks as '%'. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))
@@ -96,7 +96,7 @@ int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct 
 
 /* ---- Canonical request ----------------------------------------------------------------------- */
 
-/* By name whatever its case; equal names keep the order in which they are sent. */
+/* Sorts by name in any case. Headers with equal names keep the order in which they are sent. */
 static void sort_headers(const struct sigv4_request *r, const struct sigv4_pair **sorted)
 {
     for (size_t i = 0; i < r->header_count; i++) {
@@ -118,7 +118,7 @@ static int append_lower(struct buf *out, const char *name, struct sheaf_error *e
     return code;
 }
 
-/* Without blanks at its ends, and runs of blanks as one. */
+/* Appends the value without blanks at its ends, and with runs of blanks replaced by one. */
 static int append_trimmed(struct buf *out, const char *value, struct sheaf_error *err)
 {
     int code = buf_reserve(out, strlen(value) + 1, err);
@@ -140,7 +140,8 @@ static int append_trimmed(struct buf *out, const char *value, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Whether the header at `i` continues the one before it, as "name:value,value". */
+/* Returns whether the header at `i` has the same name as the one before it, so that they become
+ * "name:value,value". */
 static bool repeats(const struct sigv4_pair *const *sorted, size_t i)
 {
     return i != 0 && strcasecmp(sorted[i - 1]->name, sorted[i]->name) == 0;
@@ -227,7 +228,7 @@ static int hmac(unsigned char key[EVP_MAX_MD_SIZE], size_t key_size, const char 
     return SHEAF_OK;
 }
 
-/* The signing key is the secret, stirred by date, region and service in turn. */
+/* Signs the text. The signing key is the secret, hashed with date, region and service in turn. */
 static int sign(const struct sigv4_signer *s, const char *text, char signature[SIGV4_HASH_SIZE],
                 struct sheaf_error *err)
 {

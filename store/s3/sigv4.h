@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS Signature Version 4.  Pure: the time and the credentials are arguments, the cryptography is
- * libcrypto's.
+ * AWS Signature Version 4. Pure: the time and the credentials are arguments. libcrypto does the
+ * cryptography.
  *
- * It is ours because libcurl before 8.9 does not bring the path and the query into canonical
- * form.  What is signed is what is sent: the caller puts the path, the query made by
- * sigv4_query and each signed header on the wire exactly as they are here. */
+ * It is our own because libcurl before 8.9 does not make path and query canonical. The signed form
+ * is what is sent: the caller must send the path, the query made by sigv4_query, and each signed
+ * header exactly as they are here. */
 #ifndef STORE_S3_SIGV4_H
 #define STORE_S3_SIGV4_H
 
@@ -26,7 +26,7 @@ struct sigv4_request {
     const char *method;
     const char *path;                   /* percent-encoded, as sent */
     const char *query;                  /* of sigv4_query; "" for none */
-    const struct sigv4_pair *headers;   /* those to be signed; "host" must be among them */
+    const struct sigv4_pair *headers;   /* the headers to be signed; "host" must be among them */
     size_t header_count;                /* <= SIGV4_HEADERS_MOST */
     const char *payload_hash;           /* hexadecimal SHA-256, or SIGV4_UNSIGNED */
 };
@@ -39,18 +39,18 @@ struct sigv4_signer {
     const char *date;                   /* SIGV4_DATE_SIZE; also sent as x-amz-date */
 };
 
-/* The SHA-256 of `data` in hexadecimal digits. */
+/* Writes the SHA-256 of `data` as hexadecimal digits. */
 int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE],
                struct sheaf_error *err);
 
-/* A time in seconds since 1970, as x-amz-date has it. */
+/* Writes a time in seconds since 1970 in the form of x-amz-date. */
 void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE]);
 
-/* Appends the canonical query of `count` parameters that are not encoded: encoded, sorted,
- * "name=value" joined by '&'.  The pairs are put in order in place. */
+/* Appends the canonical query of `count` unencoded parameters: encoded, sorted, "name=value" joined
+ * by '&'. The pairs are sorted in place. */
 int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct sheaf_error *err);
 
-/* Appends the canonical request; its hash is what is signed. */
+/* Appends the canonical request, whose hash is signed. */
 int sigv4_canonical(const struct sigv4_request *request, struct buf *out,
                     struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The S3 store's table, and Google's: opening and the small calls.  Reading is remote_read.c's,
- * writing s3_upload.c's, listing s3_list.c's. */
+ * The tables of the S3 store and of Google's, with opening and the small functions. remote_read.c
+ * reads, s3_upload.c writes, and s3_list.c lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Takes from a request what all reads of the object have: "/encoded%20key" ("/bucket" is the
- * target's business), and the headers that its settings demand. */
+/* Takes the parts of a request that all reads of the object share: "/encoded%20key" (the target
+ * adds "/bucket"), and the headers that its settings demand. */
 static char *take_path(struct remote_object *o, const struct s3_bucket *bucket, const char *key,
                        struct sheaf_error *err)
 {
@@ -48,7 +48,7 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
     return code == SHEAF_OK ? need_key(url, *key, err) : code;
 }
 
-/* What `o` has of the object is set before; frees it on failure. */
+/* Completes an open object whose values in `o` are set. Frees it on failure. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
@@ -122,7 +122,7 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return code;
 }
 
-/* Directory buckets' ETags are no MD5s. */
+/* Tells whether ETags are MD5s. Those of directory buckets are not. */
 static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -153,9 +153,10 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* A server that knows no conditions mostly does not say so, and removes: there, what store.c has
- * seen a moment before has to do.  An attempt whose answer was lost may have removed the object; of
- * one that is gone, some servers say 404, and others that it is not the one that was meant. */
+/* Removes the object that was seen. A server without conditions usually ignores them and removes;
+ * there, the comparison in store.c just before must be enough. An attempt whose response was lost
+ * may have removed the object; then some servers respond with 404, and others that the object is
+ * not the expected one. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -193,7 +194,7 @@ static int s3_free_space(const char *url, uint64_t *bytes, struct sheaf_error *e
     return SHEAF_OK;
 }
 
-/* There are no directories, but a name that cannot be one is found out early. */
+/* Checks the name only. S3 has no directories, but an invalid name is found early. */
 static int s3_make_directory(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -226,7 +227,7 @@ static int refuse(const char *url, const char *what, struct sheaf_error *err)
                    "write to a local directory, and copy that with gcloud storage cp", url);
 }
 
-/* How both are read. */
+/* The functions for reading, which both tables share. */
 #define READING                                                                                 \
     .open = s3_open, .read = remote_read, .read_start = remote_read_start,                      \
     .read_cancel = remote_read_cancel, .close = remote_close, .list = s3_list,                  \
