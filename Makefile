@@ -70,7 +70,7 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 # Weights that are the same on every machine.
-$(BUILD)/image/resample_axis.o: ALL_CFLAGS += -ffp-contract=off
+$(BUILD)/image/resample_axis.o $(BUILD)/image/crop_draw.o: ALL_CFLAGS += -ffp-contract=off
 
 # What a program links: one object, whose internal names are its own.  INSIDE: static libraries
 # that it carries, so that it needs no others (tools/packaging/wheel.sh).

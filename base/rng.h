@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, RNG_PHASE = 5 };
+enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, RNG_PHASE = 5,
+                   RNG_PIXELS = 6 };
 
 struct rng { uint64_t s[4]; };
 

@@ -165,7 +165,7 @@ bool image_shrinks(const struct image_look *look, const struct image_settings *s
 
 /* ---- Decoding -------------------------------------------------------------------------------- */
 
-static int decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
+int image_decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
 {
     const enum image_kind kind = image_kind_of(d->data, d->size);
 
@@ -186,7 +186,7 @@ int image_check(const void *data, size_t size, const struct image_room *room,
 {
     struct decoding d = { .data = data, .size = size, .room = room, .checks = true };
     struct pixels pixels = { .data = NULL };
-    const int code = decode(&d, &pixels, err);
+    const int code = image_decode(&d, &pixels, err);
 
     pixels_close(&pixels);
     give_back(&d);
@@ -233,7 +233,7 @@ static int convert(struct decoding *d, const struct image_look *look, bool shrin
     int code;
 
     d->copies = shrinks || look->orientation != 1;
-    code = decode(d, &pixels, err);
+    code = image_decode(d, &pixels, err);
     if (code == SHEAF_OK && shrinks)
         code = shrink(&pixels, look, d, err);
     if (code == SHEAF_OK)

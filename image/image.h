@@ -49,6 +49,11 @@ struct image_settings {
 bool image_shrinks(const struct image_look *look, const struct image_settings *settings,
                    uint32_t *width, uint32_t *height);
 
+struct decoding;
+struct pixels;
+/* Decodes a picture of any kind, as the decoders of pixels.h do. */
+int image_decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *err);
+
 /* Decodes every pixel and keeps none. Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED with the fault of
  * the image. Other errors do not concern the image. */
 int image_check(const void *data, size_t size, const struct image_room *room,

@@ -72,7 +72,7 @@ static bool down_is_mirrored(unsigned orientation)
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {
-    struct resample_side side = { in, out, extent, out, 0 };
+    struct resample_side side = { in, out, extent, out, 0, RESAMPLE_LANCZOS };
 
     if (is_colour) {
         side.out = (out + 1) / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resamples rows first, then columns. Each pixel is a sum of bytes times weights of 22 binary
- * digits. This is Pillow's arithmetic, so the result equals Pillow's byte for byte, on every
- * machine.
+ * Resamples rows first, then columns, or the other way round if the caller says so. Each pixel is a
+ * sum of bytes times weights of 22 binary digits. This is Pillow's arithmetic, so the result equals
+ * Pillow's byte for byte, on every machine.
  *
  *     staged (16 rows) -> tile -> columns -> kept (the rows that a pixel is made of) -> to
  *
@@ -24,16 +24,9 @@ static size_t in_sixteens(size_t count)
 }
 
 /* Returns the number of rows kept. Twice the necessary number avoids moving rows each time. */
-static size_t kept_rows(const struct resample_side *down)
+static size_t kept_rows(uint32_t most)
 {
-    return 4 * (size_t)resample_axis_most(down) + RESAMPLE_ROWS;
-}
-
-/* Returns the bytes of the kept rows. One more row is added, because the last pair of a plane may
- * lack its second row. */
-static size_t kept_bytes(const struct resample_side *across, const struct resample_side *down)
-{
-    return (kept_rows(down) + 1) * in_sixteens(across->out);
+    return 4 * (size_t)most + RESAMPLE_ROWS;
 }
 
 static uint64_t weight_bytes(const struct resample_side *side)
@@ -44,48 +37,82 @@ static uint64_t weight_bytes(const struct resample_side *side)
 
 uint64_t resampler_bytes(const struct resample_side *across, const struct resample_side *down)
 {
-    const uint64_t wide = in_sixteens(across->in + 2 * RESAMPLE_ROWS);
+    const struct resample_axes axes = {
+        .across = { .size = across->out }, .columns = across->in,
+        .down = { .size = down->out, .most = resample_axis_most(down) }, .rows = down->in,
+    };
 
-    return wide * (STAGED_MOST + 2 * RESAMPLE_ROWS) + kept_bytes(across, down) +
-           in_sixteens(across->out) * RESAMPLE_ROWS + weight_bytes(across) + weight_bytes(down);
+    return resampler_bytes_on(&axes) + weight_bytes(across) + weight_bytes(down);
+}
+
+/* Of a row that is staged: a tile may reach beyond it. */
+static size_t wide(const struct resample_axes *axes)
+{
+    return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS);
+}
+
+uint64_t resampler_bytes_on(const struct resample_axes *axes)
+{
+    const uint64_t in = wide(axes), out = in_sixteens(axes->across.size);
+    const uint64_t rows = kept_rows(axes->down.most) + 1;
+
+    return in * (STAGED_MOST + 2 * RESAMPLE_ROWS) + out * 2 * RESAMPLE_ROWS +
+           (axes->down_first ? in * (rows + RESAMPLE_ROWS) : out * rows);
+}
+
+int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uint8_t *to,
+                      size_t to_stride, struct sheaf_error *err)
+{
+    const size_t out = in_sixteens(axes->across.size);
+
+    *r = (struct resampler){
+        .kernel = resample_kernel(), .across = &axes->across, .down = &axes->down,
+        .down_first = axes->down_first, .in_rows = axes->rows, .to = to, .to_stride = to_stride,
+        .staged_stride = wide(axes),
+        .tile_columns = (uint32_t)in_sixteens((size_t)axes->columns + 1),
+        .kept_stride = axes->down_first ? wide(axes) : out,
+        .kept_rows = (uint32_t)kept_rows(axes->down.most),
+    };
+    r->staged = calloc(STAGED_MOST, r->staged_stride);
+    r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
+    r->columns = calloc(2 * RESAMPLE_ROWS, out);
+    r->kept = calloc(r->kept_rows + 1, r->kept_stride);
+    if (axes->down_first)
+        r->between = calloc(RESAMPLE_ROWS, r->staged_stride);
+    if (r->staged == NULL || r->tile == NULL || r->columns == NULL || r->kept == NULL ||
+        (axes->down_first && r->between == NULL))
+        return err_memory(err, resampler_bytes_on(axes));
+    return SHEAF_OK;
 }
 
 int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err)
 {
-    int code;
+    struct resample_axes axes = { .columns = across->in, .rows = down->in };
+    int code = resample_axis_open(&axes.across, across, err);
 
-    *r = (struct resampler){
-        .kernel = resample_avx2(), .in_rows = down->in, .to = to, .to_stride = to_stride,
-        .staged_stride = in_sixteens(across->in + 2 * RESAMPLE_ROWS),
-        .tile_columns = (uint32_t)in_sixteens((size_t)across->in + 1),
-        .kept_stride = in_sixteens(across->out), .kept_rows = (uint32_t)kept_rows(down),
-    };
-    if (r->kernel == NULL)
-        r->kernel = &resample_plain;
-    code = resample_axis_open(&r->across, across, err);
+    *r = (struct resampler){ .in_rows = 0 };
     if (code == SHEAF_OK)
-        code = resample_axis_open(&r->down, down, err);
-    if (code != SHEAF_OK)
-        return code;
-    r->staged = calloc(STAGED_MOST, r->staged_stride);
-    r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
-    r->columns = calloc(RESAMPLE_ROWS, r->kept_stride);
-    r->kept = calloc(r->kept_rows + 1, r->kept_stride);
-    if (r->staged == NULL || r->tile == NULL || r->columns == NULL || r->kept == NULL)
-        return err_memory(err, resampler_bytes(across, down));
-    return SHEAF_OK;
+        code = resample_axis_open(&axes.down, down, err);
+    if (code == SHEAF_OK)
+        code = resampler_open_on(r, &axes, to, to_stride, err);
+    r->own[0] = axes.across;
+    r->own[1] = axes.down;
+    r->across = &r->own[0];
+    r->down = &r->own[1];
+    return code;
 }
 
 void resampler_close(struct resampler *r)
 {
-    resample_axis_close(&r->across);
-    resample_axis_close(&r->down);
+    resample_axis_close(&r->own[0]);
+    resample_axis_close(&r->own[1]);
     free(r->staged);
     free(r->tile);
     free(r->columns);
     free(r->kept);
+    free(r->between);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -93,7 +120,7 @@ void resampler_close(struct resampler *r)
 /* Removes rows that no pixel needs any more, to make room for new ones. */
 static void make_room(struct resampler *r)
 {
-    const uint32_t next = r->made < r->down.size ? r->down.first[r->made] : r->in_rows;
+    const uint32_t next = r->made < r->down->size ? r->down->first[r->made] : r->in_rows;
     const uint32_t gone = MIN(next - MIN(next, r->kept_first), r->kept_count);
 
     if (r->kept_count + RESAMPLE_ROWS <= r->kept_rows)
@@ -103,30 +130,63 @@ static void make_room(struct resampler *r)
     r->kept_count -= gone;
 }
 
+/* Filters at most sixteen rows.  Where it writes, there is room for sixteen. */
+static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride)
+{
+    r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
+    r->kernel->across(r->across, r->tile, r->columns);
+    r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
+}
+
+/* Down first: the rows that have their height become rows of the result. */
+static void finish_rows(struct resampler *r)
+{
+    const size_t out = in_sixteens(r->across->size);
+    uint8_t *rows = r->columns + out * RESAMPLE_ROWS;
+
+    filter_across(r, r->between, rows, out);
+    for (uint32_t i = 0; i < r->waiting; i++)
+        memcpy(r->to + (r->made - r->waiting + i) * r->to_stride, rows + i * out, out);
+    r->waiting = 0;
+}
+
+/* Where the next row that has its height goes. */
+static uint8_t *next_row(struct resampler *r)
+{
+    return r->down_first ? r->between + r->waiting * r->staged_stride
+                         : r->to + r->made * r->to_stride;
+}
+
 static void make_rows(struct resampler *r)
 {
-    const struct resample_axis *down = &r->down;
+    const struct resample_axis *down = r->down;
     const uint32_t end = r->kept_first + r->kept_count;
 
-    for (; r->made < down->size; r->made++) {
+    while (r->made < down->size) {
         const uint32_t first = down->first[r->made], pairs = down->pairs[r->made];
 
         if (MIN(first + 2 * pairs, r->in_rows) > end)
             return;
         r->kernel->down(down->weights + (size_t)r->made * down->most, pairs,
                         r->kept + (first - r->kept_first) * r->kept_stride, r->kept_stride,
-                        (uint32_t)r->kept_stride, r->to + r->made * r->to_stride);
+                        (uint32_t)r->kept_stride, next_row(r));
+        r->made++;
+        if (r->down_first && (++r->waiting == RESAMPLE_ROWS || r->made == down->size))
+            finish_rows(r);
     }
 }
 
 /* Filters at most sixteen rows that are staged from `from` on. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
+    uint8_t *to;
+
     make_room(r);
-    r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
-    r->kernel->across(&r->across, r->tile, r->columns);
-    r->kernel->untile(r->columns, (uint32_t)r->kept_stride,
-                      r->kept + r->kept_count * r->kept_stride, r->kept_stride);
+    to = r->kept + r->kept_count * r->kept_stride;
+    if (r->down_first)
+        memcpy(to, from, count * r->kept_stride);
+    else
+        filter_across(r, from, to, r->kept_stride);
     r->kept_count += count;
     make_rows(r);
 }
@@ -175,8 +235,10 @@ static int resample_channel(const struct pixels *p, unsigned channel,
 int resample(struct pixels *p, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err)
 {
-    const struct resample_side across = { p->width, width, (double)of_width / divisor, width, 0 };
-    const struct resample_side down = { p->height, height, (double)of_height / divisor, height, 0 };
+    const struct resample_side across = { p->width, width, (double)of_width / divisor, width, 0,
+                                          RESAMPLE_LANCZOS };
+    const struct resample_side down = { p->height, height, (double)of_height / divisor, height, 0,
+                                        RESAMPLE_LANCZOS };
     const size_t stride = in_sixteens(width);
     struct pixels result = { .data = NULL };
     uint8_t *plane = malloc(stride * height);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shrinks a picture with the Lanczos filter of three lobes, widened by the ratio so that nothing
- * aliases. It works plane by plane, and row by row as they come, so only some rows of the large
- * picture are in memory. */
+ * Resizes a picture. It works plane by plane, and row by row as they come, so only some rows of the
+ * large picture are in memory. */
 #ifndef IMAGE_RESAMPLE_H
 #define IMAGE_RESAMPLE_H
 
@@ -14,7 +13,9 @@
 
 struct resampler {
     const struct resample_kernel *kernel;
-    struct resample_axis across, down;
+    const struct resample_axis *across, *down;
+    struct resample_axis own[2];        /* the two, unless the caller keeps them */
+    bool down_first;            /* columns are filtered before rows are */
     uint32_t in_rows, read;     /* rows of the plane, and rows read so far */
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
@@ -22,12 +23,14 @@ struct resampler {
     uint32_t *tile;             /* of them, */
     uint32_t tile_columns;      /* including at least one more column */
     uint8_t *columns;
-    uint8_t *kept;              /* rows that have their width, */
+    uint8_t *kept;              /* rows that have their width (or down_first: have not), */
     size_t kept_stride;
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
     size_t to_stride;
-    uint32_t made;              /* rows of the result */
+    uint32_t made;              /* rows of the result; down_first: of their height, of which */
+    uint32_t waiting;           /*   so many are in `between` and have not their width */
+    uint8_t *between;
 };
 
 /* Returns the memory that a resampler needs in addition to its result. */
@@ -38,6 +41,16 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
 int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err);
+/* The weights by which each plane of a picture is resampled. */
+struct resample_axes {
+    struct resample_axis across, down;
+    uint32_t columns, rows;     /* of the plane */
+    bool down_first;
+};
+/* Does the same with axes that the caller keeps. */
+int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uint8_t *to,
+                      size_t to_stride, struct sheaf_error *err);
+uint64_t resampler_bytes_on(const struct resample_axes *axes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
 /* Returns where to put the next rows, `staged_stride` apart. Their number must be a power of two,

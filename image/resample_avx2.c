@@ -15,6 +15,57 @@ AVX2 static inline __m128i load(const void *from)
     return _mm_loadu_si128(from);
 }
 
+/* Reads and writes up to a multiple of sixteen columns. */
+AVX2 static void split_avx2(const uint8_t *from, uint32_t columns, uint8_t *const to[3])
+{
+    const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+
+    for (uint32_t x = 0; x < columns; x += 16, from += 64) {
+        __m128i a[4], low[2], high[2];
+
+        for (int i = 0; i < 4; i++)
+            a[i] = _mm_shuffle_epi8(load(from + 16 * i), order);
+        for (int i = 0; i < 2; i++) {
+            low[i] = _mm_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
+            high[i] = _mm_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
+        }
+        _mm_storeu_si128((void *)(to[0] + x), _mm_unpacklo_epi64(low[0], low[1]));
+        _mm_storeu_si128((void *)(to[1] + x), _mm_unpackhi_epi64(low[0], low[1]));
+        _mm_storeu_si128((void *)(to[2] + x), _mm_unpacklo_epi64(high[0], high[1]));
+    }
+}
+
+/* Of sixteen pixels, where in a plane each byte of three vectors comes from; -1: another plane. */
+static const int8_t joined[3][3][16] = {
+    { { 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5 },
+      { -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1 },
+      { -1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1 } },
+    { { -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1 },
+      { 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10 },
+      { -1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1 } },
+    { { -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1 },
+      { -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1 },
+      { 10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15 } },
+};
+
+AVX2 static void join_avx2(const uint8_t *const from[3], uint32_t columns, uint8_t *to)
+{
+    uint32_t x = 0;
+
+    for (; x + 16 <= columns; x += 16)
+        for (int i = 0; i < 3; i++, to += 16) {
+            __m128i sum = _mm_setzero_si128();
+
+            for (int c = 0; c < 3; c++)
+                sum = _mm_or_si128(sum, _mm_shuffle_epi8(load(from[c] + x),
+                                                         load((const void *)joined[i][c])));
+            _mm_storeu_si128((void *)to, sum);
+        }
+    for (; x < columns; x++)
+        for (int c = 0; c < 3; c++)
+            *to++ = from[c][x];
+}
+
 /* Transposes eight 16-bit numbers of each of eight rows. */
 AVX2 static void turn_words(const uint8_t *from, size_t stride, __m128i column[8])
 {
@@ -146,7 +197,9 @@ AVX2 static void down_avx2(const struct resample_pair *weights, uint32_t pairs,
 
 const struct resample_kernel *resample_avx2(void)
 {
-    static const struct resample_kernel kernel = { tile_avx2, across_avx2, untile_avx2, down_avx2 };
+    static const struct resample_kernel kernel = {
+        split_avx2, join_avx2, tile_avx2, across_avx2, untile_avx2, down_avx2,
+    };
 
     return __builtin_cpu_supports("avx2") ? &kernel : NULL;
 }

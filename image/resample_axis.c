@@ -58,18 +58,37 @@ static double filter_scale(const struct resample_side *side)
     return MAX(side->extent / side->out_extent, 1.0);
 }
 
-uint32_t resample_axis_most(const struct resample_side *side)
+/* How far a filter reaches, before it is widened. */
+static double reach(enum resample_filter filter)
 {
-    return (uint32_t)(LOBES * filter_scale(side)) + 3;
+    return filter == RESAMPLE_LANCZOS ? LOBES : filter == RESAMPLE_BICUBIC ? 2 : 1;
 }
 
-/* Computes the weights of pixels `first` to `first + count` for a pixel at `center`. Returns the
- * factor that makes their sum 1. */
-static double weigh(double *weight, uint32_t first, uint32_t count, double center, double scale)
+uint32_t resample_axis_most(const struct resample_side *side)
 {
-    const double per_pixel = 1 / scale;
-    double sum = 0;
+    return (uint32_t)(reach(side->filter) * filter_scale(side)) + 3;
+}
 
+static double bilinear(double x)
+{
+    const double t = x < 0 ? -x : x;
+
+    return t < 1 ? 1 - t : 0;
+}
+
+/* Keys' filter with a = -1/2. */
+static double bicubic(double x)
+{
+    const double t = x < 0 ? -x : x, a = -0.5;
+
+    if (t < 1)
+        return ((a + 2) * t - (a + 3)) * t * t + 1;
+    return t < 2 ? (((t - 5) * t + 8) * t - 4) * a : 0;
+}
+
+static void weigh_lanczos(double *weight, uint32_t first, uint32_t count, double center,
+                          double per_pixel)
+{
     for (uint32_t k = 0; k < count; k += SIDE_BY_SIDE) {
         const double at = (double)first + k - center + 0.5;
         doubles t[4], value[4];
@@ -79,9 +98,26 @@ static double weigh(double *weight, uint32_t first, uint32_t count, double cente
         lanczos(t, value);
         memcpy(weight + k, value, sizeof(value));
     }
+}
+
+/* What pixels `first` to `first + count` weigh in one at `center`: their sum is 1. */
+static void weigh(double *weight, uint32_t first, uint32_t count, double center,
+                  const struct resample_side *side)
+{
+    const double per_pixel = 1 / filter_scale(side);
+    double sum = 0;
+
+    if (side->filter == RESAMPLE_LANCZOS)
+        weigh_lanczos(weight, first, count, center, per_pixel);
+    for (uint32_t k = 0; k < count && side->filter != RESAMPLE_LANCZOS; k++) {
+        const double x = ((double)(k + first) - center + 0.5) * per_pixel;
+
+        weight[k] = side->filter == RESAMPLE_BICUBIC ? bicubic(x) : bilinear(x);
+    }
     for (uint32_t k = 0; k < count; k++)
         sum += weight[k];
-    return 1 / sum;
+    for (uint32_t k = 0; k < count; k++)
+        weight[k] /= sum;
 }
 
 /* As Pillow rounds them. */
@@ -96,20 +132,55 @@ static void put(struct resample_pair *pairs, uint32_t at, double weight)
 
 static void fill(struct resample_axis *axis, const struct resample_side *side, double *weight)
 {
-    const double scale = side->extent / side->out_extent, wide = filter_scale(side);
-    const double support = LOBES * wide;
+    const double scale = side->extent / side->out_extent;
+    const double support = reach(side->filter) * filter_scale(side);
 
     for (uint32_t i = 0; i < axis->size; i++) {
         const double center = (i + 0.5 + side->shift) * scale;
         const double from = center - support + 0.5, to = center + support + 0.5;
         const uint32_t first = from < 0 ? 0 : MIN((uint32_t)from, side->in - 1);
         const uint32_t end = MAX(to > side->in ? side->in : (uint32_t)to, first + 1);
-        const double times = weigh(weight, first, end - first, center, wide);
 
+        weigh(weight, first, end - first, center, side);
         axis->first[i] = first & ~1u;
         axis->pairs[i] = (end - axis->first[i] + 1) / 2;
         for (uint32_t k = 0; k < end - first; k++)
-            put(axis->weights + (size_t)i * axis->most, first % 2 + k, weight[k] * times);
+            put(axis->weights + (size_t)i * axis->most, first % 2 + k, weight[k]);
+    }
+}
+
+void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
+                       uint32_t *first, uint32_t *count)
+{
+    uint32_t end = 0;
+
+    *first = UINT32_MAX;
+    for (uint32_t i = 0; i < axis->size; i++) {
+        *first = MIN(*first, axis->first[i]);
+        end = MAX(end, axis->first[i] + 2 * axis->pairs[i]);
+    }
+    for (uint32_t i = 0; i < axis->size; i++)
+        axis->first[i] -= *first;
+    *count = MIN(end, side->in) - *first;
+}
+
+void resample_axis_mirror(struct resample_axis *axis)
+{
+    struct resample_pair *weights = axis->weights;
+
+    for (uint32_t i = 0, k = axis->size - 1; i < k; i++, k--) {
+        const uint32_t first = axis->first[i], pairs = axis->pairs[i];
+
+        axis->first[i] = axis->first[k];
+        axis->pairs[i] = axis->pairs[k];
+        axis->first[k] = first;
+        axis->pairs[k] = pairs;
+        for (uint32_t n = 0; n < axis->most; n++) {
+            const struct resample_pair pair = weights[(size_t)i * axis->most + n];
+
+            weights[(size_t)i * axis->most + n] = weights[(size_t)k * axis->most + n];
+            weights[(size_t)k * axis->most + n] = pair;
+        }
     }
 }
 

@@ -7,17 +7,27 @@
 #include "image/resample_kernel.h"
 #include "sheaf.h"
 
+/* Pillow's filters, widened by the ratio so that nothing aliases. */
+enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
+
 /* One side of a plane. Its `in` pixels stand for `extent` pixels; the last one may be incomplete or
  * surplus. It becomes `out` pixels, which stand for `out_extent` and begin `shift` output pixels
  * after the edge. */
 struct resample_side {
     uint32_t in, out;
     double extent, out_extent, shift;
+    enum resample_filter filter;
 };
 
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side,
                        struct sheaf_error *err);
 void resample_axis_close(struct resample_axis *axis);
+/* Leaves out the pixels before and after the pixels that the result needs. The plane then begins
+ * with pixel *first and has *count pixels. */
+void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
+                       uint32_t *first, uint32_t *count);
+/* Makes the result a mirror image. */
+void resample_axis_mirror(struct resample_axis *axis);
 /* Returns the largest number of pairs for one pixel. */
 uint32_t resample_axis_most(const struct resample_side *side);
 

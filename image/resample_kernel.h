@@ -30,6 +30,10 @@ struct resample_axis {
 };
 
 struct resample_kernel {
+    /* Splits a row of pixels of four bytes into planes; the fourth byte is ignored. */
+    void (*split)(const uint8_t *from, uint32_t columns, uint8_t *const to[3]);
+    /* Makes a row of pixels of three bytes out of a row of each plane. */
+    void (*join)(const uint8_t *const from[3], uint32_t columns, uint8_t *to);
     /* Makes a tile of sixteen rows. For each two columns, whose number is a multiple of sixteen,
      * the tile has one number for each row: the first byte, plus 65536 times the second. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
@@ -47,5 +51,13 @@ struct resample_kernel {
 extern const struct resample_kernel resample_plain;
 /* Returns the loops for AVX2, or NULL if this processor lacks it. */
 const struct resample_kernel *resample_avx2(void);
+
+/* The fastest for this processor. */
+static inline const struct resample_kernel *resample_kernel(void)
+{
+    const struct resample_kernel *kernel = resample_avx2();
+
+    return kernel != NULL ? kernel : &resample_plain;
+}
 
 #endif

@@ -8,6 +8,20 @@
 typedef int32_t lanes __attribute__((vector_size(4 * RESAMPLE_ROWS)));
 typedef uint8_t bytes __attribute__((vector_size(RESAMPLE_ROWS)));
 
+static void split_plain(const uint8_t *from, uint32_t columns, uint8_t *const to[3])
+{
+    for (uint32_t x = 0; x < columns; x++, from += 4)
+        for (int c = 0; c < 3; c++)
+            to[c][x] = from[c];
+}
+
+static void join_plain(const uint8_t *const from[3], uint32_t columns, uint8_t *to)
+{
+    for (uint32_t x = 0; x < columns; x++)
+        for (int c = 0; c < 3; c++)
+            *to++ = from[c][x];
+}
+
 static void tile_plain(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile)
 {
     for (uint32_t x = 0; x < columns; x += 2)
@@ -77,5 +91,5 @@ static void down_plain(const struct resample_pair *weights, uint32_t pairs, cons
 }
 
 const struct resample_kernel resample_plain = {
-    tile_plain, across_plain, untile_plain, down_plain,
+    split_plain, join_plain, tile_plain, across_plain, untile_plain, down_plain,
 };

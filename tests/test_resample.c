@@ -29,6 +29,7 @@ static struct resample_side any_side(void)
     struct resample_side side = { .in = up_to(rng_below(&rng, 8) == 0 ? 900 : 150) };
 
     side.out = up_to(rng_below(&rng, 4) == 0 ? 2 * side.in : side.in);
+    side.filter = (enum resample_filter)rng_below(&rng, 3);
     side.extent = side.in - (double)rng_below(&rng, 8) / 8;
     side.out_extent = side.out;
     if (rng_below(&rng, 3) == 0) {
@@ -143,7 +144,7 @@ static void test_same_on_each_processor(void **state)
         skip();
     for (int round = 0; round < 200; round++) {
         const uint32_t out = up_to(OUT_MOST);
-        const struct resample_side side = { COLUMNS, out, COLUMNS, out, 0 };
+        const struct resample_side side = { COLUMNS, out, COLUMNS, out, 0, RESAMPLE_LANCZOS };
         uint8_t *rows = any_bytes(RESAMPLE_ROWS * STRIDE);
         uint32_t tile[2][COLUMNS / 2 * RESAMPLE_ROWS];
         uint8_t columns[2][OUT_MOST * RESAMPLE_ROWS] = { 0 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images: whatever the bytes are, a header, a check and a conversion end in bounded memory, and
- * what is converted is a sound JPEG. */
+ * Images: whatever the bytes are, a header, a check, a conversion and crops end in bounded memory.
+ * What is converted is a sound JPEG, and a part of one has the pixels of the whole. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "formats/jpeg.h"
+#include "image/crop_pixels.h"
 #include "image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,6 +29,33 @@ static void give(void *context, uint64_t bytes)
     *(uint64_t *)context -= bytes;
 }
 
+#define SIDE 24u
+
+/* Crops of the part that they need, and of the whole. */
+static void crop(const uint8_t *data, size_t size, const struct image_room *room)
+{
+    static uint8_t out[2][SIDE * SIDE * 3];
+    struct sheaf_pixels_options options;
+    int code[2];
+
+    sheaf_pixels_options_init(&options, sizeof(options));
+    options.width = options.height = SIDE;
+    options.filter = (enum sheaf_resampling)(size % 3);
+    for (int i = 0; i < 2; i++) {
+        uint8_t *const groups[] = { out[i] };
+        struct sheaf_error err;
+        struct crop_plan plan;
+
+        options.decodes_whole = i;
+        if (crop_plan_open(&plan, &options, &err) != SHEAF_OK)
+            abort();
+        code[i] = crop_pixels(&plan, data, size, size, room, groups, NULL, &err);
+        crop_plan_close(&plan);
+    }
+    if (code[0] == SHEAF_OK && code[1] == SHEAF_OK && memcmp(out[0], out[1], sizeof(out[0])) != 0)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct image_settings settings = {
@@ -45,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (image_to_jpeg(data, size, &settings, &room, &out, &err) == SHEAF_OK &&
         jpeg_check(out.data, out.size, &info) != NULL)
         abort();
+    crop(data, size, &room);
     if (used != 0)
         abort();        /* all is given back */
     buf_free(&out);

@@ -38,11 +38,12 @@ def comment(payload):
     return b"".join(segment(0xfe, payload[i:i + 65533]) for i in range(0, len(payload), 65533))
 
 
-def _scan(blocks, components, values):
+def _scan(units, unit, values):
+    """`unit` has the component of each block of a unit."""
     bits, count = 0, 0
-    previous = [0] * components
-    for _ in range(blocks):
-        for c in range(components):
+    previous = [0] * (max(unit) + 1)
+    for _ in range(units):
+        for c in unit:
             level = values.randrange(-60, 60)
             difference, previous[c] = level - previous[c], level
             size = abs(difference).bit_length()
@@ -56,19 +57,27 @@ def _scan(blocks, components, values):
     return bits.to_bytes((count + pad) // 8, "big").replace(b"\xff", b"\xff\x00")
 
 
-def jpeg(width=16, height=16, components=1, seed=0, payload=b""):
-    """A baseline JPEG: 1 component is grey, 3 YCbCr, 4 CMYK.  `payload` goes into COM segments."""
+def jpeg(width=16, height=16, components=1, seed=0, payload=b"", sampling=(1, 1), restart=0):
+    """A baseline JPEG: 1 component is grey, 3 YCbCr, 4 CMYK.  `payload` goes into COM segments.  The
+    first component has so many samples for one of the others, and a marker comes after every
+    `restart` units."""
     values = random.Random(seed)
     ids = bytes(range(1, components + 1))
     frame = struct.pack(">BHHB", 8, height, width, components)
-    frame += b"".join(bytes([i, 0x11, 0]) for i in ids)
+    frame += b"".join(bytes([i, sampling[0] << 4 | sampling[1] if i == 1 else 0x11, 0])
+                      for i in ids)
     start = bytes([components]) + b"".join(bytes([i, 0]) for i in ids) + bytes([0, 63, 0])
-    blocks = ((width + 7) // 8) * ((height + 7) // 8)
+    unit = [0] * (sampling[0] * sampling[1]) + list(range(1, components))
+    units = -(-width // (8 * sampling[0])) * -(-height // (8 * sampling[1]))
+    parts = [_scan(min(units - at, restart or units), unit, values)
+             for at in range(0, units, restart or units)]
+    scan = b"".join(part + bytes([0xff, 0xd0 + i % 8]) for i, part in enumerate(parts))[:-2]
     return (b"\xff\xd8" + comment(payload) +
             segment(0xdb, b"\x00" + bytes([16] * 64)) + segment(0xc0, frame) +
             segment(0xc4, b"\x00" + _DC_COUNTS + _DC_VALUES) +
             segment(0xc4, b"\x10" + _AC_COUNTS + _AC_VALUES) +
-            segment(0xda, start) + _scan(blocks, components, values) + b"\xff\xd9")
+            (segment(0xdd, struct.pack(">H", restart)) if restart else b"") +
+            segment(0xda, start) + scan + b"\xff\xd9")
 
 
 def jpeg_size(data):

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The distribution is that of torchvision's RandomResizedCrop.  The mathematical library of a
+ * machine may round a logarithm in another way, so series compute it; the Makefile has the compiler
+ * not contract them. */
+#include "image/crop_draw.h"
+
+#include <math.h>
+
+#include "base/bytes.h"
+#include "base/rng.h"
+
+#define TRIES 10
+#define TERMS 20        /* of the exponential's series: for |x| <= 1/2 their rest is below 2^-80 */
+
+static double power(double x)
+{
+    double sum = 1, y = x;
+    int halvings = 0;
+
+    for (; y > 0.5 || y < -0.5; y /= 2)
+        halvings++;
+    for (int k = TERMS; k > 0; k--)
+        sum = 1 + sum * y / k;
+    for (; halvings > 0; halvings--)
+        sum *= sum;
+    return sum;
+}
+
+/* Halley's iteration; it has the last digit after four steps. */
+double crop_log(double x)
+{
+    double whole = 0, y = 0;
+
+    for (; x > 2; x /= 2)
+        whole += 1;
+    for (; x < 0.5; x *= 2)
+        whole -= 1;
+    for (int i = 0; i < 8; i++) {
+        const double e = power(y);
+
+        y += 2 * (x - e) / (x + e);
+    }
+    return whole * 0.69314718055994530942 + y;
+}
+
+/* The next number in [0, 1). */
+static double draw(struct rng *rng)
+{
+    return (double)(rng_next(rng) >> 11) * 0x1p-53;
+}
+
+static double between(const double range[2], double at)
+{
+    return range[0] + (range[1] - range[0]) * at;
+}
+
+/* The place of a crop on a side that has `rest` more pixels; the last one is included. */
+static uint32_t place(double at, uint32_t rest)
+{
+    return MIN((uint32_t)(at * ((double)rest + 1)), rest);
+}
+
+/* The largest part in the middle whose ratio is in the range. */
+static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
+{
+    const double ratio = (double)width / height;
+    struct crop crop = { .width = width, .height = height };
+
+    if (ratio < range->ratio[0])
+        crop.height = (uint32_t)rint(width / range->ratio[0]);
+    else if (ratio > range->ratio[1])
+        crop.width = (uint32_t)rint(height * range->ratio[1]);
+    crop.width = MAX(MIN(crop.width, width), 1);
+    crop.height = MAX(MIN(crop.height, height), 1);
+    crop.top = (height - crop.height) / 2;
+    crop.left = (width - crop.width) / 2;
+    return crop;
+}
+
+struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t view,
+                      uint32_t width, uint32_t height)
+{
+    const double area = (double)width * height;
+    struct crop crop = { 0 };
+    struct rng rng;
+    bool flipped;
+
+    rng_seed(&rng, RNG_PIXELS, seed, view, 0);
+    flipped = draw(&rng) < range->flip;
+    for (int i = 0; i < TRIES; i++) {
+        const double own = area * between(range->scale, draw(&rng));
+        const double ratio = power(between(range->log_ratio, draw(&rng)));
+        const double down = draw(&rng), across = draw(&rng);
+        const double wide = rint(sqrt(own * ratio)), high = rint(sqrt(own / ratio));
+
+        if (wide < 1 || wide > width || high < 1 || high > height)
+            continue;
+        crop.width = (uint32_t)wide;
+        crop.height = (uint32_t)high;
+        crop.top = place(down, height - crop.height);
+        crop.left = place(across, width - crop.width);
+        break;
+    }
+    if (crop.width == 0)
+        crop = fall_back(range, width, height);
+    crop.flipped = flipped;
+    return crop;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Draws a random crop of a picture: version "pixels1" of PIXELS.md, pinned by vectors that an
+ * independent implementation has made.  A crop is a function of numbers, the same everywhere. */
+#ifndef IMAGE_CROP_DRAW_H
+#define IMAGE_CROP_DRAW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Pixels of a picture, and whether they become a mirror image. */
+struct crop {
+    uint32_t top, left, height, width;
+    bool flipped;
+};
+
+/* What crops are drawn from. */
+struct crop_range {
+    double scale[2];            /* of the picture's area; above 0, at most 1 */
+    double ratio[2], log_ratio[2];      /* width / height; the logarithms by crop_log */
+    double flip;                /* how probable a mirror image is */
+};
+
+/* Returns the natural logarithm of a number above 0, computed by additions, multiplications and
+ * divisions alone. */
+double crop_log(double x);
+
+/* Draws crop number `view` of a sample with this seed, of a picture of that size. */
+struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t view,
+                      uint32_t width, uint32_t height);
+
+#endif

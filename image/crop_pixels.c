@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The crops of one picture; see crop_pixels.h.
+ *
+ * Of a JPEG only the part is decoded that the crops need: rows from the first one on, and its
+ * columns with one more on the left and two on the right, because the colours of a pixel are made
+ * of its neighbours' too.  The result is that of decoding everything, byte for byte, which a test
+ * compares.  A file that does not end as a JPEG does is decoded to its end, so that a truncated one
+ * is found wherever its crops are.  So is one of several scans: nearly all of its time goes to
+ * coefficients, and if scans lack, libjpeg smooths the blocks, which differs at a part's edges. */
+#include "image/crop_pixels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "image/crop_scaler.h"
+#include "image/image.h"
+#include "image/jpeg_input.h"
+
+#define MARGIN_LEFT  1u
+#define MARGIN_RIGHT 2u
+#define END_BYTES    32u        /* from the end on in which a JPEG's last marker is looked for */
+
+struct cropping {
+    const struct crop_plan *plan;
+    const uint8_t *data;
+    size_t size;
+    const struct image_room *room;
+    uint8_t *const *out;
+    struct sheaf_error *err;
+    struct image_look look;
+    struct crop_cut *cuts;          /* one for each of the plan's views, */
+    struct crop_scaler *scalers;    /*   and these */
+    size_t opened;
+    uint64_t taken;                 /* of the room */
+    /* Of a JPEG. */
+    struct jpeg_input in;
+    struct decoding decoding;
+    uint8_t *row;
+};
+
+static uint64_t scaler_bytes(const struct cropping *c, unsigned channels)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < c->plan->count; i++)
+        bytes += crop_scaler_bytes(c->plan, &c->plan->views[i], &c->cuts[i], channels);
+    return bytes;
+}
+
+static int open_scalers(struct cropping *c, unsigned channels)
+{
+    int code = SHEAF_OK;
+
+    for (; c->opened < c->plan->count && code == SHEAF_OK; c->opened++) {
+        const struct crop_view *view = &c->plan->views[c->opened];
+
+        code = crop_scaler_open(&c->scalers[c->opened], c->plan, view, &c->cuts[c->opened],
+                                channels, c->out[view->group] + view->at, c->err);
+    }
+    return code;
+}
+
+static void add_row(struct cropping *c, const uint8_t *row, uint32_t left, uint32_t y,
+                    unsigned pixel)
+{
+    for (size_t i = 0; i < c->opened; i++)
+        crop_scaler_row(&c->scalers[i], row, left, y, pixel);
+}
+
+/* ---- JPEG ------------------------------------------------------------------------------------ */
+
+/* What the crops need of the picture: columns left .. right - 1, rows top .. bottom - 1. */
+struct region {
+    uint32_t left, right, top, bottom;
+};
+
+static struct region region_of(const struct cropping *c)
+{
+    struct region r = { UINT32_MAX, 0, UINT32_MAX, 0 };
+
+    for (size_t i = 0; i < c->opened; i++) {
+        const struct crop_scaler *s = &c->scalers[i];
+
+        r.left = MIN(r.left, s->left);
+        r.right = MAX(r.right, s->left + s->columns);
+        r.top = MIN(r.top, s->top);
+        r.bottom = MAX(r.bottom, s->top + s->rows);
+    }
+    return r;
+}
+
+/* Whether the last marker is where it should be. */
+static bool has_end(const uint8_t *data, size_t size)
+{
+    for (size_t i = 2; i <= MIN(size, END_BYTES); i++)
+        if (data[size - i] == 0xff && data[size - i + 1] == 0xd9)
+            return true;
+    return false;
+}
+
+static bool is_as_looked(const struct cropping *c)
+{
+    return c->in.codec.image_width == c->look.width && c->in.codec.image_height == c->look.height &&
+           (unsigned)c->in.codec.num_components == c->look.components;
+}
+
+/* Decodes the part, or all of it; the row begins with column `left`. */
+static void read_region(struct cropping *c, const struct region *r, bool whole)
+{
+    struct jpeg_decompress_struct *codec = &c->in.codec;
+    const unsigned pixel = codec->num_components == 1 ? 1 : 4;
+    JDIMENSION left = 0;
+
+    if (!whole) {
+        JDIMENSION width;
+
+        left = r->left - MIN(r->left, MARGIN_LEFT);
+        width = MIN(codec->image_width, r->right + MARGIN_RIGHT) - left;
+        jpeg_crop_scanline(codec, &left, &width);
+        if (r->top != 0)
+            jpeg_skip_scanlines(codec, r->top);
+    }
+    while (codec->output_scanline < (whole ? codec->output_height : r->bottom)) {
+        const uint32_t y = codec->output_scanline;
+
+        jpeg_read_scanlines(codec, &c->row, 1);
+        add_row(c, c->row, left, y, pixel);
+    }
+    if (whole)
+        jpeg_finish_decompress(codec);
+}
+
+static int read_jpeg(struct cropping *c)
+{
+    struct jpeg_decompress_struct *codec = &c->in.codec;
+    const unsigned channels = c->look.components;
+    const uint64_t row_bytes = (uint64_t)c->look.width * 4 + CROP_ROW_SLACK;
+    struct region region;
+    bool whole;
+    int code;
+
+    jpeg_input_begin(&c->in, &c->decoding);
+    whole = c->plan->decodes_whole || !has_end(c->data, c->size) || jpeg_has_multiple_scans(codec);
+    if (!is_as_looked(c))
+        return err_set(c->err, SHEAF_ERR_CORRUPT, "damaged JPEG: it has several headers");
+    codec->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_EXT_RGBX;
+    c->taken = jpeg_input_bytes(&c->in) + row_bytes + scaler_bytes(c, channels);
+    code = c->room->take(c->room->context, c->taken, c->err);
+    if (code != SHEAF_OK) {
+        c->taken = 0;
+        return code;
+    }
+    c->row = malloc(row_bytes);
+    if (c->row == NULL)
+        return err_memory(c->err, row_bytes);
+    code = open_scalers(c, channels);
+    if (code != SHEAF_OK)
+        return code;
+    region = region_of(c);
+    jpeg_start_decompress(codec);
+    read_region(c, &region, whole);
+    if (c->in.failure.warnings != 0)
+        return err_set(c->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", c->in.failure.message);
+    return SHEAF_OK;
+}
+
+static int crop_jpeg(struct cropping *c)
+{
+    int code;
+
+    c->decoding = (struct decoding){ .data = c->data, .size = c->size };
+    jpeg_input_init(&c->in, true);
+    if (setjmp(c->in.failure.failed) == 0)
+        code = read_jpeg(c);
+    else
+        code = err_set(c->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", c->in.failure.message);
+    jpeg_input_close(&c->in);
+    return code;
+}
+
+/* ---- Other pictures -------------------------------------------------------------------------- */
+
+/* A room of which more is taken than a decoder asks for: for scalers, which come after it. */
+struct wider {
+    const struct image_room *room;
+    uint64_t more;
+};
+
+static int take_more(void *context, uint64_t bytes, struct sheaf_error *err)
+{
+    const struct wider *w = context;
+
+    return w->room->take(w->room->context, bytes + w->more, err);
+}
+
+static void give_more(void *context, uint64_t bytes)
+{
+    const struct wider *w = context;
+
+    w->room->give(w->room->context, bytes + w->more);
+}
+
+static int crop_whole(struct cropping *c)
+{
+    struct wider wider = { c->room, scaler_bytes(c, 3) };
+    const struct image_room room = { take_more, give_more, &wider };
+    struct decoding d = { .data = c->data, .size = c->size, .room = &room, .divisor = 1,
+                          .copies = c->look.orientation != 1 };
+    const bool turned = c->look.orientation >= 5;
+    struct pixels pixels = { .data = NULL };
+    int code = image_decode(&d, &pixels, c->err);
+
+    if (code == SHEAF_OK && (pixels.width != c->look.width || pixels.height != c->look.height))
+        code = err_set(c->err, SHEAF_ERR_CORRUPT, "damaged %s: %u x %u pixels, but its header says "
+                       "%u x %u", image_kind_name(c->look.kind), pixels.width, pixels.height,
+                       c->look.width, c->look.height);
+    if (code == SHEAF_OK)
+        code = pixels_upright(&pixels, c->look.orientation, c->err);
+    if (code == SHEAF_OK)
+        code = open_scalers(c, pixels.channels);
+    for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
+        add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
+    pixels_close(&pixels);
+    if (d.taken != 0)
+        give_more(&wider, d.taken);
+    return code;
+}
+
+/* ---- One picture ----------------------------------------------------------------------------- */
+
+static int look_at(struct cropping *c)
+{
+    if (image_look(c->data, c->size, &c->look))
+        return pixels_check_size(c->look.width, c->look.height, c->err);
+    if (c->look.kind == IMAGE_UNKNOWN)
+        return err_set(c->err, SHEAF_ERR_CORRUPT, "not an image: neither JPEG, PNG, GIF, BMP nor "
+                       "WebP");
+    return err_set(c->err, SHEAF_ERR_CORRUPT, "damaged %s: its header",
+                   image_kind_name(c->look.kind));
+}
+
+static void make_cuts(struct cropping *c, uint64_t seed, struct sheaf_crop_box *crops)
+{
+    const bool turned = c->look.orientation >= 5;
+    const uint32_t width = turned ? c->look.height : c->look.width;
+    const uint32_t height = turned ? c->look.width : c->look.height;
+
+    for (size_t i = 0; i < c->plan->count; i++) {
+        c->cuts[i] = crop_plan_cut(c->plan, i, seed, width, height);
+        if (crops != NULL)
+            crops[i] = crop_cut_box(&c->cuts[i], &c->plan->views[i]);
+    }
+}
+
+static int crop(struct cropping *c, uint64_t seed, struct sheaf_crop_box *crops)
+{
+    int code = look_at(c);
+
+    if (code != SHEAF_OK)
+        return code;
+    make_cuts(c, seed, crops);
+    if (c->look.kind == IMAGE_JPEG && c->look.orientation == 1 &&
+        (c->look.components == 1 || c->look.components == 3))
+        code = crop_jpeg(c);
+    else
+        code = crop_whole(c);
+    for (size_t i = 0; i < c->opened && code == SHEAF_OK; i++)
+        crop_scaler_finish(&c->scalers[i]);
+    return code;
+}
+
+int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uint64_t seed,
+                const struct image_room *room, uint8_t *const *out, struct sheaf_crop_box *crops,
+                struct sheaf_error *err)
+{
+    struct cropping *c = calloc(1, sizeof(*c));
+    int code;
+
+    if (c == NULL)
+        return err_memory(err, sizeof(*c));
+    c->plan = plan;
+    c->data = data;
+    c->size = size;
+    c->room = room;
+    c->out = out;
+    c->err = err;
+    c->cuts = calloc(plan->count, sizeof(c->cuts[0]));
+    c->scalers = calloc(plan->count, sizeof(c->scalers[0]));
+    if (c->cuts != NULL && c->scalers != NULL)
+        code = crop(c, seed, crops);
+    else
+        code = err_memory(err, plan->count * sizeof(c->scalers[0]));
+    for (size_t i = 0; i < c->opened; i++)
+        crop_scaler_close(&c->scalers[i]);
+    if (c->taken != 0)
+        room->give(room->context, c->taken);
+    free(c->scalers);
+    free(c->cuts);
+    free(c->row);
+    free(c);
+    return code;
+}
+
+/* ---- The public call ------------------------------------------------------------------------- */
+
+static int take_any(void *context, uint64_t bytes, struct sheaf_error *err)
+{
+    (void)context;
+    (void)bytes;
+    (void)err;
+    return SHEAF_OK;
+}
+
+static void give_any(void *context, uint64_t bytes)
+{
+    (void)context;
+    (void)bytes;
+}
+
+int sheaf_pixels(const void *data, size_t size, const struct sheaf_pixels_options *options,
+                 uint64_t seed, void *out, struct sheaf_crop_box *crops, struct sheaf_error *err)
+{
+    const struct image_room room = { take_any, give_any, NULL };
+    struct crop_plan plan;
+    uint8_t **groups = NULL, *at = out;
+    int code = crop_plan_open(&plan, options, err);
+
+    if (code == SHEAF_OK) {
+        groups = calloc(plan.group_count, sizeof(groups[0]));
+        if (groups == NULL)
+            code = err_memory(err, plan.group_count * sizeof(groups[0]));
+    }
+    for (size_t i = 0; i < plan.group_count && code == SHEAF_OK; at += plan.group_bytes[i++])
+        groups[i] = at;
+    if (code == SHEAF_OK)
+        code = crop_pixels(&plan, data, size, seed, &room, groups, crops, err);
+    free(groups);
+    crop_plan_close(&plan);
+    return code;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which crops are made of every picture: the caller's options, checked, and what they mean for a
+ * picture of a given size. */
+#ifndef IMAGE_CROP_PLAN_H
+#define IMAGE_CROP_PLAN_H
+
+#include "image/crop_draw.h"
+#include "image/resample_axis.h"
+
+#define CROPS_MOST 1024u        /* of one picture */
+
+/* One crop of each picture. */
+struct crop_view {
+    uint32_t width, height;     /* of the result */
+    size_t group;               /* of options.views */
+    size_t at;                  /* where its result begins among the bytes of its group */
+    struct crop_range range;
+};
+
+struct crop_plan {
+    enum sheaf_crop crop;
+    uint32_t resize;
+    enum resample_filter filter;
+    enum sheaf_layout layout;
+    enum sheaf_pillow order;
+    bool decodes_whole;
+    struct crop_view *views;
+    size_t count;
+    size_t *group_bytes;        /* of each group, for one picture; */
+    size_t group_count, bytes;  /* and of all groups */
+};
+
+/* SHEAF_ERR_ARGUMENT with what was found and what is expected. */
+int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *options,
+                   struct sheaf_error *err);
+void crop_plan_close(struct crop_plan *plan);
+
+/* A part of a picture, the size to which it is resized, and the part of that which is wanted, whose
+ * size is the view's. */
+struct crop_cut {
+    struct crop box;
+    uint32_t full_width, full_height;
+    uint32_t left, top;
+};
+
+/* The part of a picture of that size, for one of the plan's views. */
+struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
+                              uint32_t width, uint32_t height);
+/* What a caller is told: of a cut that is a window, where its pixels come from, in whole pixels. */
+struct sheaf_crop_box crop_cut_box(const struct crop_cut *cut, const struct crop_view *view);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One crop out of rows; see crop_scaler.h. */
+#include "image/crop_scaler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static uint32_t in_sixteens(uint32_t count)
+{
+    return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
+}
+
+static struct resample_side across_of(const struct crop_plan *plan, const struct crop_view *view,
+                                      const struct crop_cut *cut)
+{
+    return (struct resample_side){ cut->box.width, view->width, cut->box.width, cut->full_width,
+                                   cut->left, plan->filter };
+}
+
+static struct resample_side down_of(const struct crop_plan *plan, const struct crop_view *view,
+                                    const struct crop_cut *cut)
+{
+    return (struct resample_side){ cut->box.height, view->height, cut->box.height,
+                                   cut->full_height, cut->top, plan->filter };
+}
+
+/* Pillow 13 takes the pass first that makes more of the picture smaller; earlier ones take rows
+ * first, except of a picture that is very high. */
+static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
+{
+    const int64_t less_high = (int64_t)cut->box.height - cut->full_height;
+    const int64_t less_wide = (int64_t)cut->box.width - cut->full_width;
+
+    if (order == SHEAF_PILLOW13)
+        return less_high > 0 && less_high > 2 * less_wide;
+    return less_high > 0 && cut->box.height > 100 * (uint64_t)cut->box.width;
+}
+
+/* Whether the planes of the result are made where they are wanted. */
+static bool is_direct(const struct crop_plan *plan, const struct crop_view *view)
+{
+    return plan->layout == SHEAF_NCHW && view->width % RESAMPLE_ROWS == 0;
+}
+
+static uint64_t scratch_bytes(const struct crop_view *view, unsigned channels)
+{
+    return (uint64_t)in_sixteens(view->width) * view->height * channels;
+}
+
+uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view *view,
+                           const struct crop_cut *cut, unsigned channels)
+{
+    const struct resample_side across = across_of(plan, view, cut), down = down_of(plan, view, cut);
+    const struct resample_axes axes = {
+        .across = { .size = across.out }, .columns = across.in,
+        .down = { .size = down.out, .most = resample_axis_most(&down) }, .rows = down.in,
+        .down_first = goes_down_first(plan->order, cut),
+    };
+    const uint64_t weights = ((uint64_t)across.out * resample_axis_most(&across) +
+                              (uint64_t)down.out * resample_axis_most(&down)) *
+                             sizeof(struct resample_pair) * 2;
+
+    return resampler_bytes_on(&axes) * channels + weights + scratch_bytes(view, channels);
+}
+
+static int open_axes(struct crop_scaler *s, const struct crop_plan *plan,
+                     const struct crop_view *view, const struct crop_cut *cut,
+                     struct sheaf_error *err)
+{
+    const struct resample_side across = across_of(plan, view, cut), down = down_of(plan, view, cut);
+    uint32_t first;
+    int code = resample_axis_open(&s->axes.across, &across, err);
+
+    if (code == SHEAF_OK)
+        code = resample_axis_open(&s->axes.down, &down, err);
+    if (code != SHEAF_OK)
+        return code;
+    resample_axis_cut(&s->axes.across, &across, &first, &s->columns);
+    s->left = cut->box.left + first;
+    resample_axis_cut(&s->axes.down, &down, &first, &s->rows);
+    s->top = cut->box.top + first;
+    if (cut->box.flipped)
+        resample_axis_mirror(&s->axes.across);
+    s->axes.columns = s->columns;
+    s->axes.rows = s->rows;
+    s->axes.down_first = goes_down_first(plan->order, cut);
+    return SHEAF_OK;
+}
+
+int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
+                     const struct crop_view *view, const struct crop_cut *cut, unsigned channels,
+                     uint8_t *out, struct sheaf_error *err)
+{
+    const bool direct = is_direct(plan, view);
+    uint8_t *planes = out;
+    int code;
+
+    *s = (struct crop_scaler){
+        .channels = channels, .width = view->width, .height = view->height,
+        .layout = plan->layout, .out = out, .stride = in_sixteens(view->width),
+    };
+    code = open_axes(s, plan, view, cut, err);
+    if (code == SHEAF_OK && !direct) {
+        s->scratch = planes = malloc(scratch_bytes(view, channels));
+        if (planes == NULL)
+            code = err_memory(err, scratch_bytes(view, channels));
+    }
+    for (unsigned c = 0; c < channels && code == SHEAF_OK; c++)
+        code = resampler_open_on(&s->planes[c], &s->axes, planes + c * s->stride * s->height,
+                                 s->stride, err);
+    return code;
+}
+
+void crop_scaler_close(struct crop_scaler *s)
+{
+    for (unsigned c = 0; c < s->channels; c++)
+        resampler_close(&s->planes[c]);
+    resample_axis_close(&s->axes.across);
+    resample_axis_close(&s->axes.down);
+    free(s->scratch);
+}
+
+void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
+                     unsigned pixel)
+{
+    const uint8_t *from = row + (size_t)(s->left - left) * pixel;
+    uint8_t *to[3];
+
+    if (y < s->top || y - s->top >= s->rows)
+        return;
+    for (unsigned c = 0; c < s->channels; c++)
+        to[c] = resampler_place(&s->planes[c]);
+    if (pixel == 1)
+        memcpy(to[0], from, s->columns);
+    else if (pixel == 4)
+        s->planes[0].kernel->split(from, s->columns, to);
+    else
+        for (uint32_t x = 0; x < s->columns; x++, from += 3)
+            for (int c = 0; c < 3; c++)
+                to[c][x] = from[c];
+    for (unsigned c = 0; c < s->channels; c++)
+        resampler_add(&s->planes[c], 1);
+}
+
+void crop_scaler_finish(const struct crop_scaler *s)
+{
+    const size_t plane = (size_t)s->width * s->height;
+    const uint8_t *from[3] = { s->scratch, s->scratch, s->scratch };
+
+    if (s->scratch == NULL) {
+        for (unsigned c = s->channels; c < 3; c++)
+            memcpy(s->out + c * plane, s->out, plane);
+        return;
+    }
+    for (unsigned c = 0; c < s->channels; c++)
+        from[c] = s->scratch + c * s->stride * s->height;
+    for (uint32_t y = 0; y < s->height; y++)
+        if (s->layout == SHEAF_NHWC) {
+            const uint8_t *const rows[] = { from[0] + y * s->stride, from[1] + y * s->stride,
+                                            from[2] + y * s->stride };
+
+            s->planes[0].kernel->join(rows, s->width, s->out + (size_t)y * s->width * 3);
+        } else {
+            for (unsigned c = 0; c < 3; c++)
+                memcpy(s->out + c * plane + (size_t)y * s->width, from[c] + y * s->stride,
+                       s->width);
+        }
+}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Crops of pictures are Pillow's, byte for byte: of JPEGs of every sampling, of PNGs and WebPs, at
+every edge, in each filter, order and layout; decoding a part gives what decoding everything does."""
+
+import io
+import random
+
+import crop_reference as reference
+import images
+import jpegs
+import libpixels
+from PIL import Image, ImageOps
+from support import Case, seed
+
+SAMPLINGS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2))
+
+
+def photos(chance):
+    """JPEGs by Pillow: progressive and baseline ones of three samplings, and grey ones."""
+    for i in range(60):
+        width, height = chance.choice([(chance.randrange(1, 50), chance.randrange(1, 50)),
+                                       (chance.randrange(50, 300), chance.randrange(50, 300)),
+                                       (chance.randrange(1, 4), chance.randrange(300, 420))])
+        size = width // chance.choice((1, 3, 9)) + 1, height // chance.choice((1, 3, 9)) + 1
+        picture = Image.frombytes("RGB", size, chance.randbytes(size[0] * size[1] * 3)).resize(
+            (width, height), Image.BICUBIC)
+        how = {"subsampling": i % 3} if i % 7 else {}
+        yield images.saved(picture if i % 7 else picture.convert("L"), quality=chance.choice(
+            (60, 90, 95)), **({"progressive": True} if i % 5 == 0 and min(width, height) > 8 else {}),
+            **how)
+
+
+def by_hand(chance):
+    """Of every sampling, with and without restart markers."""
+    for i in range(56):
+        yield jpegs.jpeg(chance.randrange(1, 120), chance.randrange(1, 120), 3, chance.random(),
+                         sampling=SAMPLINGS[i % 7], restart=chance.choice((0, 1, 3, 10)))
+
+
+class Pixels(Case):
+    def setUp(self):
+        super().setUp()
+        self.chance = random.Random(seed())
+
+    def check(self, data, picture, **how):
+        """A crop of the file is the crop of the picture."""
+        options = {"width": self.chance.choice((32, 48, self.chance.randrange(1, 70))),
+                   "height": self.chance.randrange(1, 70), "filter": self.chance.randrange(3),
+                   "layout": self.chance.randrange(2), "order": self.chance.randrange(2), **how}
+        if self.chance.randrange(3) == 0:
+            options["scale"] = (1e-4, 0.05)
+        number = self.chance.randrange(1 << 64)
+        found, box = libpixels.pixels(data, number, **options)[0]
+        expected = reference.resized(picture, box, (options["width"], options["height"]),
+                                     options["filter"], options["order"] == 1)
+        self.assertEqual(found, expected.tobytes(), (picture.size, options, box, number))
+        drawn = reference.draw(number, *picture.size, **{
+            **reference.IMAGENET, **({"scale": options["scale"]} if "scale" in options else {})})
+        self.assertEqual(box, drawn)
+        self.assertEqual(libpixels.pixels(data, number, decodes_whole=1, **options)[0],
+                         (found, box))
+
+    def test_photos(self):
+        for data in photos(self.chance):
+            picture = images.opened(data).convert("RGB")
+            for _ in range(5):
+                self.check(data, picture)
+
+    def test_samplings_and_restarts(self):
+        for data in by_hand(self.chance):
+            picture = images.opened(data).convert("RGB")
+            for _ in range(5):
+                self.check(data, picture)
+
+    def test_edges(self):
+        """Crops of one pixel and of one row or column, at each place of a small picture."""
+        for sampling in SAMPLINGS:
+            data = jpegs.jpeg(19, 21, 3, 1, sampling=sampling)
+            picture = images.opened(data).convert("RGB")
+            for number in range(200):
+                options = {"width": 16, "height": 2, "scale": (1e-4, 0.01), "ratio": (0.05, 20.0)}
+                found, box = libpixels.pixels(data, number, **options)[0]
+                self.assertEqual(found, reference.resized(picture, box, (16, 2)).tobytes(), box)
+
+    def test_other_kinds(self):
+        photo = images.photo(61, 43, 5)
+        for data in (images.saved(photo, "PNG"), images.saved(photo.convert("L"), "PNG"),
+                     images.saved(photo.convert("P"), "PNG"), images.saved(photo, "BMP"),
+                     images.saved(photo, "WEBP", lossless=True), images.saved(photo, "GIF")):
+            picture = images.opened(data).convert("RGB")
+            for _ in range(5):
+                self.check(data, picture)
+        data = images.png16("RGB", photo)
+        for _ in range(5):
+            self.check(data, photo)
+
+    def test_turned_and_cmyk(self):
+        """As --fix-images makes them: upright, and RGB."""
+        photo = images.photo(60, 44, 6)
+        for orientation in range(1, 9):
+            data = images.turned(photo, orientation, quality=95)
+            picture = ImageOps.exif_transpose(images.opened(data)).convert("RGB")
+            for _ in range(4):
+                self.check(data, picture)
+        data = images.saved(photo.convert("CMYK"), quality=95)
+        for _ in range(4):
+            self.check(data, images.opened(data).convert("RGB"))
+
+    def test_center(self):
+        for _ in range(60):
+            width, height = self.chance.randrange(1, 150), self.chance.randrange(1, 150)
+            if max(width, height) > 20 * min(width, height):
+                continue
+            data = images.saved(images.photo(width, height, 7), quality=95, subsampling=2)
+            resize = self.chance.randrange(32, 64)
+            size = self.chance.randrange(1, resize + 1), self.chance.randrange(1, resize + 1)
+            kind = self.chance.randrange(3)
+            found, box = libpixels.pixels(data, crop=libpixels.CENTER, resize=resize, width=size[0],
+                                          height=size[1], filter=kind)[0]
+            expected = reference.centered(images.opened(data).convert("RGB"), resize, size, kind)
+            self.assertEqual(found, expected.tobytes(), (width, height, resize, size, kind))
+            self.assertEqual(box[4], 0)
+            self.assertLessEqual(box[0] + box[2], height + 1)
+
+    def test_whole(self):
+        data = images.saved(images.photo(90, 50, 8), quality=95)
+        found, box = libpixels.pixels(data, crop=libpixels.WHOLE, width=33, height=44)[0]
+        self.assertEqual(box, (0, 0, 50, 90, 0))
+        self.assertEqual(found, reference.resized(images.opened(data), box, (33, 44)).tobytes())
+
+    def test_views(self):
+        """Of one decode; each has draws of its own, and is what it would be alone."""
+        data = images.saved(images.photo(200, 150, 9), quality=90)
+        picture, views = images.opened(data), [(2, 64, (0.32, 1.0)), (8, 24, (0.05, 0.32))]
+        found = libpixels.pixels(data, 77, views=views)
+        self.assertEqual(len({box for _, box in found}), 10)
+        for i, (each, box) in enumerate(found):
+            _, side, scale = views[i >= 2]
+            self.assertEqual(box, reference.draw(77, 200, 150, scale, (3 / 4, 4 / 3), 0.5, i))
+            self.assertEqual(each, reference.resized(picture, box, (side, side)).tobytes())
+
+    def test_damaged(self):
+        data = images.saved(images.photo(100, 80, 10), quality=90)
+        for cut in (len(data) // 3, len(data) - 200, len(data) - 2):
+            for number in range(5):
+                with self.assertRaisesRegex(libpixels.PixelsError, "damaged JPEG"):
+                    libpixels.pixels(data[:cut], number)
+        self.assertEqual(libpixels.pixels(data + b"\0" * 20, 3), libpixels.pixels(data, 3))
+        self.assertEqual(libpixels.pixels(data + b"\0" * 200, 3), libpixels.pixels(data, 3))
+        with self.assertRaisesRegex(libpixels.PixelsError, "not an image: neither JPEG"):
+            libpixels.pixels(b"text")
+        png = images.saved(images.photo(100, 80, 10), "PNG")
+        with self.assertRaisesRegex(libpixels.PixelsError, "damaged PNG"):
+            libpixels.pixels(png[:-30])
+
+    def test_bombs(self):
+        """Refused by their headers, before memory is taken."""
+        data = bytearray(images.saved(Image.new("L", (64, 64)), "PNG"))
+        data[16:24] = (60000).to_bytes(4, "big") * 2
+        with self.assertRaisesRegex(libpixels.PixelsError,
+                                    "60000 x 60000 pixels; at most 178956970 pixels"):
+            libpixels.pixels(bytes(data))
+        data = bytearray(jpegs.jpeg(64, 64, 3))
+        at = data.index(b"\xff\xc0") + 5
+        data[at:at + 4] = b"\xff\xff\xff\xff"
+        with self.assertRaisesRegex(libpixels.PixelsError, "65535 x 65535 pixels"):
+            libpixels.pixels(bytes(data))
