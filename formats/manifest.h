@@ -14,6 +14,8 @@
 #define MANIFEST_NAME "dataset.json"
 #define INDEX_NAME    "dataset.index"
 #define KEYS_NAME     "dataset.keys"
+#define SKIPPED_NAME   "skipped.tsv"
+#define CONVERTED_NAME "converted.tsv"
 #define MANIFEST_LIMIT ((size_t)1 << 30)    /* bytes of a dataset.json */
 
 /* Appends the JSON text, indented and with a final newline. Computes the totals. */

@@ -12,11 +12,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/destination.h"
-#include "packer/entries.h"
+#include "publish/destination.h"
+#include "publish/entries.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
-#include "packer/publish.h"
 #include "store/scopes.h"
 
 /* The error names at most this many of the missing shards. */
@@ -159,7 +158,7 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 }
 
 /* What is not listed need not be asked for. */
-static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
+static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
     const struct commit_run *c = context;
@@ -167,7 +166,7 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
     bool has = false;
     int code = planned_name(&c->planned, number, name, err);
 
-    *shard = c->planned.file.facts.plan.shards[number];
+    *shard = planned_shard(&c->planned, number);
     if (code == SHEAF_OK)
         code = output_listing_has_entry(c->listing, &c->planned.output, shard->split, name, &has,
                                         err);
@@ -243,8 +242,8 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     if (facts->fingerprint[0] != '\0')      /* a conversion's samples bring their labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK)
-        code = publish_plan(&c->planned.output, &c->problems, &facts->plan, facts->label_base,
-                            facts->options_json, err);
+        code = pack_output_publish_plan(&c->planned.output, &c->problems, &facts->plan,
+                                        facts->label_base, facts->options_json, err);
     return code;
 }
 
@@ -324,6 +323,7 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     if (code == SHEAF_OK)
         code = planned_open(plan, &c.planned, &found);
     if (code == SHEAF_OK) {
+        c.planned.output.interrupt = c.options.interrupt;
         pack_options_watch(&c.options, &c.watch, &c.problems);
         c.problems.converted = &c.converted;
         code = scopes_open(&scopes, c.planned.output.dest, NULL, c.options.s3, &found);

@@ -140,8 +140,10 @@ static void run_commit(struct job *job)
         c->code = commit_window_check(c->window, &c->error);
         return;
     }
-    c->entry.facts = c->writer->facts;
-    c->code = output_publish_shard(c->output, c->split, c->writer, &c->entry, &c->error);
+    c->code = shard_writer_describe(c->writer, &c->entry, &c->error);
+    if (c->code == SHEAF_OK)
+        c->code = output_publish_shard(c->output, c->split, &c->writer->files, &c->entry,
+                                       &c->error);
     c->is_others = c->entry.skipped.data != own;
     commit_window_end(c->window, c->code == SHEAF_OK ? NULL : &c->error);
 }
@@ -436,7 +438,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     if (slot->begins_shard) {
         e->first_problem = e->problems->count;
         e->first_converted = e->problems->converted == NULL ? 0 : e->problems->converted->count;
-        code = output_open_shard(e->output, shard, e->parts, &e->writer, err);
+        code = pack_output_open_shard(e->output, e->setup, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
         code = take_problems(e, &slot->block, err);

@@ -25,9 +25,7 @@
 #include "packer/block.h"
 #include "packer/commit_window.h"
 #include "packer/image_memory.h"
-#include "packer/journal.h"
-#include "packer/output.h"
-#include "packer/shard_writer.h"
+#include "packer/pack_output.h"
 #include "packer/source/problems.h"
 
 #define ENGINE_COMMITS 8        /* finished shards that are committed, or wait for that */

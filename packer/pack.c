@@ -7,13 +7,12 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "packer/few_fields.h"
 #include "packer/pack.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
-#include "packer/publish.h"
 #include "packer/run.h"
 #include "store/scopes.h"
 #include "store/store.h"
@@ -83,7 +82,7 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
             .split = p->plan.splits[shard->split].name, .name = name,
             .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
         };
-        int code = output_shard_name(&p->output, shard, name, err);
+        int code = output_shard_name(&p->output, shard->split, shard->number, name, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -119,11 +118,9 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     char *json[SPLIT_LIMIT] = { NULL };
     int code = planner_options_json(&p->planner, json, err);
 
-    if (code == SHEAF_OK && p->grow != NULL)
-        code = publish_grown(&p->output, &p->problems, &p->plan, json[0], err);
-    else if (code == SHEAF_OK)
-        code = publish_plan(&p->output, &p->problems, &p->plan, p->options.label_base,
-                            (const char *const *)json, err);
+    if (code == SHEAF_OK)
+        code = pack_output_publish_plan(&p->output, &p->problems, &p->plan, p->options.label_base,
+                                        (const char *const *)json, err);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(json[s]);
     return code == SHEAF_OK ? output_end(&p->output, err) : code;
@@ -261,10 +258,12 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 
 static int open_output(struct pack *p, struct sheaf_error *err)
 {
-    const int code = output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan, err);
+    const int code = pack_output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan,
+                                      err);
 
     if (code == SHEAF_OK && p->grow != NULL) {
-        p->output.grow = p->grow;
+        p->output.grows = &p->grow->manifest;
+        p->output.part = p->grow->part;
         p->output.first_shard = p->grow->plan.first_shard;
     }
     return code;

@@ -15,9 +15,8 @@
 #include "formats/name.h"
 #include "formats/origin.h"
 #include "formats/sample.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "packer/packer.h"
-#include "packer/publish.h"
 
 /* Buffers of the open block grow in such steps. */
 #define RAW_STEP  ((uint64_t)4 << 20)
@@ -112,7 +111,7 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
     pack_options_watch(&p->options, &p->watch, &p->problems);
     code = packer_check_memory(p, 0, err);      /* before anything there is touched */
     if (code == SHEAF_OK)
-        code = output_open(&p->output, p->dest, &p->setup, p->prefix, NULL, err);
+        code = pack_output_open(&p->output, p->dest, &p->setup, p->prefix, NULL, err);
     p->output.sources = p->options.sources;
     p->output.source_count = p->options.source_count;
     if (code == SHEAF_OK && p->can_resume) {
@@ -533,14 +532,13 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program",
                                    p->can_resume ? p->output.plan_hash : NULL, NULL);
-    const struct plan_split split = { .shard_count = shard_count, .cls_is_label = !p->has_cls };
-    const struct publish_facts facts = {
+    struct publish_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
-        .label_base = p->options.label_base, .splits = &split, .split_count = 1,
-        .options_json = (const char *const *)&json,
+        .label_base = p->options.label_base, .split_count = 1,
+        .splits[0] = { shard_count, !p->has_cls, json },
     };
     int code = json == NULL ? err_memory(&p->error, 1024)
-                            : publish_dataset(&p->output, &p->problems, &facts, &p->error);
+                            : pack_output_publish(&p->output, &p->problems, &facts, &p->error);
 
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {

@@ -7,9 +7,8 @@
 
 #include "packer/class_names.h"
 #include "packer/engine.h"
-#include "packer/output.h"
 #include "packer/pack_options.h"
-#include "packer/plan/keyset.h"
+#include "base/keyset.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
 #include "store/scopes.h"

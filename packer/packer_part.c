@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "packer/packer.h"
 #include "packer/run.h"
 
@@ -67,7 +67,7 @@ static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
     p->setup.context.class_count = f->plan.class_count;
     code = packer_check_memory(p, largest, err);
     if (code == SHEAF_OK)
-        code = output_open(&p->output, p->dest, &p->setup, p->prefix, &f->plan, err);
+        code = pack_output_open(&p->output, p->dest, &p->setup, p->prefix, &f->plan, err);
     if (code == SHEAF_OK)
         code = output_join(&p->output, parts, &p->is_there, err);
     if (code != SHEAF_OK || p->is_there)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "packer/run.h"
@@ -120,7 +120,7 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
         p.options.on_error = p.planned.file.facts.on_error;
         pack_options_watch(&p.options, &p.watch, &p.problems);
         p.problems.converted = &p.converted;
-        p.planned.setup.interrupt = p.options.interrupt;
+        p.planned.setup.interrupt = p.planned.output.interrupt = p.options.interrupt;
         code = scopes_open(&scopes, p.planned.output.dest, NULL, p.options.s3, &found);
         if (code == SHEAF_OK)
             code = pack_part(&p, part, parts, &found);

@@ -11,9 +11,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/origin.h"
-#include "packer/destination.h"
+#include "packer/pack_output.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
+#include "publish/destination.h"
 
 struct conversion {
     struct sheaf_pack_options options;  /* as `sheaf convert` has them */
@@ -130,7 +131,7 @@ static int store_plan(struct conversion *c, const char *url, struct sheaf_error 
     int code;
 
     pack_options_setup(&c->options, &setup);
-    code = output_open(&output, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
+    code = pack_output_open(&output, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
     output.sources = (const char *const *)&c->root;
     output.source_count = 1;
     output.joins = true;

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/output.h"
+#include "packer/pack_output.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
 #include "packer/plan_convert.h"
@@ -117,7 +117,7 @@ static int check_output(struct making *m, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
     uint64_t left;
-    int code = output_open(&m->output, m->dest, &m->setup, m->options.prefix, plan, err);
+    int code = pack_output_open(&m->output, m->dest, &m->setup, m->options.prefix, plan, err);
 
     if (code == SHEAF_OK)
         code = run_memory_left(&m->setup, m->dest, run_largest_shard(plan, 0, plan->shard_count),

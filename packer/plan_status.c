@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/sized.h"
-#include "packer/destination.h"
-#include "packer/entries.h"
+#include "publish/destination.h"
+#include "publish/entries.h"
 #include "packer/planned.h"
 
 struct sheaf_plan {
@@ -37,7 +37,7 @@ struct listed_plan {
 };
 
 /* The entry of a shard that is not listed need not be read. */
-static int shard_with_entry(const void *context, uint64_t number, struct plan_shard *shard,
+static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
     const struct listed_plan *l = context;
@@ -46,7 +46,7 @@ static int shard_with_entry(const void *context, uint64_t number, struct plan_sh
     bool has = false;
     int code = planned_name(planned, number, name, err);
 
-    *shard = planned->file.facts.plan.shards[number];
+    *shard = planned_shard(planned, number);
     if (code == SHEAF_OK && output_listing_has(l->listing, shard->split, name))
         code = output_listing_has_entry(l->listing, &planned->output, shard->split, name, &has,
                                         err);

@@ -28,7 +28,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .images = { (uint32_t)facts->images.resize, (enum image_resize)facts->images.mode,
                     (int)facts->images.quality },
     };
-    code = output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
+    code = pack_output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
     p->output.compares_origin = facts->plan.origin[0] != '\0';
     if (code != SHEAF_OK)
         planned_close(p);
@@ -68,8 +68,17 @@ int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t 
     return SHEAF_OK;
 }
 
+struct entries_shard planned_shard(const struct planned *p, size_t shard)
+{
+    const struct plan_shard *s = &p->file.facts.plan.shards[shard];
+
+    return (struct entries_shard){ s->split, s->number };
+}
+
 int planned_name(const struct planned *p, size_t shard, char name[SHARD_NAME_BYTES],
                  struct sheaf_error *err)
 {
-    return output_shard_name(&p->output, &p->file.facts.plan.shards[shard], name, err);
+    const struct entries_shard s = planned_shard(p, shard);
+
+    return output_shard_name(&p->output, s.split, s.number, name, err);
 }

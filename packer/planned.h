@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 #include "packer/block.h"
-#include "packer/output.h"
+#include "packer/pack_output.h"
 #include "packer/plan/plan_file.h"
+#include "publish/entries.h"
 
 struct planned {
     struct plan_file file;
@@ -26,7 +27,8 @@ void planned_close(struct planned *planned);
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 
-/* The name of a shard of the plan. */
+/* A shard of the plan, and its name. */
+struct entries_shard planned_shard(const struct planned *planned, size_t shard);
 int planned_name(const struct planned *planned, size_t shard, char name[SHARD_NAME_BYTES],
                  struct sheaf_error *err);
 

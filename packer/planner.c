@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "packer/few_fields.h"
 #include "packer/pack_options.h"
 #include "packer/run.h"

@@ -42,11 +42,10 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
 
     r->keys.limit = SIZE_MAX / 4;
     while (code == SHEAF_OK && found && r->count < SHARD_LIMIT) {
-        const struct plan_shard shard = { .number = (uint32_t)r->count };
         char name[SHARD_NAME_BYTES];
         uint64_t stamp;
 
-        code = output_shard_name(output, &shard, name, err);
+        code = output_shard_name(output, 0, r->count, name, err);
         if (code == SHEAF_OK)
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)

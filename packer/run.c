@@ -54,7 +54,7 @@ uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
     uint64_t most = 0;
 
     for (size_t i = first; i < end; i++)
-        most = MAX(most, output_shard_bytes(&plan->shards[i]));
+        most = MAX(most, pack_output_shard_bytes(&plan->shards[i]));
     return most;
 }
 
@@ -180,7 +180,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
         char name[SHARD_NAME_BYTES];
         uint64_t stamp;
 
-        code = output_shard_name(run->output, shard, name, err);
+        code = output_shard_name(run->output, shard->split, shard->number, name, err);
         if (code == SHEAF_OK)
             code = watch_check(run->watch, err);
         if (code == SHEAF_OK)

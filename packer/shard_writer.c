@@ -9,24 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "store/over.h"
-
-/* ---- Names ----------------------------------------------------------------------------------- */
-
-int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
-               uint64_t number, uint64_t shard_count, struct sheaf_error *err)
-{
-    int digits = 6, size;
-
-    for (uint64_t most = 1000000; shard_count > most; most *= 10)
-        digits++;
-    size = snprintf(name, SHARD_NAME_BYTES, "%s-%0*llu%s%s", prefix, digits,
-                    (unsigned long long)number, setup->format->suffix,
-                    setup->codec == NULL ? "" : setup->codec->suffix);
-    if (size >= SHARD_NAME_BYTES - 32)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the prefix \"%.40s...\" is too long", prefix);
-    return SHEAF_OK;
-}
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
@@ -46,7 +28,7 @@ static int put(struct shard_writer *w, const struct buf *data, struct sheaf_erro
     if (data->size == 0)
         return SHEAF_OK;
     w->facts.bytes += data->size;
-    return store_write(w->shard, data->data, data->size, err);
+    return store_write(w->files.shard, data->data, data->size, err);
 }
 
 static void hash(struct shard_writer *w, const struct buf *data)
@@ -120,7 +102,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     }
     XXH3_128bits_reset(w->hash);
     XXH3_128bits_reset(w->names_hash);
-    code = create(w, name, expected_bytes, &w->shard, err);
+    code = create(w, name, expected_bytes, &w->files.shard, err);
     if (code == SHEAF_OK && setup->format->has_names)
         code = create_names(w, err);
     if (code == SHEAF_OK)
@@ -235,26 +217,16 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
     return code;
 }
 
-/* A commit frees the store's writer, whatever comes of it. */
-static int commit(struct store_writer **writer, const struct store_seen *seen,
-                  struct store_seen *now, struct sheaf_error *err)
-{
-    struct store_writer *w = *writer;
-
-    *writer = NULL;
-    return store_commit_over(w, seen, now, err);
-}
-
 static int note_side(struct shard_writer *w, const char *name, uint64_t bytes,
                      XXH128_hash_t hash, struct sheaf_error *err)
 {
     char text[HASH_TEXT_BYTES];
 
-    if (w->side_count == SIDES_MOST)
+    if (w->files.side_count == SIDES_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "%s: more than %d files beside the shard", name,
                        SIDES_MOST);
-    snprintf(w->sides[w->side_count].name, SHARD_NAME_BYTES, "%s", name);
-    w->sides[w->side_count++].data = (struct buf)BUF_INIT(SIZE_MAX / 4);
+    snprintf(w->files.sides[w->files.side_count].name, SHARD_NAME_BYTES, "%s", name);
+    w->files.sides[w->files.side_count++].data = (struct buf)BUF_INIT(SIZE_MAX / 4);
     hash_text(hash, text);
     return buf_printf(&w->notes, err, "%s\t%llu\t%s\n", name, (unsigned long long)bytes, text);
 }
@@ -263,57 +235,46 @@ static int keep_side(void *context, const char *name, const void *data, size_t s
                      struct sheaf_error *err)
 {
     struct shard_writer *w = context;
+    const struct shard_files *f = &w->files;
     const int code = note_side(w, name, size, XXH3_128bits(data, size), err);
 
-    return code == SHEAF_OK ? buf_append(&w->sides[w->side_count - 1].data, data, size, err) : code;
+    return code != SHEAF_OK ? code
+         : buf_append(&w->files.sides[f->side_count - 1].data, data, size, err);
 }
 
-int shard_writer_make_sides(struct shard_writer *w, struct sheaf_error *err)
+/* The .lst has its content already. */
+static int give_names(struct shard_writer *w, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
-    int code = SHEAF_OK;
+    int code;
 
-    if (w->names != NULL) {
-        names_name(w, name);
-        code = note_side(w, name, w->facts.names_bytes, XXH3_128bits_digest(w->names_hash), err);
+    if (w->names == NULL)
+        return SHEAF_OK;
+    names_name(w, name);
+    code = note_side(w, name, w->facts.names_bytes, XXH3_128bits_digest(w->names_hash), err);
+    if (code == SHEAF_OK) {
+        w->files.sides[0].writer = w->names;
+        w->names = NULL;
     }
-    return code == SHEAF_OK ? interop_finish_shard(&w->interop, w->facts.name, keep_side, w, err)
-                            : code;
-}
-
-static int put_side(struct shard_writer *w, struct shard_side *side,
-                    const struct store_seen *seen, struct sheaf_error *err)
-{
-    char *url = store_join(w->directory, side->name);
-    struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(side->name))
-                           : store_put_over(url, side->data.data, side->data.size, seen, &now, err);
-
-    free(url);
-    side->stamp = now.stamp;
     return code;
 }
 
-int shard_writer_put_sides(struct shard_writer *w, const struct store_seen *seen,
-                           struct sheaf_error *err)
+int shard_writer_describe(struct shard_writer *w, struct journal_entry *entry,
+                          struct sheaf_error *err)
 {
-    const bool has_names = w->names != NULL;
-    struct store_seen now;
-    int code = SHEAF_OK;
+    int code = give_names(w, err);
 
-    if (has_names) {
-        code = commit(&w->names, &seen[0], &now, err);
-        w->sides[0].stamp = now.stamp;
-    }
-    for (size_t i = has_names; i < w->side_count && code == SHEAF_OK; i++)
-        code = put_side(w, &w->sides[i], &seen[i], err);
-    return code;
-}
-
-int shard_writer_commit(struct shard_writer *w, const struct store_seen *seen,
-                        struct store_seen *now, struct sheaf_error *err)
-{
-    return commit(&w->shard, seen, now, err);
+    if (code == SHEAF_OK)
+        code = interop_finish_shard(&w->interop, w->facts.name, keep_side, w, err);
+    if (code != SHEAF_OK)
+        return code;
+    entry->facts = w->facts;
+    entry->section = w->section;
+    entry->keys = w->keys;
+    entry->fields = w->fields;
+    entry->sides = w->notes;
+    w->section = w->keys = w->fields = w->notes = (struct buf)BUF_INIT(0);
+    return SHEAF_OK;
 }
 
 void shard_writer_close(struct shard_writer *w)
@@ -321,7 +282,7 @@ void shard_writer_close(struct shard_writer *w)
     if (w == NULL)
         return;
     store_abort(w->names);
-    store_abort(w->shard);
+    store_abort(w->files.shard);
     XXH3_freeState(w->hash);
     XXH3_freeState(w->names_hash);
     index_writer_free(&w->index);
@@ -333,8 +294,10 @@ void shard_writer_close(struct shard_writer *w)
     tally_clear(&w->tally);
     buf_free(&w->fields);
     buf_free(&w->notes);
-    for (size_t i = 0; i < w->side_count; i++)
-        buf_free(&w->sides[i].data);
+    for (size_t i = 0; i < w->files.side_count; i++) {
+        store_abort(w->files.sides[i].writer);
+        buf_free(&w->files.sides[i].data);
+    }
     free(w->directory);
     free(w);
 }

@@ -14,36 +14,18 @@
 #include "formats/interop_index.h"
 #include "formats/manifest.h"
 #include "packer/block.h"
+#include "publish/journal.h"
+#include "publish/shard_files.h"
 #include "store/part_memory.h"
 #include "store/store.h"
-
-/* Bytes of a shard's name, with its NUL. */
-#define SHARD_NAME_BYTES 256
-
-/* What there is to say of a finished shard. */
-struct shard_facts {
-    char name[SHARD_NAME_BYTES];
-    uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
-    uint64_t multipart;         /* records */
-    uint64_t resized;           /* images that were only made smaller */
-    bool has_cls;               /* samples that a program made: some have a field `cls` */
-    char xxh3[HASH_TEXT_BYTES];
-    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "": unknown */
-};
-
-/* A file beside a shard, once the shard has ended. */
-struct shard_side {
-    char name[SHARD_NAME_BYTES];
-    struct buf data;            /* empty for the .lst, which has a writer */
-    uint64_t stamp;             /* once it is written */
-};
-#define SIDES_MOST 8
 
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
     struct part_memory *memory;         /* for what waits for the store; NULL: as it likes */
-    struct store_writer *shard, *names;     /* the .lst: with has_names only */
+    struct shard_files files;
+    struct store_writer *names;         /* the .lst, until it is one of the files beside the shard:
+                                           with has_names only */
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
     bool has_label, has_other_label;    /* some sample has one; one that the index cannot keep */
@@ -56,15 +38,10 @@ struct shard_writer {
     struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-endian */
     struct tally tally;         /* of its fields; */
     struct buf fields;          /* after shard_writer_end() as text */
-    struct shard_side sides[SIDES_MOST];
-    size_t side_count;
     struct buf notes;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each; after
-                                   shard_writer_make_sides() */
+                                   shard_writer_describe() */
 };
 
-/* "PREFIX-000000.tar.gz"; wide enough for `shard_count` shards to sort by name. */
-int shard_name(char name[SHARD_NAME_BYTES], const struct block_setup *setup, const char *prefix,
-               uint64_t number, uint64_t shard_count, struct sheaf_error *err);
 /* About `expected_bytes` will be written to it; 0: unknown. */
 int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
                       const char *directory, const char *name, struct part_memory *memory,
@@ -77,13 +54,9 @@ int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
 /* Writes what comes after the last block; facts and section are then complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
-/* Says what lies beside the shard. */
-int shard_writer_make_sides(struct shard_writer *writer, struct sheaf_error *err);
-/* Makes that durable and visible, over what was seen; then the shard itself. */
-int shard_writer_put_sides(struct shard_writer *writer, const struct store_seen *seen,
-                           struct sheaf_error *err);
-int shard_writer_commit(struct shard_writer *writer, const struct store_seen *seen,
-                        struct store_seen *now, struct sheaf_error *err);
+/* Makes the files beside the shard, and gives the entry what the writer has gathered for it. */
+int shard_writer_describe(struct shard_writer *writer, struct journal_entry *entry,
+                          struct sheaf_error *err);
 /* Frees it, leaving nothing behind of what was not committed. */
 void shard_writer_close(struct shard_writer *writer);   /* NULL is fine */
 

@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "packer/destination.h"
-#include "packer/pack_options.h"
+#include "publish/destination.h"
 #include "sheaf.h"
 #include "tests/common_must.h"
 #include "tests/common_tree.h"
@@ -23,7 +22,6 @@
 
 static struct tree tree;
 static struct sheaf_error error;
-static struct block_setup block_setup;
 static struct output output;
 static struct destination found;
 static char dest[TREE_PATH];
@@ -37,7 +35,8 @@ static void open_output(void)
     char *hash = NULL;
 
     output_close(&output);
-    must(output_open(&output, dest, &block_setup, "shard", NULL, &error));
+    must(output_open(&output, dest, format_of(SHEAF_WEBDATASET), NULL, "shard", &error));
+    must(output_add_split(&output, "", 0, &error));
     if (destination_read_manifest(dest, &m, NULL) != SHEAF_OK)
         return;
     must(manifest_option(&m, "plan", &hash, &error));
@@ -85,7 +84,6 @@ static int refuse(unsigned what)
 
 static int setup(void **state)
 {
-    struct sheaf_pack_options o;
     char path[64];
 
     (void)state;
@@ -95,9 +93,6 @@ static int setup(void **state)
         tree_text(&tree, path, "some bytes that are packed");
     }
     snprintf(dest, sizeof(dest), "%s", tree_path(&tree, "out"));
-    sheaf_pack_options_init(&o, sizeof(o));
-    o.container = SHEAF_WEBDATASET;
-    pack_options_setup(&o, &block_setup);
     output.lock = -1;
     open_output();
     return 0;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "packer/journal.h"
+#include "publish/journal.h"
 #include "store/store.h"
 #include "tests/common_fake_s3.h"
 #include "tests/common_must.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/own_source.h"
+#include "publish/own_source.h"
 #include "sheaf.h"
 #include "tests/common_must.h"
 #include "tests/common_tree.h"

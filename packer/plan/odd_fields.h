@@ -5,7 +5,7 @@
 #ifndef PACKER_PLAN_ODD_FIELDS_H
 #define PACKER_PLAN_ODD_FIELDS_H
 
-#include "packer/plan/keyset.h"
+#include "base/keyset.h"
 #include "packer/source/problems.h"
 
 /* Zero-initialised. */

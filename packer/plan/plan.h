@@ -22,9 +22,8 @@
 #include "packer/plan/split.h"
 #include "packer/source/catalog.h"
 #include "packer/source/problems.h"
+#include "publish/names.h"
 #include "sheaf.h"
-
-#define PLAN_HASH_SIZE 33           /* 32 hex digits and a NUL */
 
 /* A block ends where its payload, with so much more for each file, reaches BLOCK_BYTES. */
 #define BLOCK_BYTES      ((uint64_t)4 << 20)

@@ -11,10 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "publish/names.h"
 #include "sheaf.h"
 
-#define SPLIT_LIMIT 16          /* splits */
-#define SPLIT_NAME_BYTES 65     /* with its NUL */
 #define SPLIT_WHOLE 1000000000  /* fractions are counted in these */
 
 struct split {

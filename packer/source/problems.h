@@ -12,8 +12,6 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-#define SKIPPED_NAME "skipped.tsv"
-#define CONVERTED_NAME "converted.tsv"
 /* How the reason begins where another file of the sample is the bad one. */
 #define LEFT_OUT "left out with another file of its sample"
 struct problem {

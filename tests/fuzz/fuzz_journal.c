@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "formats/manifest.h"
-#include "packer/journal.h"
+#include "publish/journal.h"
 #include "tests/common_model_store.h"
 #include "tests/fuzz/patch.h"
 

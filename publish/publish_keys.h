@@ -2,12 +2,12 @@
  *
  * Publishing the table of keys: the journal's entries have the hashes of the shards' keys, so that
  * nothing is read again. */
-#ifndef PACKER_PUBLISH_KEYS_H
-#define PACKER_PUBLISH_KEYS_H
+#ifndef PUBLISH_PUBLISH_KEYS_H
+#define PUBLISH_PUBLISH_KEYS_H
 
 #include "base/sort.h"
 #include "formats/manifest.h"
-#include "packer/output.h"
+#include "publish/output.h"
 
 struct publish_keys {
     struct sort *sort;

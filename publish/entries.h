@@ -2,15 +2,19 @@
  *
  * Reads the journal entries of many shards in order, several at a time: each is an object of its
  * own, and may be remote. */
-#ifndef PACKER_ENTRIES_H
-#define PACKER_ENTRIES_H
+#ifndef PUBLISH_ENTRIES_H
+#define PUBLISH_ENTRIES_H
 
-#include "packer/output.h"
+#include "publish/output.h"
 
 struct entries;
 
 /* Which shard is the `number`-th; SHEAF_END: it has no entry, and none is looked for. */
-typedef int entries_shard_fn(const void *context, uint64_t number, struct plan_shard *shard,
+struct entries_shard {
+    uint32_t split;
+    uint64_t number;            /* within the split, as in its name */
+};
+typedef int entries_shard_fn(const void *context, uint64_t number, struct entries_shard *shard,
                              struct sheaf_error *err);
 
 /* The entries of shards 0 to count - 1, by `shard`, which is called in that order. */

@@ -10,10 +10,9 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
-#include "packer/destination.h"
-#include "packer/grow.h"
-#include "packer/output_remove.h"
-#include "packer/publish.h"
+#include "publish/destination.h"
+#include "publish/output_remove.h"
+#include "publish/publish.h"
 #include "store/over.h"
 
 /* ---- The manifest ---------------------------------------------------------------------------- */
@@ -52,8 +51,8 @@ static int count_new_classes(struct manifest *m, size_t count, struct sheaf_erro
 }
 
 /* The manifest that is there, with room for what is appended. */
-static int start_manifest(const struct manifest_found *there, const struct plan *plan,
-                          const char *options_json, struct manifest *m, struct sheaf_error *err)
+static int start_manifest(const struct manifest_found *there, const struct publish_facts *f,
+                          struct manifest *m, struct sheaf_error *err)
 {
     int code = manifest_parse(there->text, there->size, m, err);
     struct manifest_shard *shards;
@@ -61,18 +60,18 @@ static int start_manifest(const struct manifest_found *there, const struct plan 
 
     if (code != SHEAF_OK)
         return code;
-    shards = reallocarray(m->shards, m->shard_count + plan->shard_count, sizeof(*shards));
+    shards = reallocarray(m->shards, m->shard_count + f->splits[0].shard_count, sizeof(*shards));
     m->shards = shards != NULL ? shards : m->shards;
-    classes = reallocarray(m->classes, plan->class_count + (size_t)1, sizeof(*classes));
+    classes = reallocarray(m->classes, f->class_count + (size_t)1, sizeof(*classes));
     m->classes = classes != NULL ? classes : m->classes;
     if (shards == NULL || classes == NULL)
-        return err_memory(err, (m->shard_count + plan->shard_count) * sizeof(*shards));
-    code = count_new_classes(m, plan->class_count, err);
+        return err_memory(err, (m->shard_count + f->splits[0].shard_count) * sizeof(*shards));
+    code = count_new_classes(m, f->class_count, err);
     if (code != SHEAF_OK)
         return code;
-    m->cls_is_label &= plan->splits[0].cls_is_label;
-    code = add_growth(m, options_json, err);
-    return code == SHEAF_OK ? publish_classes(m, plan->classes, plan->class_count, err) : code;
+    m->cls_is_label &= f->splits[0].cls_is_label;
+    code = add_growth(m, f->splits[0].options_json, err);
+    return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
 /* Only over the very data set that was to grow. */
@@ -82,7 +81,7 @@ static int find_same(const struct output *o, struct manifest_found *there, struc
 
     if (code != SHEAF_OK || (there->kind >= MANIFEST_OF_OTHER_PLAN &&
                              strcmp(there->manifest.fingerprint,
-                                    o->grow->manifest.fingerprint) == 0))
+                                    o->grows->fingerprint) == 0))
         return code;
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
                    o->dest);
@@ -108,21 +107,22 @@ static int put_manifest(struct output *o, const struct manifest_found *there,
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 static int publish_parts(struct output *o, const struct manifest_found *there,
-                         const struct plan *plan, struct manifest *m, struct sheaf_error *err)
+                         const struct publish_facts *f, struct manifest *m,
+                         struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct publish_keys keys = { .samples = 0 };
-    struct publish_index index = { o, 0, plan->shard_count, m, &keys,
+    struct publish_index index = { o, 0, f->splits[0].shard_count, m, &keys,
                                    &m->growths[m->growth_count - 1].options_json };
     char name[GROWN_NAME_BYTES];
     int code = publish_keys_open(&keys, o->dest, err);
 
-    manifest_part_name(INDEX_NAME, o->grow->part, name);
+    manifest_part_name(INDEX_NAME, o->part, name);
     if (code == SHEAF_OK)
         code = output_write_over(o, o->dest, name, publish_index, &index, err);
     if (code == SHEAF_OK)
         code = manifest_write(m, &text, err);
-    manifest_part_name(KEYS_NAME, o->grow->part, name);
+    manifest_part_name(KEYS_NAME, o->part, name);
     if (code == SHEAF_OK)
         code = publish_keys_put(&keys, o, 0, name, m, err);
     if (code == SHEAF_OK)
@@ -156,24 +156,23 @@ int publish_grown_interop(const struct output *o, struct sheaf_error *err)
     return code;
 }
 
-int publish_grown(struct output *o, struct problems *problems, const struct plan *plan,
-                  const char *options_json, struct sheaf_error *err)
+int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_error *err)
 {
     struct manifest_found there;
     struct manifest m = { .shards = NULL };
     char name[GROWN_NAME_BYTES];
     int code = find_same(o, &there, err);
 
-    manifest_part_name(SKIPPED_NAME, o->grow->part, name);
+    manifest_part_name(SKIPPED_NAME, o->part, name);
     if (code == SHEAF_OK)
-        code = publish_report(o, problems, name, err);
-    manifest_part_name(CONVERTED_NAME, o->grow->part, name);
+        code = publish_report(o, &f->skipped, name, err);
+    manifest_part_name(CONVERTED_NAME, o->part, name);
     if (code == SHEAF_OK)
-        code = publish_report(o, problems->converted, name, err);
+        code = publish_report(o, &f->converted, name, err);
     if (code == SHEAF_OK)
-        code = start_manifest(&there, plan, options_json, &m, err);
+        code = start_manifest(&there, f, &m, err);
     if (code == SHEAF_OK)
-        code = publish_parts(o, &there, plan, &m, err);
+        code = publish_parts(o, &there, f, &m, err);
     if (code == SHEAF_OK)
         code = put_interop(o, &m, err);
     manifest_clear(&m);

@@ -5,11 +5,11 @@
  * Whoever prepares a destination, joins a run, commits or shows the progress asks
  * destination_inspect, which reports and never refuses; the callers decide, and refuse in the words
  * of the functions below.  What is found can change at once, unless the caller has the claim. */
-#ifndef PACKER_DESTINATION_H
-#define PACKER_DESTINATION_H
+#ifndef PUBLISH_DESTINATION_H
+#define PUBLISH_DESTINATION_H
 
 #include "formats/manifest.h"
-#include "packer/output.h"
+#include "publish/output.h"
 
 /* ---- Manifests ------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Naming shards, checking finished ones, and ending a run. */
-#include "packer/output.h"
+#include "publish/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,31 +20,32 @@
 /* A journal knows the shards of a program by no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
-int output_open(struct output *o, const char *dest, const struct block_setup *setup,
-                const char *prefix, const struct plan *plan, struct sheaf_error *err)
+int output_add_split(struct output *o, const char *name, uint64_t shard_count,
+                     struct sheaf_error *err)
+{
+    const uint32_t i = o->split_count;
+
+    snprintf(o->journal.plan.splits[i], SPLIT_NAME_BYTES, "%s", name);
+    o->shard_counts[i] = shard_count;
+    o->directories[i] = name[0] == '\0' ? strdup(o->dest) : store_join(o->dest, name);
+    if (o->directories[i] == NULL)
+        return err_memory(err, strlen(o->dest));
+    o->journal.plan.split_count = ++o->split_count;
+    return SHEAF_OK;
+}
+
+int output_open(struct output *o, const char *dest, const struct format_ops *format,
+                const struct codec_ops *codec, const char *prefix, struct sheaf_error *err)
 {
     int code;
 
-    *o = (struct output){ .dest = dest, .setup = setup, .prefix = prefix, .lock = -1 };
+    *o = (struct output){ .dest = dest, .format = format, .codec = codec, .prefix = prefix,
+                          .lock = -1 };
     code = journal_open(&o->journal, dest, err);
-    if (code != SHEAF_OK)
-        return code;
-    o->split_count = plan == NULL ? 1 : plan->split_count;
-    o->journal.plan.split_count = o->split_count;
-    snprintf(o->plan_hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->hash);
-    snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", plan == NULL ? NO_PLAN : plan->identity);
-    snprintf(o->origin, PLAN_HASH_SIZE, "%s", plan == NULL ? "" : plan->origin);
+    snprintf(o->plan_hash, PLAN_HASH_SIZE, "%s", NO_PLAN);
+    snprintf(o->journal.plan.hash, PLAN_HASH_SIZE, "%s", NO_PLAN);
     snprintf(o->journal.plan.prefix, SHARD_NAME_BYTES, "%s", prefix);
-    for (uint32_t i = 0; i < o->split_count; i++) {
-        const char *split = plan == NULL ? "" : plan->splits[i].name;
-
-        snprintf(o->journal.plan.splits[i], SPLIT_NAME_BYTES, "%s", split);
-        o->shard_counts[i] = plan == NULL ? 0 : plan->splits[i].shard_count;
-        o->directories[i] = split[0] == '\0' ? strdup(dest) : store_join(dest, split);
-        if (o->directories[i] == NULL)
-            return err_memory(err, strlen(dest));
-    }
-    return SHEAF_OK;
+    return code;
 }
 
 void output_close(struct output *o)
@@ -59,32 +60,20 @@ void output_close(struct output *o)
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-int output_shard_name(const struct output *o, const struct plan_shard *shard,
+int output_shard_name(const struct output *o, uint32_t split, uint64_t number,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err)
 {
-    return shard_name(name, o->setup, o->prefix, shard->number,
-                      o->first_shard + o->shard_counts[shard->split], err);
-}
+    const uint64_t shard_count = o->first_shard + o->shard_counts[split];
+    int digits = 6, size;
 
-/* Of most samples: a header or two, padding, and names. */
-#define SAMPLE_MORE_BYTES 4096u
-
-uint64_t output_shard_bytes(const struct plan_shard *shard)
-{
-    return shard->payload_bytes + SAMPLE_MORE_BYTES * shard->sample_count;
-}
-
-int output_open_shard(const struct output *o, const struct plan_shard *shard,
-                      struct part_memory *memory, struct shard_writer **writer,
-                      struct sheaf_error *err)
-{
-    char name[SHARD_NAME_BYTES];
-    int code = output_shard_name(o, shard, name, err);
-
-    if (code == SHEAF_OK)
-        code = shard_writer_open(writer, o->setup, o->directories[shard->split], name, memory,
-                                 output_shard_bytes(shard), err);
-    return code;
+    for (uint64_t most = 1000000; shard_count > most; most *= 10)
+        digits++;
+    size = snprintf(name, SHARD_NAME_BYTES, "%s-%0*llu%s%s", o->prefix, digits,
+                    (unsigned long long)number, o->format->suffix,
+                    o->codec == NULL ? "" : o->codec->suffix);
+    if (size >= SHARD_NAME_BYTES - 32)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the prefix \"%.40s...\" is too long", o->prefix);
+    return SHEAF_OK;
 }
 
 static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *state,

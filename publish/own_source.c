@@ -5,7 +5,7 @@
  * A name can lead to a directory in many ways: `d/`, `./d`, links, and `nx/../d` as soon as `nx` is
  * made.  So names are not compared, but what they lead to, once it is there.  The splits of a data
  * set lie in directories of it and are removed with it, so a source in one of those counts. */
-#include "packer/own_source.h"
+#include "publish/own_source.h"
 
 #include <libgen.h>
 #include <stdbool.h>

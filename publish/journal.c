@@ -8,7 +8,7 @@
  * Older entries have no number of images that were made smaller, before that no lines of converted
  * files, before that no fields, and those before no keys; those of release 0.1 not the library that
  * compressed the shard either; nor have they the words for these. */
-#include "packer/journal.h"
+#include "publish/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/journal.h"
+#include "publish/journal.h"
 #include "store/over.h"
 #include "store/store.h"
 

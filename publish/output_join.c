@@ -11,8 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/manifest_growth.h"
-#include "packer/destination.h"
-#include "packer/grow.h"
+#include "publish/destination.h"
 #include "store/store.h"
 
 #define PARTS_NAME  "parts"
@@ -350,7 +349,7 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
 /* Where uploads are told of by name only: those of the shards, the index and the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
-    const size_t part = o->grow == NULL ? 0 : o->grow->part;
+    const size_t part = o->part;
     char name[SHARD_NAME_BYTES];
     int code;
 
@@ -360,10 +359,7 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     if (code == SHEAF_OK)
         code = clean_object(o, split, name, err);
     for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
-        const struct plan_shard shard = { .split = split,
-                                          .number = (uint32_t)(o->first_shard + i) };
-
-        code = output_shard_name(o, &shard, name, err);
+        code = output_shard_name(o, split, o->first_shard + i, name, err);
         if (code == SHEAF_OK)
             code = clean_object(o, split, name, err);
     }

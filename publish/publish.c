@@ -2,7 +2,7 @@
  *
  * Publishing: report, index, table of keys, other readers' index files, and last of all the
  * manifest, without which there is no data set. */
-#include "packer/publish.h"
+#include "publish/publish.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,12 +11,13 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/index.h"
 #include "formats/interop_index.h"
 #include "formats/manifest.h"
-#include "packer/destination.h"
-#include "packer/entries.h"
-#include "packer/output_remove.h"
-#include "packer/publish_keys.h"
+#include "publish/destination.h"
+#include "publish/entries.h"
+#include "publish/output_remove.h"
+#include "publish/publish_keys.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -66,14 +67,13 @@ static int describe_shard(struct manifest *m, const struct journal_entry *entry,
     return SHEAF_OK;
 }
 
-static int shard_of_split(const void *context, uint64_t number, struct plan_shard *shard,
+static int shard_of_split(const void *context, uint64_t number, struct entries_shard *shard,
                           struct sheaf_error *err)
 {
     const struct publish_index *j = context;
 
     (void)err;
-    *shard = (struct plan_shard){ .split = j->split,
-                                  .number = (uint32_t)(j->output->first_shard + number) };
+    *shard = (struct entries_shard){ j->split, j->output->first_shard + number };
     return SHEAF_OK;
 }
 
@@ -270,7 +270,7 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
 {
     struct publish_to to = { o, o->directories[split] };
     struct interop_writer interop;
-    int code = interop_open(&interop, o->setup->interop, m->container, m->codec, err);
+    int code = interop_open(&interop, o->interop, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
         code = interop_finish_dataset(&interop, m, name, put_file, &to, err);
@@ -328,16 +328,15 @@ static int start_manifest(const struct output *o, const struct publish_facts *f,
                           struct manifest *m, struct sheaf_error *err)
 {
     const uint64_t shard_count = f->splits[split].shard_count;
-    const struct codec_ops *codec = o->setup->codec;
 
     *m = (struct manifest){
-        .container = o->setup->format->id,
-        .codec = codec == NULL ? SHEAF_CODEC_NONE : codec->id,
-        .single_member = codec != NULL && codec->single_member,
+        .container = o->format->id,
+        .codec = o->codec == NULL ? SHEAF_CODEC_NONE : o->codec->id,
+        .single_member = o->codec != NULL && o->codec->single_member,
         .ours = true,
         .cls_is_label = f->splits[split].cls_is_label,
         .label_base = f->label_base,
-        .options_json = strdup(f->options_json[split]),
+        .options_json = strdup(f->splits[split].options_json),
         .shards = calloc(MAX(shard_count, 1), sizeof(m->shards[0])),
         .classes = f->class_count == 0 ? NULL : calloc(f->class_count, sizeof(m->classes[0])),
     };
@@ -379,43 +378,20 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     return code;
 }
 
-int publish_report(const struct output *o, struct problems *problems, const char *name,
+int publish_report(const struct output *o, const struct buf *lines, const char *name,
                    struct sheaf_error *err)
 {
-    struct buf text = BUF_INIT(SIZE_MAX / 4);
-    int code = SHEAF_OK;
-
-    if (problems != NULL) {
-        problems_sort(problems);
-        code = problems_write(problems, 0, &text, err);
-    }
-    if (code == SHEAF_OK)
-        code = text.size == 0 ? output_remove(o, o->dest, name, err)
-                              : output_put_over(o, o->dest, name, text.data, text.size, err);
-    buf_free(&text);
-    return code;
+    return lines->size == 0 ? output_remove(o, o->dest, name, err)
+                            : output_put_over(o, o->dest, name, lines->data, lines->size, err);
 }
 
-int publish_dataset(struct output *o, struct problems *problems, const struct publish_facts *f,
-                    struct sheaf_error *err)
+int publish_dataset(struct output *o, const struct publish_facts *f, struct sheaf_error *err)
 {
-    int code = publish_report(o, problems, SKIPPED_NAME, err);
+    int code = publish_report(o, &f->skipped, SKIPPED_NAME, err);
 
     if (code == SHEAF_OK)
-        code = publish_report(o, problems->converted, CONVERTED_NAME, err);
-
+        code = publish_report(o, &f->converted, CONVERTED_NAME, err);
     for (uint32_t s = 0; s < f->split_count && code == SHEAF_OK; s++)
         code = publish_split(o, f, s, err);
     return code;
-}
-
-int publish_plan(struct output *o, struct problems *problems, const struct plan *plan,
-                 int label_base, const char *const *options_json, struct sheaf_error *err)
-{
-    const struct publish_facts facts = {
-        .classes = plan->classes, .class_count = plan->class_count, .label_base = label_base,
-        .splits = plan->splits, .split_count = plan->split_count, .options_json = options_json,
-    };
-
-    return publish_dataset(o, problems, &facts, err);
 }

@@ -8,7 +8,7 @@
  *
  * Without locks, a manifest is not removed but replaced by a document that names the run.  So a run
  * that has lost its claim, and does not know it yet, does not find the manifest's name free. */
-#include "packer/output_remove.h"
+#include "publish/output_remove.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,7 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
-#include "packer/destination.h"
-#include "packer/grow.h"
+#include "publish/destination.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -332,8 +331,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
 /* Whether the data set that is to grow has it: then the run was killed after it had published. */
 static bool is_published(const struct output *o, const char *shard)
 {
-    for (size_t i = 0; o->grow != NULL && i < o->grow->manifest.shard_count; i++)
-        if (strcmp(o->grow->manifest.shards[i].name, shard) == 0)
+    for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
+        if (strcmp(o->grows->shards[i].name, shard) == 0)
             return true;
     return false;
 }
@@ -411,7 +410,7 @@ int output_remove_appended(const struct output *o, bool keep_own, struct sheaf_e
     if (code == SHEAF_OK && !keep_own)
         code = remove_entries(o, true, err);
     if (code == SHEAF_OK && !keep_own)
-        code = remove_part(o, o->dest, o->grow->part, err);
+        code = remove_part(o, o->dest, o->part, err);
     return code;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A set of keys, kept as XXH3-128 hashes: 16 bytes each, in a table at most 3/4 full. */
-#ifndef PACKER_PLAN_KEYSET_H
-#define PACKER_PLAN_KEYSET_H
+#ifndef BASE_KEYSET_H
+#define BASE_KEYSET_H
 
 #include <stdbool.h>
 #include <stddef.h>

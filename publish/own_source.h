@@ -2,8 +2,8 @@
  *
  * Checks that a destination does not contain the source of the run, which would be deleted with
  * it. */
-#ifndef PACKER_OWN_SOURCE_H
-#define PACKER_OWN_SOURCE_H
+#ifndef PUBLISH_OWN_SOURCE_H
+#define PUBLISH_OWN_SOURCE_H
 
 #include <stddef.h>
 

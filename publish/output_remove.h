@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Removes an existing data set or an unfinished run; see output_remove.c. */
-#ifndef PACKER_OUTPUT_REMOVE_H
-#define PACKER_OUTPUT_REMOVE_H
+#ifndef PUBLISH_OUTPUT_REMOVE_H
+#define PUBLISH_OUTPUT_REMOVE_H
 
-#include "packer/output.h"
+#include "publish/output.h"
 #include "store/store.h"
 
 /* Writes or removes a file of DEST: looks, checks the claim, and acts on what was there. */

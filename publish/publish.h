@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishing: finished shards become a data set. */
-#ifndef PACKER_PUBLISH_H
-#define PACKER_PUBLISH_H
+#ifndef PUBLISH_PUBLISH_H
+#define PUBLISH_PUBLISH_H
 
-#include "packer/output.h"
-#include "packer/publish_keys.h"
+#include "publish/output.h"
+#include "publish/publish_keys.h"
 
 /* What the manifests contain in addition to shards. */
 struct publish_facts {
     const char *const *classes;
     size_t class_count;
     int label_base;
-    const struct plan_split *splits;    /* of these only shard_count and cls_is_label are needed */
+    struct publish_split {
+        uint64_t shard_count;
+        bool cls_is_label;      /* no sample has a field `cls` of its own */
+        const char *options_json;
+    } splits[SPLIT_LIMIT];
     uint32_t split_count;
-    const char *const *options_json;    /* of each split */
+    struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
 };
 
 /* Writes skipped.tsv, and for each split index, table of keys, other readers' index files and
  * manifest, from the journal's entries of its shards.  SHEAF_ERR_CHANGED: the destination is
  * another run's. */
-int publish_dataset(struct output *output, struct problems *problems,
-                    const struct publish_facts *facts, struct sheaf_error *err);
-
-/* The same of a plan's data set. */
-int publish_plan(struct output *output, struct problems *problems, const struct plan *plan,
-                 int label_base, const char *const *options_json, struct sheaf_error *err);
+int publish_dataset(struct output *output, const struct publish_facts *facts,
+                    struct sheaf_error *err);
 
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
 /* SHEAF_ERR_CHANGED: the data set is not the one any more that was to grow. */
-int publish_grown(struct output *output, struct problems *problems, const struct plan *plan,
-                  const char *options_json, struct sheaf_error *err);
+int publish_grown(struct output *output, const struct publish_facts *facts,
+                  struct sheaf_error *err);
 /* Index files of the whole data set, for other readers, once the manifest is there. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
@@ -56,9 +56,8 @@ int publish_classes(struct manifest *m, const char *const *classes, size_t count
 /* Other readers' files of the whole data set, which is a split of this name, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
-/* Writes the list of files that were skipped or converted to the file `name`, or removes it if
- * there are none. */
-int publish_report(const struct output *output, struct problems *problems, const char *name,
+/* Writes the lines of a report to the file `name`, or removes it if there are none. */
+int publish_report(const struct output *output, const struct buf *lines, const char *name,
                    struct sheaf_error *err);
 
 #endif

@@ -18,14 +18,15 @@
  * An entry comes before its shard, without the stamp by which the shard is known without being
  * read; when the shard has its name, the entry is replaced by one that has it.  With the last file
  * the directory goes. */
-#ifndef PACKER_JOURNAL_H
-#define PACKER_JOURNAL_H
+#ifndef PUBLISH_JOURNAL_H
+#define PUBLISH_JOURNAL_H
 
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "packer/plan/plan.h"
-#include "packer/shard_writer.h"
+#include "base/hash_text.h"
+#include "formats/codec.h"
+#include "publish/names.h"
 #include "sheaf.h"
 #include "store/store.h"
 
@@ -48,16 +49,28 @@ struct journal_plan {
     enum claim_state state;
 };
 
+/* What there is to say of a finished shard. */
+struct shard_facts {
+    char name[SHARD_NAME_BYTES];
+    uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
+    uint64_t multipart;         /* records */
+    uint64_t resized;           /* images that were only made smaller */
+    bool has_cls;               /* samples that a program made: some have a field `cls` */
+    char xxh3[HASH_TEXT_BYTES];
+    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "": unknown */
+};
+
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    struct buf keys;            /* as in struct shard_writer; empty: not known, in those of
+    struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-
+                                   endian; empty: not known, in those of
                                    release 0.1 and of what came before the table of keys */
-    struct buf fields;          /* as in struct shard_writer; empty: not known, as these */
+    struct buf fields;          /* a tally of them as text; empty: not known, as these */
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; there are none of older releases */
-    struct buf sides;           /* as in struct shard_writer */
-    uint64_t source;            /* as in struct plan_shard: of the files that it was made of */
+    struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each file beside the shard */
+    uint64_t source;            /* hash of the stamps and URLs of the files that it was made of */
     uint64_t stamp;             /* of shard and sides, as output_stamp has it; 0: not known */
 };
 

@@ -13,9 +13,9 @@
  * a manifest or a journal says to be a data set's own is ever removed. */
 #include <string.h>
 
-#include "packer/destination.h"
-#include "packer/output_remove.h"
-#include "packer/own_source.h"
+#include "publish/destination.h"
+#include "publish/output_remove.h"
+#include "publish/own_source.h"
 #include "store/store.h"
 
 /* ---- What may be done ------------------------------------------------------------------------ */

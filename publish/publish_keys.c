@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The table of keys of a data set that is being published. */
-#include "packer/publish_keys.h"
+#include "publish/publish_keys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/tempfile.h"
 #include "formats/key_table.h"
-#include "packer/output_remove.h"
+#include "publish/output_remove.h"
 #include "store/store.h"
 
 #define SORT_BYTES ((size_t)32 << 20)   /* of memory: a million samples; more go to a file */

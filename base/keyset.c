@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Open addressing, doubled as it fills. */
-#include "packer/plan/keyset.h"
+#include "base/keyset.h"
 
 #include <stdlib.h>
 #include <string.h>

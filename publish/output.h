@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * The output of a run: the directory or prefix DEST, and what an earlier run left in it. */
-#ifndef PACKER_OUTPUT_H
-#define PACKER_OUTPUT_H
+#ifndef PUBLISH_OUTPUT_H
+#define PUBLISH_OUTPUT_H
 
 #include <stdbool.h>
 
-#include "packer/block.h"
-#include "packer/journal.h"
-#include "packer/plan/plan.h"
-#include "packer/source/problems.h"
-
-struct grow;
+#include "formats/codec.h"
+#include "formats/format.h"
+#include "formats/manifest.h"
+#include "publish/journal.h"
+#include "publish/shard_files.h"
 
 struct output {
     const char *dest;           /* borrowed, like those below */
-    const struct block_setup *setup;
+    const struct format_ops *format;
+    const struct codec_ops *codec;      /* NULL: none */
+    const char *interop;        /* list of other readers that get index files; or NULL */
     const char *prefix;
+    const volatile int *interrupt;      /* once it is nonzero, no lock is waited for; or NULL */
     const char *const *sources; /* what the run reads, which DEST must not hold; or NULL */
     size_t source_count;
     struct journal journal;
@@ -31,15 +33,19 @@ struct output {
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each; 0: not known yet */
     uint64_t first_shard;       /* the number of the first shard: of samples that are appended */
-    const struct grow *grow;    /* what is to grow; NULL: a data set of its own */
+    const struct manifest *grows;       /* of the data set that is to grow; NULL: one of its own */
+    size_t part;                /* of its parts, what is appended: 1, 2, ... */
     char plan_hash[PLAN_HASH_SIZE];     /* that a manifest has; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: what is noted with a manifest */
     bool compares_origin;       /* a data set of this hash and with another note is another's */
 };
 
-/* `plan`: NULL for samples that a program makes. */
-int output_open(struct output *output, const char *dest, const struct block_setup *setup,
-                const char *prefix, const struct plan *plan, struct sheaf_error *err);
+/* Opens the output of samples that a program makes; output_add_split makes one of a plan of it. */
+int output_open(struct output *output, const char *dest, const struct format_ops *format,
+                const struct codec_ops *codec, const char *prefix, struct sheaf_error *err);
+/* Adds a split of this name, "" for a data set without splits. */
+int output_add_split(struct output *output, const char *name, uint64_t shard_count,
+                     struct sheaf_error *err);
 void output_close(struct output *output);
 
 /* Takes DEST's lock, and fails as output_prepare would; changes nothing else. */
@@ -63,21 +69,16 @@ bool output_is_intact(const struct output *output, uint32_t split,
 
 /* What tells the entries of one shard apart. */
 uint64_t output_entry_sum(const struct journal_entry *entry);
-/* How large a shard may become, about, without a codec. */
-uint64_t output_shard_bytes(const struct plan_shard *shard);
-/* Begins a shard, with memory for what waits for the store. */
-int output_open_shard(const struct output *output, const struct plan_shard *shard,
-                      struct part_memory *memory, struct shard_writer **writer,
-                      struct sheaf_error *err);
-/* Publishes it, as `entry` says, which lacks section, sides and stamp; or, if another run has
+/* Publishes it, as `entry` says, which lacks its stamp; or, if another run has
  * finished it before, makes the entry that one's.  (output_shard.c)  SHEAF_ERR_CHANGED: the
  * destination is another run's. */
-int output_publish_shard(const struct output *output, uint32_t split, struct shard_writer *writer,
+int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* For those who have joined: takes the lock of DEST, where there are locks, and -1 else. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
-/* Its name. */
-int output_shard_name(const struct output *output, const struct plan_shard *shard,
+/* "PREFIX-000000.tar.gz": the name of a shard by its number within the split, wide enough for all
+ * of the split's to sort by name. */
+int output_shard_name(const struct output *output, uint32_t split, uint64_t number,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
 /* ---- Appending to a data set (output_grow.c) ------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/destination.h"
+#include "publish/destination.h"
 #include "store/over.h"
 
 struct seen {
@@ -26,7 +26,7 @@ struct seen {
 /* What a publication is of. */
 struct publication {
     const struct output *output;
-    struct shard_writer *writer;
+    struct shard_files *files;
     struct journal_entry *entry;
     uint32_t split;
     struct seen seen;
@@ -55,8 +55,8 @@ static int see_all(struct publication *p, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = see_file(directory, p->entry->facts.name, &p->seen.shard, err);
-    for (size_t i = 0; i < p->writer->side_count && code == SHEAF_OK; i++)
-        code = see_file(directory, p->writer->sides[i].name, &p->seen.sides[i], err);
+    for (size_t i = 0; i < p->files->side_count && code == SHEAF_OK; i++)
+        code = see_file(directory, p->files->sides[i].name, &p->seen.sides[i], err);
     return code;
 }
 
@@ -64,7 +64,7 @@ static bool is_anything(const struct publication *p)
 {
     bool any = p->seen.entry.is_there || p->seen.shard.is_there;
 
-    for (size_t i = 0; i < p->writer->side_count; i++)
+    for (size_t i = 0; i < p->files->side_count; i++)
         any |= p->seen.sides[i].is_there;
     return any;
 }
@@ -105,23 +105,52 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
+/* A commit frees the store's writer, whatever comes of it. */
+static int put_writer(struct store_writer **writer, const struct store_seen *seen,
+                      uint64_t *stamp, struct sheaf_error *err)
+{
+    struct store_writer *w = *writer;
+    struct store_seen now;
+    const int code = store_commit_over(w, seen, &now, err);
+
+    *writer = NULL;
+    *stamp = now.stamp;
+    return code;
+}
+
+static int put_side(const struct publication *p, struct shard_side *side,
+                    const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct store_seen now = { .is_there = false };
+    char *url;
+    int code;
+
+    if (side->writer != NULL)
+        return put_writer(&side->writer, seen, &side->stamp, err);
+    url = store_join(p->output->directories[p->split], side->name);
+    code = url == NULL ? err_memory(err, strlen(side->name))
+                       : store_put_over(url, side->data.data, side->data.size, seen, &now, err);
+    free(url);
+    side->stamp = now.stamp;
+    return code;
+}
+
 static int publish_over(struct publication *p, struct sheaf_error *err)
 {
     const struct journal *journal = &p->output->journal;
+    struct shard_files *f = p->files;
     struct store_seen now, entry;
     uint64_t stamp = 0;
     int code;
 
     p->entry->stamp = 0;
     code = journal_put(journal, split_of(p), p->entry, &p->seen.entry, &entry, err);
+    for (size_t i = 0; i < f->side_count && code == SHEAF_OK; i++)
+        code = put_side(p, &f->sides[i], &p->seen.sides[i], err);
     if (code == SHEAF_OK)
-        code = shard_writer_put_sides(p->writer, p->seen.sides, err);
-    if (code == SHEAF_OK) {
-        code = shard_writer_commit(p->writer, &p->seen.shard, &now, err);
-        stamp = now.stamp;
-    }
-    for (size_t i = 0; i < p->writer->side_count; i++)
-        stamp = output_stamp_add(stamp, p->writer->sides[i].stamp);
+        code = put_writer(&f->shard, &p->seen.shard, &stamp, err);
+    for (size_t i = 0; i < f->side_count; i++)
+        stamp = output_stamp_add(stamp, f->sides[i].stamp);
     if (code != SHEAF_OK || stamp == 0)
         return code;
     p->entry->stamp = stamp;
@@ -188,7 +217,7 @@ int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_err
         return SHEAF_OK;
     while ((code = store_lock(o->dest, shared, lock, err)) == SHEAF_ERR_EXISTS) {
         code = journal_check(&o->journal, err);
-        if (code == SHEAF_OK && o->setup->interrupt != NULL && *o->setup->interrupt != 0)
+        if (code == SHEAF_OK && o->interrupt != NULL && *o->interrupt != 0)
             code = err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted while it waited for "
                            "another process there", o->dest);
         if (code != SHEAF_OK)
@@ -198,20 +227,12 @@ int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_err
     return code;
 }
 
-int output_publish_shard(const struct output *o, uint32_t split, struct shard_writer *w,
+int output_publish_shard(const struct output *o, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err)
 {
-    struct publication p = { o, w, entry, split, { .entry.is_there = false } };
-    int code = shard_writer_make_sides(w, err), lock;
+    struct publication p = { o, files, entry, split, { .entry.is_there = false } };
+    int lock, code = output_lock(o, true, &lock, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    entry->section = w->section;
-    entry->keys = w->keys;
-    entry->fields = w->fields;
-    entry->sides = w->notes;
-    w->section = w->keys = w->fields = w->notes = (struct buf)BUF_INIT(0);
-    code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)
         code = publish_once(&p, lock < 0, err);
     store_unlock(lock);

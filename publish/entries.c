@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A window of entries that threads read; the oldest is handed out first. */
-#include "packer/entries.h"
+#include "publish/entries.h"
 
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 struct slot {
     struct inflight_item item;  /* the first member */
     const struct output *output;
-    struct plan_shard shard;
+    struct entries_shard shard;
     bool is_read;               /* there is an entry to be read */
     struct journal_entry entry;
     int code;                   /* as journal_get's */
@@ -43,7 +43,7 @@ static void read_entry(struct inflight_item *item)
     char name[SHARD_NAME_BYTES];
 
     if (s->is_read)
-        s->code = output_shard_name(s->output, &s->shard, name, &s->error);
+        s->code = output_shard_name(s->output, s->shard.split, s->shard.number, name, &s->error);
     if (s->code == SHEAF_OK)
         s->code = journal_get(journal, journal->plan.splits[s->shard.split], name, &s->entry,
                               &s->error);

@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "packer/destination.h"
-#include "packer/grow.h"
-#include "packer/output_remove.h"
-#include "packer/publish.h"
+#include "publish/destination.h"
+#include "publish/output_remove.h"
+#include "publish/publish.h"
 #include "store/store.h"
 
 /* ---- What may be done ------------------------------------------------------------------------ */
@@ -73,7 +72,7 @@ static int check_same(const struct output *o, struct sheaf_error *err)
     int code = destination_manifest(o, o->dest, &f, err);
 
     if (code == SHEAF_OK && (f.kind < MANIFEST_OF_OTHER_PLAN ||
-                             strcmp(f.manifest.fingerprint, o->grow->manifest.fingerprint) != 0))
+                             strcmp(f.manifest.fingerprint, o->grows->fingerprint) != 0))
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown or was replaced "
                        "meanwhile: append again", o->dest);
     manifest_found_free(&f);

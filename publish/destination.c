@@ -2,7 +2,7 @@
  *
  * Inspecting a destination: its claim, its manifests, and the files without an owner.  A store
  * that cannot be asked is an error; whatever it answers is a finding. */
-#include "packer/destination.h"
+#include "publish/destination.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/manifest_growth.h"
-#include "packer/plan/keyset.h"
+#include "base/keyset.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -91,7 +91,7 @@ static int classify(const struct output *o, const char *directory, struct manife
     if (manifest_is_unfinished(f->text, f->size, f->run))
         return SHEAF_OK;
     code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
-    if (code == SHEAF_OK && o->grow != NULL)
+    if (code == SHEAF_OK && o->grows != NULL)
         code = manifest_growth_option(&f->manifest, "plan", &hash, &f->fault);
     else if (code == SHEAF_OK)
         code = manifest_option(&f->manifest, "plan", &hash, &f->fault);
@@ -99,7 +99,7 @@ static int classify(const struct output *o, const char *directory, struct manife
         f->kind = MANIFEST_UNREADABLE;
     else
         f->kind = is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
-    if (f->kind == MANIFEST_OF_PLAN && o->grow == NULL && f->manifest.growth_count != 0) {
+    if (f->kind == MANIFEST_OF_PLAN && o->grows == NULL && f->manifest.growth_count != 0) {
         f->kind = MANIFEST_OF_OTHER_PLAN;       /* it is more */
         f->grown_from = samples_at_first(&f->manifest);
     }

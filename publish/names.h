@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sizes of names that a data set's files are made of. */
+#ifndef PUBLISH_NAMES_H
+#define PUBLISH_NAMES_H
+
+#define SHARD_NAME_BYTES 256    /* of a shard's name, with its NUL */
+#define SPLIT_LIMIT 16          /* splits */
+#define SPLIT_NAME_BYTES 65     /* with its NUL */
+#define PLAN_HASH_SIZE 33       /* 32 hex digits and a NUL */
+
+#endif

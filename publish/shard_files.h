@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A finished shard and the files beside it, which wait to get their names. */
+#ifndef PUBLISH_SHARD_FILES_H
+#define PUBLISH_SHARD_FILES_H
+
+#include "base/buf.h"
+#include "publish/names.h"
+#include "store/store.h"
+
+/* A file beside a shard, once the shard has ended. */
+struct shard_side {
+    char name[SHARD_NAME_BYTES];
+    struct store_writer *writer;        /* has the content already; NULL: `data` is the content */
+    struct buf data;
+    uint64_t stamp;                     /* once it is written */
+};
+#define SIDES_MOST 8
+
+struct shard_files {
+    struct store_writer *shard;
+    struct shard_side sides[SIDES_MOST];
+    size_t side_count;
+};
+
+#endif
