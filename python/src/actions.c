@@ -21,7 +21,7 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 #undef COUNT
 }
 
-/* A call that packs, or has to do with it. */
+/* A call that packs or is related to packing. */
 struct packing {
     struct sheaf_pack_options options;
     struct sheaf_pack_result result;

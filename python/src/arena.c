@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23          /* of Linux 5.14; an older one says EINVAL */
+#define MADV_POPULATE_WRITE 23          /* since Linux 5.14; an older one returns EINVAL */
 #endif
 
 static size_t whole_grains(size_t bytes)
@@ -61,8 +61,8 @@ struct arena *arena_open(size_t piece_bytes, size_t reader_bytes)
     return a;
 }
 
-/* Makes what is from *backed to `end` memory: where there is none left, this says so; touching it
- * would be the end of the process. */
+/* Backs the range from *backed to `end` with memory. If no memory is left, this function reports
+ * it; touching the range would kill the process. */
 static bool back_locked(struct arena *a, size_t *backed, size_t end)
 {
     int code;
@@ -143,7 +143,7 @@ static void give_locked(struct arena *a, size_t at, size_t bytes)
 void arena_give_piece(struct arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
-        return;                     /* in a child of a fork it is the parent's */
+        return;                     /* in a child of a fork it belongs to the parent */
     pthread_mutex_lock(&a->lock);
     give_locked(a, (size_t)((char *)piece - a->base), whole_grains(bytes));
     one_user_less_and_unlock(a);

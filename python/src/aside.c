@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that nothing in the library can interrupt, such as the opening of a data set on a server
- * that does not answer.  They run in a thread of their own; the one that waits lets Python handle
- * signals some ten times a second.  If a handler raises, the call is left to its thread, which
- * throws away what comes of it. */
+ * Runs calls that nothing in the library can interrupt, such as opening a data set on a server that
+ * does not respond. They run on a thread of their own. The waiting thread lets Python handle
+ * signals about ten times a second. If a handler raises an exception, the call is left to its
+ * thread, which discards the result. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -37,14 +37,14 @@ static void *aside_main(void *argument)
     left = a->locked.left;
     pthread_cond_signal(&a->done);
     pthread_mutex_unlock(&a->lock);
-    if (left) {                 /* else the one that waits frees it */
+    if (left) {                 /* otherwise the waiting thread frees it */
         a->discard(a->what);
         aside_free(a);
     }
     return NULL;
 }
 
-/* Waits for a while; whether it is done. */
+/* Waits for a tick. Returns whether the call is done. */
 static bool wait_a_tick(struct aside *a)
 {
     const struct timespec at = next_tick();

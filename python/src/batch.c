@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batch: samples that the library has given away, and what keeps their memory alive.
+ * Batch: samples that the library has given away, and the holds that keep their memory alive.
  *
  *     batch --samples--> tables of a hold, or, of more than one, a table of its own
  *           --holds----> [kept samples of the library] [an arena's piece] ...
  *
- * A reader's samples end with its next call, but a view that Python keeps may live for ever; and
- * bytes under a view cannot move.  So the library gives them away (sheaf_reader_keep), and all
- * that is handed out from a batch holds a reference to it.  What it points to never changes. */
+ * A reader's samples end with its next call, but a view that Python keeps may live for ever, and
+ * the bytes of a view cannot move. So the library gives the samples away (sheaf_reader_keep), and
+ * everything made of a batch holds a reference to it. The memory never changes. */
 #include "module.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static PyObject *batch_names(struct batch_object *self, void *ignored);
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Room for more samples and holds in the batch's own tables. */
+/* Makes room for more samples and holds in the batch's own tables. */
 static bool reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
     struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)
@@ -115,7 +115,7 @@ struct batch_object *batch_new(void)
     return batch;
 }
 
-/* Batch(batch): the same samples, in the same memory, as an object of a derived class. */
+/* Implements Batch(batch): the same samples in the same memory, as an object of a derived class. */
 static PyObject *batch_of_batch(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "batch", NULL };
@@ -223,7 +223,8 @@ static PyObject *batch_seeds(struct batch_object *self, void *Py_UNUSED(ignored)
     return numbers;
 }
 
-/* Whether a sample's fields are those of the one before it: then they share their names. */
+/* Returns whether a sample has the same fields as the one before it, so that they share their
+ * names. */
 static bool is_like(const struct sheaf_sample *a, const struct sheaf_sample *b)
 {
     if (a->field_count != b->field_count)
@@ -255,7 +256,7 @@ static PyObject *batch_names(struct batch_object *self, void *Py_UNUSED(ignored)
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-/* Which sample, and what it has instead. */
+/* Raises an exception that names the sample and the fields it has. */
 static void raise_no_column(const struct sheaf_sample *sample, const char *name)
 {
     PyObject *key = text_of(sample->key), *names = PyList_New(0);
@@ -273,7 +274,7 @@ static void raise_no_column(const struct sheaf_sample *sample, const char *name)
     Py_XDECREF(names);
 }
 
-/* The field of every sample; NULL and an exception if one lacks it. */
+/* Returns the field of the sample, or NULL and an exception if the sample lacks it. */
 static const struct sheaf_field *column_field(struct batch_object *self, size_t index,
                                               const char *name)
 {
@@ -302,11 +303,11 @@ static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
     return list;
 }
 
-/* A rows x columns array: exported by the object that stack() makes. */
+/* A rows x columns array, exported by the object that stack() makes. */
 struct stack {
     PyObject_HEAD
     struct batch_object *batch;
-    char *copy;                 /* NULL: the rows are where they were */
+    char *copy;                 /* NULL if the rows are where they were */
     const char *first;
     Py_ssize_t shape[2], strides[2];
     Py_ssize_t item_size;
@@ -344,10 +345,10 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* Where each row lies, and what the items are. */
+/* Where each row lies, and the type of the items. */
 struct rows {
-    const char **at;            /* a place for each sample of the batch */
-    char *made;                 /* what they lie in, if it was made for them; or NULL */
+    const char **at;            /* an entry for each sample of the batch */
+    char *made;                 /* memory made for the rows, or NULL */
     size_t columns, item_size;
     const char *format;
 };
@@ -360,7 +361,7 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* Leaves the rows where they are if they lie at equal distances. */
+/* Leaves the rows where they are if they lie at equal distances; otherwise copies them. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;
@@ -387,7 +388,7 @@ static bool place_rows(struct stack *stack, const struct rows *rows)
     return true;
 }
 
-/* A memoryview of the rows; ends them. */
+/* Returns a memoryview of the rows and frees the struct. */
 static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 {
     struct stack *stack = PyObject_New(struct stack, stack_type);
@@ -436,7 +437,7 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
-/* Whether every label of the batch is whole: then they are integers, as those of a sample are. */
+/* Returns whether every label of the batch is whole, so that the array consists of integers. */
 static bool labels_are_whole(const struct batch_object *self)
 {
     for (size_t i = 0; i < self->count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls: the library runs without the GIL, and comes back to Python for the callables that
- * it was given and, some ten times a second, for signals. */
+ * Long calls: the library runs without the GIL, and returns to Python for callables and, about ten
+ * times a second, for signals. */
 #include "module.h"
 
 void calls_take(struct calls *calls, PyObject *keywords)
@@ -29,7 +29,7 @@ PyObject *calls_raise(const struct sheaf_error *error)
     return PyErr_Occurred() ? NULL : error_raise(error);
 }
 
-/* Calls it with the arguments, which are stolen.  What it raises ends the work. */
+/* Calls the callable with the arguments, which are stolen. An exception ends the work. */
 static void call(struct calls *calls, PyObject *callable, PyObject *args)
 {
     PyObject *result = args == NULL ? NULL : PyObject_Call(callable, args, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that run to their end and copy what exists: convert, also in parts; unpack, pipe;
- * what a stored plan says of itself; and the report of a job's failure. */
+ * The calls that run to their end and copy existing data: convert, also in parts; unpack, pipe; the
+ * state of a stored plan; and the report of a job's failure. */
 #include "module.h"
 
 #define COUNT(name) #name, (unsigned long long)r->name
@@ -16,7 +16,7 @@ static const struct option reading_table[] = {
     READER(memory_bytes, OPTION_U64), READER(threads, OPTION_U32), { NULL, OPTION_CALL, 0 },
 };
 
-/* A call that copies, and what it gives. */
+/* A call that copies, and its result. */
 struct copy {
     struct sheaf_reader_options reading;
     struct sheaf_pack_options packing;
@@ -29,7 +29,8 @@ struct copy {
     int code;
 };
 
-/* `reading`: a dict of the reader's options.  -1 with an exception. */
+/* Initialises the struct. `reading` is a dict of the reader's options. Returns -1 with an exception
+ * on failure. */
 static int copy_init(struct copy *c, PyObject *reading, PyObject *keywords)
 {
     *c = (struct copy){ .code = SHEAF_OK };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dataset: an opened data set.  It never changes, so readers and threads share it, and the child
- * of a fork may go on using it; a spawned process opens it again. */
+ * Dataset: an open data set. It never changes, so readers and threads share it, and the child of a
+ * fork may continue to use it. A spawned process opens it again. */
 #include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An opening, which may outlive the call that wanted it: of sources, or of a channel with the
+/* An opening, which may outlive the call that requested it: of sources, or of a channel with the
  * texts {name, root} or {name, root, manifest}. */
 struct opening {
     char **sources;
@@ -19,7 +19,8 @@ struct opening {
     const char *world_by;           /* what says so */
     char *description;              /* of a channel; else NULL */
     bool is_pipe;
-    struct sheaf_reader_options order;      /* defaults, or what the job's hyperparameters say */
+    struct sheaf_reader_options order;      /* defaults, or the values of the job's
+                                               hyperparameters */
     struct sheaf_error error;
     int code;
 };
@@ -210,7 +211,7 @@ static void count_stretch(void *context, const struct sheaf_stretch *stretch)
     *(unsigned long long *)context += stretch->samples;
 }
 
-/* The samples of an epoch, which of a host's shards depend on the remainder. */
+/* Returns the number of samples in an epoch. For a host's shards it depends on the remainder. */
 static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSED(args),
                                  PyObject *keywords)
 {
@@ -416,7 +417,7 @@ static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py
     return list;
 }
 
-/* The label of each sample, as an array of int64. */
+/* Returns the label of each sample as an array of int64. */
 static PyObject *dataset_labels(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;

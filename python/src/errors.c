@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exceptions: one for each code of the library, all of them sheaf.Error, and each also the
- * built-in exception that a Python program would expect in its place. */
+ * The exceptions: one for each code of the library. All of them derive from sheaf.Error, and each
+ * one also from the built-in exception that a Python program would expect. */
 #include "module.h"
 
 #include <stdarg.h>
@@ -53,7 +53,7 @@ PyObject *text_of(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
 }
 
-/* Which option of the call helps; the library's words name none. */
+/* Returns which option of the call helps, because the library's messages name no options. */
 static const char *advice_of(const struct sheaf_error *error)
 {
     switch (error->reason) {
@@ -115,7 +115,7 @@ PyObject *error_raise_state(const char *format, ...)
     return NULL;
 }
 
-/* Adds one exception.  Data that end too early are damaged data. */
+/* Adds one exception. Data that ends too early counts as damaged. */
 static int add_kind(PyObject *module, const struct kind *kind)
 {
     PyObject *base = kind->code == SHEAF_ERR_TRUNCATED ? error_types[-SHEAF_ERR_CORRUPT]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards: objects of the library are for one thread at a time, and their threads do not survive
- * a fork.  Python's programs may do both, so they wait for each other, or are told. */
+ * Guards. Objects of the library are for one thread at a time, and their threads do not survive a
+ * fork. Python programs may do both, so they wait for each other, or get an exception. */
 #include "module.h"
 
 int guard_init(struct guard *guard)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading in order, and giving by ordinal; see held.h. */
+ * Reads in order and gives samples by ordinal; see held.h. */
 #include "held.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define WORD_BYTES ((size_t)64)
-#define AHEAD_BATCHES 8u        /* a worker's requests that may be on their way */
+#define AHEAD_BATCHES 8u        /* requests of a worker that may be on their way */
 #define HELD_MOST  ((size_t)256 << 20)
-#define ASKED_MOST 1024u        /* far more than there are workers: a gap is found soon */
+#define ASKED_MOST 1024u        /* far more than there are workers, so that a gap is found soon */
 #define HOLES_MOST ((size_t)1 << 20)
-#define PAST_STEP  ((uint64_t)256)  /* samples of a stream that are read past at once */
+#define PAST_STEP  ((uint64_t)256)  /* samples of a stream that are skipped in one call */
 
 uint32_t *held_word(const struct held *h, size_t number)
 {
@@ -46,7 +46,7 @@ static size_t bytes_of(const struct piece *piece)
     return packed_payload(piece->samples, piece->count);
 }
 
-/* It is not in the list any more. */
+/* Removes the piece from the list. */
 static void unlist(struct held *h, struct piece **at)
 {
     struct piece *piece = *at;
@@ -72,7 +72,7 @@ void held_forget_owner(struct held *h, int owner)
             end_lease(h, &h->leases[i]);
 }
 
-/* Takes back what workers have done with.  A lease that is free, or NULL. */
+/* Takes back leases that workers are done with. Returns a free lease, or NULL. */
 static struct lease *free_lease(struct held *h)
 {
     struct lease *lease = NULL;
@@ -108,7 +108,7 @@ void held_free(struct held *h)
 
 /* ---- Which were asked for ------------------------------------------------------------------- */
 
-/* At most so many ranges are noted. */
+/* Adds a range. At most `most` ranges are kept. */
 static void ranges_add(struct ranges *r, uint64_t first, uint64_t end, size_t most)
 {
     size_t i = 0, same;
@@ -164,7 +164,7 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Notes what the reader said.  Where it only was interrupted, the serving ends. */
+/* Keeps the reader's error. If the reader was only interrupted, the serving is ending. */
 static int fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
@@ -174,8 +174,8 @@ static int fail(struct held *h, int code, struct sheaf_error *error)
     return code;
 }
 
-/* They are what the reader gave for the ordinals from `from` on, of which those below `wanted` are
- * not. */
+/* Holds samples that the reader returned for the ordinals from `from` on. Those below `wanted` are
+ * not needed. */
 static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct sheaf_sample *samples,
                 size_t count, struct sheaf_kept *kept, struct sheaf_error *error)
 {
@@ -198,7 +198,7 @@ static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct she
     return SHEAF_OK;
 }
 
-/* What is missing between the ordinals that the reader has given was skipped. */
+/* Records ordinals that are missing between the returned samples, because they were skipped. */
 static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample *samples,
                        size_t count)
 {
@@ -207,7 +207,8 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
             ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
 }
 
-/* At most `max` samples; those below `wanted` are dropped.  SHEAF_END: there are no more. */
+/* Reads at most `max` samples and drops those below `wanted`. Returns SHEAF_END if there are no
+ * more. */
 static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
@@ -229,7 +230,7 @@ static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf
                             : fail(h, code, error);
 }
 
-/* A stream, to the ordinal or its end. */
+/* Reads a stream up to the ordinal, or to its end. */
 static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code = SHEAF_OK;
@@ -281,7 +282,7 @@ void held_begin(struct held *h, uint64_t epoch, uint64_t first)
     h->start = first;
     h->epoch = epoch;
     if (!goes_on)
-        h->place = UINT64_MAX;      /* it is sought when it is read */
+        h->place = UINT64_MAX;      /* the reader seeks when it reads next */
     if (h->is_stream)
         h->real = UINT64_MAX;
 }
@@ -295,7 +296,7 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads on, `step` samples at a time, until the reader has given the ordinals below `end`. */
+/* Reads on, `step` samples at a time, until the reader has returned the ordinals below `end`. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {
@@ -324,7 +325,7 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Whether these are held, or the reader will come to them. */
+/* Returns whether these ordinals are held, or the reader will come to them. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -333,7 +334,7 @@ static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
     return first >= end || first >= h->place;
 }
 
-/* The reader goes back: what it will read again is held no more. */
+/* Moves the reader back. Samples that it will read again are no longer held. */
 static int go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     for (struct piece **at = &h->first; *at != NULL;) {
@@ -366,8 +367,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the samples of [first, end) that are held into `out`, each once: where the reader went back,
- * two pieces may have one. */
+/* Puts the held samples of [first, end) into `out`, each once. If the reader went back, two pieces
+ * may have the same sample. */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -382,7 +383,8 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* They are given: pieces with nothing left are held no more, but by the answer. */
+/* Notes that the samples of `out` are given. Pieces without further samples are then held only by
+ * the answer. */
 static void give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
@@ -428,7 +430,7 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
     return true;
 }
 
-/* The lease keeps the pieces, each once: those of one piece come one after the other. */
+/* Lets the lease keep the pieces, each once. The samples of one piece are adjacent. */
 static bool take_pieces(struct held *h, struct lease *lease)
 {
     lease->pieces = malloc((h->out_count + 1) * sizeof(lease->pieces[0]));
@@ -463,8 +465,7 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
     return SHEAF_ERR_MEMORY;
 }
 
-/* The sample behind the last one of the rank is that once more; nothing, if that was skipped,
- * whatever else is in the batch. */
+/* Repeats the rank's last sample after its end. Nothing is repeated if that sample was skipped. */
 static void repeat_last(struct held *h)
 {
     if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)
@@ -478,7 +479,8 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Whether the reader's part of the epoch has these, or repeats its last one for them. */
+/* Returns whether the reader's part of the epoch has these ordinals, or repeats its last sample for
+ * them. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))
@@ -491,7 +493,7 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Reads the ordinals if need be, and puts them into `out`. */
+/* Reads the ordinals if necessary, and puts them into `out`. */
 static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                 struct sheaf_error *error)
 {
@@ -512,7 +514,7 @@ static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
 
 void held_drop(struct held *h, uint64_t first, uint64_t end)
 {
-    struct sheaf_error error;       /* it stays, and who asks is told */
+    struct sheaf_error error;       /* it stays, and is the answer to every request */
 
     held_note(h, first, end);
     if (take(h, first, end, end - first, &error) == SHEAF_OK)

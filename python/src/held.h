@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the thread of serving.h has read: the reader's place in the pass, samples that nobody has
- * asked for yet, and those that workers have.
+ * The samples that the thread of serving.h has read: the reader's position in the pass, samples
+ * that nobody has requested yet, and samples that workers have.
  *
- *     ordinals:  asked and given | held: read, not asked for | place | not read yet ...
+ *     ordinals:  requested and given | held: read, not requested | position | not read yet ...
  *
- * A stream is only read forward: to seek is to read on, or from its beginning once more.
+ * A stream is only read forward: seeking means reading on, or reading from its beginning once more.
  *
- * Of the serving thread alone. */
+ * Used only on the serving thread. */
 #ifndef PYTHON_HELD_H
 #define PYTHON_HELD_H
 
@@ -21,8 +21,9 @@ struct piece {
     struct piece *next;         /* those held, by ordinal */
     const struct sheaf_sample *samples;
     size_t count;
-    uint64_t from, end;         /* ordinals: what is missing of them was skipped */
-    size_t left;                /* not given yet; 0: it is held no more */
+    uint64_t from, end;         /* range of ordinals; the ones without a sample were skipped */
+    size_t left;                /* number of samples not given yet; at 0 the piece is no longer
+                                   held */
     size_t users;               /* the list, and the answers */
     struct sheaf_kept *kept;
 };
@@ -32,11 +33,11 @@ struct lease {
     int owner;                  /* -1: free */
     struct piece **pieces;
     size_t piece_count;
-    void *copy;                 /* of the arena: what was not there; or NULL */
+    void *copy;                 /* a piece of the arena with bytes that were not there; or NULL */
     size_t copy_bytes;
 };
 
-/* Ordinals, in order; no two ranges touch. */
+/* Ranges of ordinals, in order; no two are adjacent. */
 struct ranges {
     struct range { uint64_t first, end; } *items;
     size_t count, capacity;
@@ -48,17 +49,19 @@ struct held {
     char *words;                /* of the arena */
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
-    uint64_t place;             /* the next ordinal that it gives; UINT64_MAX: to be sought */
-    uint64_t real;              /* its samples; behind them its last one is repeated */
-    uint64_t repeats, repeated_bytes;   /* how often that was done, and the fields' bytes */
-    bool is_stream;             /* `real` is not known, UINT64_MAX, before its end */
+    uint64_t place;             /* the next ordinal that the reader returns; UINT64_MAX if it
+                                   must seek */
+    uint64_t real;              /* number of its samples; after them its last one is repeated */
+    uint64_t repeats, repeated_bytes;   /* number of these repetitions, and the bytes of their
+                                           fields */
+    bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;
     struct sheaf_error failed;  /* code 0: it has not */
     struct ranges asked;        /* for, in the pass */
-    struct ranges holes;        /* what was skipped, as far as it was read */
+    struct ranges holes;        /* ordinals that were skipped, among those read */
     uint64_t start;             /* where the pass began */
-    /* Of the answer that is being made. */
+    /* The answer that is being made. */
     struct sheaf_sample *out;
     struct piece **out_pieces;
     size_t out_count, out_capacity;
@@ -71,22 +74,22 @@ void held_free(struct held *h);         /* but for the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* The first ordinal that nobody has asked for, behind what was asked for first; and the next one
- * that somebody has. */
+/* Return the first ordinal that nobody has requested, after the first requested one; and the next
+ * ordinal that somebody has requested. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* Whether what lies before `first` may be read and held. */
+/* Returns whether the samples before `first` may be read and held. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
-/* What lies before `first` will not be asked for. */
+/* Notes that the samples before `first` will not be requested. */
 void held_skip(struct held *h, uint64_t first);
-/* Neither will these, which are read, as others come behind them. */
+/* Drops samples that will not be requested and that are read only because others follow them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* The answer for these ordinals, read if need be: behind the end of a stream there are none.
- * *message is the caller's. */
+/* Makes the answer for these ordinals, and reads them if necessary. There are none after the end of
+ * a stream. The caller frees *message. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
-/* The word of an answer, which says when it is free. */
+/* Returns the word of an answer, which tells when the answer is free. */
 uint32_t *held_word(const struct held *h, size_t number);
 /* What the owner has is free. */
 void held_forget_owner(struct held *h, int owner);

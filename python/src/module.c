@@ -78,7 +78,8 @@ static struct PyModuleDef definition = {
     .m_methods = functions,
 };
 
-/* As sheaf_report_fn; on a thread of the library, which must not wait for the interpreter. */
+/* A sheaf_report_fn. It is called on a thread of the library, which must not wait for the
+ * interpreter. */
 static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
 {
     (void)context;

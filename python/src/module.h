@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The extension module sheaf._sheaf: what its files share.  It is written over sheaf.h alone.
+ * The extension module sheaf._sheaf: declarations that its files share. It is written on top of
+ * sheaf.h alone.
  *
  *     dataset.c   Dataset; numbered.c its samples by number and key; views.c views, and locate
  *     batch.c     Batch: samples that the library has given away
@@ -13,10 +14,10 @@
  *     packer.c    Packer; planned.c the samples of a plan; actions.c the calls that run to their
  *                 end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
- *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be left;
+ *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be abandoned;
  *                 process.c forks and threads
  *
- * Types and exceptions are made once for the process: the module is not for subinterpreters. */
+ * Types and exceptions are made once per process. The module does not support subinterpreters. */
 #ifndef PYTHON_MODULE_H
 #define PYTHON_MODULE_H
 
@@ -31,13 +32,13 @@
 extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type,
                     *packer_type;
 
-/* Makes a type of the module and puts it there.  NULL on failure. */
+/* Makes a type and adds it to the module. Returns NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 
-/* What ends the deallocation of an object whose type may have been derived from. */
+/* Ends the deallocation of an object whose type may have been derived from. */
 void object_free(void *object);
 
-/* Each adds its part to the module; -1 on failure. */
+/* These functions add their part to the module. They return -1 on failure. */
 int errors_add(PyObject *module);
 int dataset_add(PyObject *module);
 int arena_add(PyObject *module);
@@ -50,16 +51,16 @@ int planned_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 
-/* Raises what the error says.  Returns NULL, for `return error_raise(...)`. */
+/* Raises the exception for an error. Returns NULL, for `return error_raise(...)`. */
 PyObject *error_raise(const struct sheaf_error *error);
 /* Raises a StateError. */
 PyObject *error_raise_state(const char *format, ...);
 PyObject *error_raise_argument(const char *format, ...);
-/* The same with code and message as arguments: an error that another process has found. */
+/* Raises the exception for a code and a message, which another process has found. */
 PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */
 const char *error_name(int code);
-/* Text from the library, which may hold a file's name in any encoding. */
+/* Makes a str of text from the library, which may hold a file's name in any encoding. */
 PyObject *text_of(const char *text);
 
 /* ---- options.c ---------------------------------------------------------------------------- */
@@ -69,26 +70,27 @@ enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONT
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
                    OPTION_RESIZE_MODE };
 
-/* One keyword and its place in an options struct.  Of an OPTION_CALL the place is left alone:
- * the caller takes the callable from the keywords. */
+/* One keyword and its position in an options struct. An OPTION_CALL has no position: the caller
+ * takes the callable from the keywords. */
 struct option {
     const char *name;
     enum option_kind kind;
     size_t offset;
 };
 
-/* Sets what the keywords say (None: the default stays).  Texts are borrowed from them.  `table`
- * ends with a NULL name.  -1 and an exception for an unknown keyword or a bad value. */
+/* Sets the options that the keywords name. None keeps the default. Texts are borrowed from the
+ * keywords. `table` ends with a NULL name. Returns -1 and an exception if a keyword is unknown or a
+ * value is bad. */
 int options_set(void *options, const struct option *table, PyObject *keywords);
 
-/* The keyword's value, borrowed; NULL if it is not there or None. */
+/* Returns the keyword's value, borrowed, or NULL if it is missing or None. */
 PyObject *options_call(PyObject *keywords, const char *name);
 
 extern const struct option pack_options_table[], reader_options_table[];
-/* Frees what they have of the keywords. */
+/* Frees the memory that the options took from the keywords. */
 void pack_options_free(struct sheaf_pack_options *options);
 
-/* A list of byte strings from a path or a sequence of paths. */
+/* Byte strings from a path or a sequence of paths. */
 struct sources {
     PyObject *list;             /* of bytes, which own the texts */
     const char **texts;
@@ -104,21 +106,21 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0: not known */
+    uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0 if unknown */
     const char *world_by;       /* what says so */
     char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
-    struct sheaf_reader_options order;  /* the defaults, or those of a channel's job */
+    struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */
 };
 
-/* A Dataset as it is, or one opened from a source; a new reference. */
+/* Returns a new reference to a Dataset, either the given one or one opened from a source. */
 PyObject *dataset_of(PyObject *source);
 
 /* ---- numbered.c --------------------------------------------------------------------------- */
 
 PyObject *dataset_read(struct dataset_object *self, PyObject *args);
 PyObject *dataset_find(struct dataset_object *self, PyObject *args);
-/* The numbers of a list, in memory of PyMem; NULL with an exception. */
+/* Returns the numbers of a list in memory of PyMem, or NULL with an exception. */
 uint64_t *numbers_of(PyObject *list, size_t *count);
 
 /* ---- views.c ------------------------------------------------------------------------------- */
@@ -129,7 +131,7 @@ PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* Memory that samples lie in, which goes when nobody uses it any more. */
+/* Memory that samples lie in. It is released when nobody uses it any more. */
 typedef void hold_fn(void *what);
 struct hold {
     size_t users;
@@ -137,16 +139,17 @@ struct hold {
     void *what;
 };
 
-/* One user.  NULL, without an exception, if there is no memory. */
+/* Makes a hold with one user. Returns NULL without an exception if memory is exhausted. */
 struct hold *hold_new(hold_fn *release, void *what);
 void hold_drop(struct hold *hold);
 
-/* Samples in memory that the batch holds.  They never change, and live as long as any sample or
- * view of the batch. */
+/* Samples in memory that the batch holds. They never change, and live as long as any sample or view
+ * of the batch. */
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    struct sheaf_sample *own;       /* `samples`, where they are of more than one hold; or NULL */
+    struct sheaf_sample *own;       /* equal to `samples` if they belong to more than one hold;
+                                       or NULL */
     size_t count;
     struct hold **holds;
     size_t hold_count;
@@ -154,27 +157,28 @@ struct batch_object {
 
 /* A batch with no samples. */
 struct batch_object *batch_new(void);
-/* Appends samples, and takes over the hold that they lie in.  The batch must not have been handed
- * out.  False, without an exception: no memory, and nothing was taken. */
+/* Appends samples and takes over their hold. The batch must not have been given to the program.
+ * Returns false without an exception if memory is exhausted; then nothing was taken. */
 bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count);
-/* Some of its samples as a batch; NULL and an exception if there is no memory. */
+/* Returns some of the samples as a batch, or NULL and an exception if memory is exhausted. */
 struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* The Batch that lies in a buffer, its fields in the buffer too, or there: that memory is then
- * released when nothing of the batch is left.  NULL with an exception, and nothing released. */
+/* Returns the Batch that lies in a buffer. The bytes of its fields are in the buffer too, or in
+ * `there`; that memory is released when nothing of the batch is left. Returns NULL with an
+ * exception, and releases nothing, on failure. */
 PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what);
 
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
-/* The one sample of such a batch. */
+/* Returns the single sample of such a batch. */
 PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- sending.c ---------------------------------------------------------------------------- */
 
-/* See arena.h.  NULL with an exception if the object is none. */
+/* Returns the arena of an object (arena.h), or NULL with an exception if the object has none. */
 struct arena;
 struct arena *arena_of(PyObject *object);
 
@@ -184,18 +188,18 @@ PyObject *batch_receive(PyObject *module, PyObject *args);
 
 /* Sample number `index` of the batch. */
 PyObject *sample_new(struct batch_object *batch, size_t index);
-/* The bytes of a field, as a memoryview that keeps the batch alive. */
+/* Returns the bytes of a field as a memoryview that keeps the batch alive. */
 PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
-/* NULL, without an exception, if there is no such field. */
+/* Returns NULL without an exception if there is no such field. */
 const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
-/* Whether it is an integer; and an int if it is, else a float. */
+/* Return whether the label is an integer; and the label as an int if it is, else as a float. */
 bool label_is_whole(double label);
 PyObject *label_object(double label);
 
 /* ---- watch.c ------------------------------------------------------------------------------ */
 
-/* Interrupts a reader now and then while a call waits, so that the call can let Python handle
- * signals.  The calls are made without the GIL. */
+/* Interrupts a reader from time to time while a call waits, so that the call can let Python handle
+ * signals. The calls are made without the GIL. */
 struct watch;
 
 struct watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
@@ -205,21 +209,21 @@ void watch_free(struct watch *watch);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 
-/* A long call without the GIL, and the callables that it takes back to Python. */
+/* A long call without the GIL, and the Python callables that it calls. */
 struct calls {
     PyThreadState *thread;      /* saved while the library runs */
     PyObject *progress, *report, *note, *plan;      /* borrowed; NULL: none */
-    volatile int interrupt;     /* set when a callable raised, or a signal's handler did */
+    volatile int interrupt;     /* set if a callable or a signal's handler raised an exception */
 };
 
 /* Takes the callables from the keywords of a call. */
 void calls_take(struct calls *calls, PyObject *keywords);
 void calls_begin(struct calls *calls);      /* lets the GIL go */
 void calls_end(struct calls *calls);
-/* After calls_end: raises what a callable raised, else the error.  NULL. */
+/* Raises, after calls_end, the exception of a callable, or else the error. Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
-/* For the options structs; the context is the struct calls. */
+/* Functions for the options structs, with the struct calls as context. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
 void calls_note(void *context, const char *about, const struct sheaf_error *note);
@@ -229,27 +233,30 @@ void calls_plan(void *context, const struct sheaf_plan_shard *shard);
 
 typedef void aside_fn(void *what);
 
-/* Runs run(what), and lets Python handle signals meanwhile.  0; or -1 with the exception that a
- * handler raised, and then discard(what) is called when run() has ended, perhaps much later and in
- * another thread, even after Python has ended: neither may use Python.  `what` is nobody else's. */
+/* Runs run(what) and lets Python handle signals meanwhile. Returns 0. If a handler raised an
+ * exception, returns -1 with it, and discard(what) is called when run() has ended, perhaps much
+ * later, on another thread, even after Python has ended. Neither function may use Python. `what`
+ * must not be shared. */
 int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */
 
-/* What keeps an object with threads to one thread at a time and to the process it is of. */
+/* A guard limits an object with threads to one thread at a time and to its own process. */
 struct guard {
     PyThread_type_lock lock;
-    unsigned long owner;        /* the thread that holds the lock; 0: none */
+    unsigned long owner;        /* the thread that holds the lock, or 0 */
     unsigned forks;             /* fork_count when the object was made */
 };
 
 int guard_init(struct guard *guard);
-/* Waits for other threads.  -1 and a StateError from a callable of the same call, or in the
+/* Waits for other threads. Returns -1 and a StateError in a callable of the same call, and in the
  * child of a fork. */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
-bool guard_is_own(const struct guard *guard);       /* a call of this thread is under way */
-bool guard_is_foreign(const struct guard *guard);   /* this process is a child of a fork */
+bool guard_is_own(const struct guard *guard);       /* Returns whether a call of this thread is
+                                                       under way. */
+bool guard_is_foreign(const struct guard *guard);   /* Returns whether this process is a child of
+                                                       a fork. */
 void guard_free(struct guard *guard);
 
 /* ---- packer.c ----------------------------------------------------------------------------- */
@@ -281,7 +288,7 @@ PyObject *action_plan_info(PyObject *module, PyObject *args);
 
 /* ---- python/src/reader.c, also for the server ----------------------------------------------- */
 
-/* The counts as a dict; NULL with an exception. */
+/* Returns the counts as a dict, or NULL with an exception. */
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats);
 
 #endif

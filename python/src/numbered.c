@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access: the samples of a list of numbers, or of keys, as a Batch.  Threads may do it side
- * by side. */
+ * Random access: the samples of a list of numbers, or of keys, as a Batch. Threads may do this in
+ * parallel. */
 #include "module.h"
 
 #include <string.h>
 
-/* What the samples lie in: their bytes, and the data set, which has the names of classes. */
+/* What the samples need: their bytes, and the data set, which has the names of classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;
@@ -111,7 +111,8 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* The keys of a list, which lie in its strings, in memory of PyMem; NULL with an exception. */
+/* Returns the keys of a list as an array in memory of PyMem that points into its strings, or NULL
+ * with an exception. */
 static const char **keys_of(PyObject *list)
 {
     const Py_ssize_t size = PyList_Size(list);
@@ -134,7 +135,7 @@ static const char **keys_of(PyObject *list)
     return keys;
 }
 
-/* The samples that were found; KeyError if one of the keys has none. */
+/* Returns the samples that were found, or a KeyError if one of the keys has none. */
 static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
                                 const struct sheaf_sample *samples, const size_t *firsts,
                                 struct sheaf_kept *kept)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a reader.  It may have to wait for a server, so it is done aside; the wait may be left,
- * and then the opening goes on for nobody, with a data set that must live so long. */
+ * Opens a reader. This may have to wait for a server, so it runs on another thread. If the wait is
+ * abandoned, the opening continues for nobody, with a data set that must live as long. */
 #include "reader.h"
 
 #include <stdatomic.h>
@@ -42,8 +42,9 @@ static void run(void *what)
                                 &o->reader, &o->error);
 }
 
-/* Openings that were left and have ended.  A thread that Python does not know cannot drop their
- * data sets, not even by a pending call: Python may have ended.  The next opening does. */
+/* Abandoned openings that have ended. A thread that Python does not know cannot release their
+ * data sets, not even by a pending call, because Python may have ended. The next opening
+ * releases them. */
 static struct opening *_Atomic left;
 
 static void discard(void *what)
@@ -97,7 +98,7 @@ static struct opening *opening_new(PyObject *dataset, const struct sheaf_reader_
     return o;
 }
 
-/* Tells the report what was skipped meanwhile; what it raises ends that. */
+/* Reports the records that were skipped meanwhile. An exception ends the reports. */
 static int tell(struct reader_object *self)
 {
     calls_begin(&self->calls);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keyword arguments into the library's options structs, by tables; and sources into arrays of
+ * Turns keyword arguments into the library's options structs, by tables; and sources into arrays of
  * paths. */
 #include "module.h"
 
@@ -15,7 +15,7 @@ static const struct option *find(const struct option *table, const char *name)
     return NULL;
 }
 
-/* -1 with a TypeError that names the argument. */
+/* Returns -1 with a TypeError that names the argument. */
 static int refuse_type(const struct option *option, const char *expected, PyObject *value)
 {
     PyErr_Format(PyExc_TypeError, "%s must be %s, not %R", option->name, expected, value);
@@ -142,7 +142,7 @@ static int set_named(void *member, const struct option *option, PyObject *value)
     return 0;
 }
 
-/* Pairs of a pattern and whether it packs. */
+/* Sets pairs of a pattern and whether it packs. */
 static int set_filters(struct sheaf_pack_options *options, PyObject *value)
 {
     const Py_ssize_t count = PySequence_Size(value);

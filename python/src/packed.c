@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches of bytes that packing.c wrote, and Batches as such bytes: for pickles, and for what came
- * from another process. */
+ * Batches of bytes that packing.c wrote, and Batches as such bytes: for pickles, and for messages
+ * of another process. */
 #include "module.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ PyObject *batch_pack(struct batch_object *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Memory to be read, with its end. */
+/* Memory to be read, and its end. */
 struct span {
     const char *base;
     uint64_t bytes;
@@ -50,7 +50,7 @@ static const void *data_at(struct span *span, uint64_t offset, uint64_t size)
     return span->base + offset;
 }
 
-/* The head, if the tables that it speaks of are there. */
+/* Returns the head if the tables that it describes are there. */
 static const struct packed_head *head_of(const struct span *span)
 {
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;
@@ -97,10 +97,11 @@ static bool get(struct span *span, struct span *data, const struct packed_head *
     return !span->bad && !data->bad;
 }
 
-/* What a batch that was unpacked lies in. */
+/* The memory of a batch that was unpacked. */
 struct source {
     Py_buffer view;
-    hold_fn *release;           /* of `what`, in whose memory the fields are; NULL: in the view */
+    hold_fn *release;           /* releases `what`, in whose memory the fields are; NULL if they
+                                   are in the view */
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */
 };
@@ -115,7 +116,7 @@ static void release_source(void *what)
     PyMem_Free(source);
 }
 
-/* The batch that the view tells of; takes over the view if all is well. */
+/* Returns the batch that the view describes. Takes over the view on success. */
 static PyObject *unpack(const Py_buffer *view, const struct extent *there, hold_fn *release,
                         void *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packer: a data set of samples that the program makes. */
+ * Packer: writes a data set of samples that the program makes. */
 #include "module.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ struct packer_object {
     PyObject_HEAD
     struct guard guard;
     struct sheaf_packer *packer;
-    PyObject *keywords;             /* they own the callables, and the options' texts */
+    PyObject *keywords;             /* own the callables and the options' texts */
     struct sheaf_pack_options options;
     struct calls calls;
     bool finished;
@@ -93,8 +93,8 @@ static int borrow_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
-/* Sets *label to the number.  An integer that is not exactly a double would become another label on
- * its way, before the library could refuse it. */
+/* Sets *label to the number. An integer that is not exact as a double is refused here, because it
+ * would become another label before the library could refuse it. */
 static int take_label(PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
@@ -118,7 +118,7 @@ static int take_label(PyObject *number, double *label)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* None, a number, or a sequence of numbers. */
+/* Accepts None, a number, or a sequence of numbers. */
 static int borrow_labels(struct borrowed *b, PyObject *labels)
 {
     PyObject *list;
@@ -167,7 +167,7 @@ static bool enter(struct packer_object *self)
     return false;
 }
 
-/* Ends a call: None, or what went wrong. */
+/* Ends a call. Returns None, or raises the error. */
 static PyObject *leave(struct packer_object *self, int code)
 {
     PyObject *result = NULL;
@@ -180,8 +180,8 @@ static PyObject *leave(struct packer_object *self, int code)
     return result;
 }
 
-/* Ends the last call.  What the packer has of its destination is free when it returns, and not when
- * the object goes: that may be much later. */
+/* Ends the last call. The packer's destination is released before this returns, and not when the
+ * object is freed, which may be much later. */
 static PyObject *leave_for_good(struct packer_object *self, int code)
 {
     struct sheaf_packer *packer = self->packer;

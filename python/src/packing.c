@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing batches as bytes; see packing.h.  Bytes that are not in the arena yet are copied column
- * by column, the first field of every sample, then the second, so that fields of one size make an
+ * Writes batches as bytes; see packing.h. Bytes that are not in the arena yet are copied column by
+ * column, the first field of every sample, then the second, so that fields of one size form an
  * array. */
 #include "packing.h"
 
@@ -24,7 +24,8 @@ static size_t aligned(size_t place, size_t alignment)
     return (place + alignment - 1) & ~(alignment - 1);
 }
 
-/* As sheaf_reader_keep has it: enough for numbers, and fields of one size lie back to back. */
+/* Returns the alignment of a field, the same as in sheaf_reader_keep: enough for numbers, and
+ * fields of one size are adjacent. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -39,8 +40,8 @@ static bool is_in(const struct extent *there, const struct sheaf_field *field)
     return from < there->bytes && field->size <= there->bytes - from;
 }
 
-/* Whether field f of sample i has the names that the sample before has there; they are told
- * once. */
+/* Returns whether field f of sample i has the same names as in the sample before, so that they are
+ * written once. */
 static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
 {
     const struct sheaf_field *own = &samples[i].fields[f], *before;
@@ -91,7 +92,7 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Says where the bytes of the fields are, once those that are not `there` are copied to `at`.
+/* Records where the bytes of the fields are, after copying those that are not `there` to `at`.
  * Returns their end. */
 static size_t put_data(const struct sheaf_sample *samples, size_t count,
                        struct packed_field *fields,
@@ -124,7 +125,7 @@ static size_t put_data(const struct sheaf_sample *samples, size_t count,
     return at;
 }
 
-/* Names of one sample's fields, or what the sample before says of them. */
+/* Writes the names of one sample's fields, or refers to those of the sample before. */
 static void put_names(const struct sheaf_sample *samples, size_t i, struct packed_field *field,
                       char *base, size_t *at)
 {

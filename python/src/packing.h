@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches as bytes that mean the same wherever they lie: what is pickled, and what one process
- * tells another of a batch.
+ * Batches as bytes that mean the same at any address: the form of pickles and of messages between
+ * processes.
  *
  *     head | samples | fields of all | labels of all | keys, names [| bytes of the fields]
  *
- * All offsets of tables and texts are from the head.  Those of the fields' bytes are from the head
- * too, or from the start of an arena (arena.h) that both processes have.  packing.c writes them,
- * without Python; packed.c makes Batches of them. */
+ * All offsets of tables and texts are relative to the head. Those of the fields' bytes are relative
+ * to the head as well, or to the start of an arena (arena.h) that both processes have. packing.c
+ * writes the bytes without Python, and packed.c makes Batches of them. */
 #ifndef PYTHON_PACKING_H
 #define PYTHON_PACKING_H
 
@@ -18,7 +18,7 @@
 #include <sheaf.h>
 
 #define PACKED_MAGIC   0x7461626661656873u  /* "sheafbat" */
-#define PACKED_NOTHING UINT64_MAX           /* the offset of what there is none of */
+#define PACKED_NOTHING UINT64_MAX           /* the offset of something missing */
 
 struct packed_head {
     uint64_t magic;
@@ -27,7 +27,8 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    uint64_t fields, labels;                /* of it; they follow those of the sample before */
+    uint64_t fields, labels;                /* its first field and label; they follow those of
+                                               the sample before */
     uint64_t number, record;
     uint64_t shard, repeated;
     uint64_t seed;
@@ -45,7 +46,7 @@ static inline size_t packed_tables(size_t samples, size_t fields, size_t labels)
            + fields * sizeof(struct packed_field) + labels * sizeof(double);
 }
 
-/* Memory that the bytes of fields may lie in already. */
+/* Memory that may already contain the bytes of fields. */
 struct extent {
     const char *base;
     size_t bytes;
@@ -54,19 +55,20 @@ struct extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    size_t data;                /* bytes that are to be copied, at most; 0: none */
+    size_t data;                /* largest number of bytes to be copied; 0 for none */
     bool refers;                /* some are there already */
 };
 
 struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct extent *there);
-/* The bytes of head, tables and texts. */
+/* Returns the number of bytes of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes those to `base`, and the bytes of the fields that are not there to data + data_at; what
- * is `there` is relative to its start.  Returns the end of what was copied. */
+/* Writes head, tables and texts to `base`. Copies the bytes of fields that are not in `there` to
+ * data + data_at; offsets in `there` are relative to its start. Returns the end of the copied
+ * bytes. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct extent *there, char *data, size_t data_at);
-/* The bytes of the fields of so many samples. */
+/* Returns the number of bytes in the fields of these samples. */
 size_t packed_payload(const struct sheaf_sample *samples, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planned: the samples of a stored plan, for the processes that make others of them.  One thread at
- * a time uses it; it is not for programs. */
+ * Planned: the samples of a stored plan, for the processes that transform them. One thread at a
+ * time uses it. It is not meant for users' programs. */
 #include "module.h"
 
 struct planned_object {
@@ -71,7 +71,7 @@ static PyObject *planned_end(struct planned_object *self, PyObject *first)
     return PyLong_FromUnsignedLongLong(at);
 }
 
-/* A Batch with bytes of its own. */
+/* Returns a Batch with bytes of its own. */
 static PyObject *batch_of(const struct sheaf_sample *samples, size_t count)
 {
     const struct extent nowhere = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader: its life, epochs and positions, and what it says of itself; see reader.h. */
+ * Reader: its life, epochs and positions, and its properties; see reader.h. */
 #include "reader.h"
 
 #define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
@@ -37,7 +37,7 @@ void reader_leave(struct reader_object *self)
     guard_leave(&self->guard);
 }
 
-/* What a call of the library on this reader said, as an exception. */
+/* Raises the reader's last error as an exception. */
 static PyObject *raise_own(struct reader_object *self)
 {
     return calls_raise(sheaf_reader_error(self->reader));
@@ -52,9 +52,9 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* The library's reader has gone to another place, or failed on the way: what is left of the epoch
- * before goes, also if there is an exception.  An error that the exception hides comes with the
- * next call. */
+/* Notes that the library's reader has moved, or failed to. The rest of the epoch before is
+ * discarded, even if there is an exception. An error that the exception hides comes with the next
+ * call. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;
@@ -133,7 +133,7 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        note_place(self, code);     /* else it is refused, and the reader stays where it is */
+        note_place(self, code);     /* otherwise it is refused, and the reader stays where it is */
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);
         reader_leave(self);
@@ -218,7 +218,7 @@ static void release(struct reader_object *self)
     self->reader = NULL;
     self->watch = NULL;
     if (guard_is_foreign(&self->guard))
-        return;                     /* its threads are not here to be ended */
+        return;                     /* its threads do not exist here */
     Py_BEGIN_ALLOW_THREADS
     watch_free(watch);
     sheaf_reader_free(reader);
@@ -268,7 +268,8 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    /* A call of another thread may be waiting for a server: it ends, as one on a closed reader. */
+    /* A call of another thread may be waiting for a server. It ends like a call on a closed
+     * reader. */
     if (!guard_is_own(&self->guard)) {
         self->closing = true;
         sheaf_reader_interrupt(self->reader);

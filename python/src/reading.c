@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Taking samples from the library, and handing them out one by one or in batches; see reader.h.
- * Where the program is, is so many samples behind the library as it has yet to be handed. */
+ * Takes samples from the library and returns them one by one or in batches; see reader.h. The
+ * program's position is behind the library's by the number of samples that the program has not got
+ * yet. */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Taken ahead for a program that asks sample by sample: few enough to stay in the cache, and
- * not to be held in vain by one sample that is kept. */
+/* Limits of reading ahead for a program that takes sample by sample: few enough to stay in the
+ * cache, and not to be kept in memory by one sample that the program keeps. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
-/* Keeps what cannot be told yet; without memory for it, it is not told. */
+/* Keeps a report that cannot be delivered yet. Without memory for it, the report is lost. */
 static void keep_skip(struct teller *teller, const char *where, const struct sheaf_error *error)
 {
     struct skipped *s = malloc(sizeof(*s));
@@ -58,7 +59,7 @@ size_t reader_ahead(uint64_t sample_bytes)
     return samples < AHEAD_SAMPLES ? (size_t)samples : AHEAD_SAMPLES;
 }
 
-/* What a call of the library gave. */
+/* The result of a call of the library. */
 struct given {
     const struct sheaf_sample *samples;
     size_t count;
@@ -115,7 +116,7 @@ static struct hold *hold_shared(struct sheaf_kept *kept, struct arena *arena)
     return hold;
 }
 
-/* Adds what was given to the batch. */
+/* Adds the result to the batch. */
 static bool take(struct reader_object *self, const struct given *given)
 {
     struct hold *hold = self->arena == NULL ? hold_new(release_kept, given->kept)
@@ -133,8 +134,8 @@ static bool take(struct reader_object *self, const struct given *given)
     return true;
 }
 
-/* Adds up to `max` samples to the batch; notes the end, or an error.  -1 with an exception if a
- * signal or the report raised one. */
+/* Adds up to `max` samples to the batch, and notes the end or an error. Returns -1 with an
+ * exception if a signal or the report raised one. */
 static int fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
@@ -164,7 +165,7 @@ static int fetch(struct reader_object *self, size_t max)
     }
 }
 
-/* Makes what is left of the batch a batch to which more may be added. */
+/* Makes a new batch of the rest, to which samples may be added. */
 static int rebase(struct reader_object *self)
 {
     struct batch_object *batch;
@@ -181,8 +182,8 @@ static int rebase(struct reader_object *self)
     return 0;
 }
 
-/* Makes the batch hold `want` samples; fewer before the end, before an error, or if one call
- * gives fewer and that is `enough`.  -1 with an exception. */
+/* Makes the batch hold `want` samples; fewer before the end or an error, or if one call returns
+ * fewer and `enough` is set. Returns -1 with an exception on failure. */
 static int fill(struct reader_object *self, size_t want, bool enough)
 {
     if (rebase(self) != 0)

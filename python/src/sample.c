@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample: a read-only mapping from field names to the fields' bytes, and the buffers of those.
- * Nothing is made before it is asked for: a sample is a reference to its batch and a place in
+ * Sample: a read-only mapping from field names to the fields' bytes, and the buffers of these.
+ * Objects are made only when they are used. A sample is a reference to its batch and an index in
  * it. */
 #include "module.h"
 
@@ -88,7 +88,7 @@ const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const 
     return NULL;
 }
 
-/* The field that a key means: 1, 0 if there is none, -1 with an exception. */
+/* Finds the field for a key. Returns 1, 0 if there is none, or -1 with an exception. */
 static int find(struct sample_object *self, PyObject *key, const struct sheaf_field **field)
 {
     const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : "";
@@ -166,7 +166,7 @@ static PyObject *list_of(struct sample_object *self, make_fn *make)
     return list;
 }
 
-/* Which sample, and what it has instead. */
+/* Raises an exception that names the sample and the fields it has. */
 static void raise_no_field(struct sample_object *self, PyObject *key)
 {
     PyObject *names = list_of(self, make_name), *own = text_of(self->sample->key);
@@ -318,7 +318,7 @@ static PyObject *sample_repr(struct sample_object *self)
     return text;
 }
 
-/* A batch of this sample alone, packed. */
+/* Returns a packed batch of this sample alone. */
 static PyObject *sample_reduce(struct sample_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct batch_object *part = batch_part(self->batch,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arena: a worker sends batches in memory that it shares with its program; and what the program
- * makes of them.
+ * Arena: a worker sends batches in memory that it shares with its program, which makes Batches of
+ * them.
  *
  *     worker:  batch --message: its word, and where in the arena the fields are--> queue
- *     program: Batch of the message; when nothing of it is left, it is said by the word
+ *     program: Batch of the message; its word tells when nothing of it is left
  *
- * Bytes that are not in the arena yet are copied into a piece.  Each batch that is under way has a
- * WORD, which the program sets when nothing of the batch is left; until then the worker keeps the
- * batch and the piece.  What a child of a fork may see is never given back, on either side. */
+ * Bytes that are not in the arena yet are copied into a piece. Each batch under way has a WORD,
+ * which the program sets when nothing of the batch is left. Until then the worker keeps the batch
+ * and the piece. Memory that a child of a fork may see is never given back, on either side. */
 #include "arena.h"
 #include "module.h"
 
@@ -16,17 +16,17 @@
 #include <unistd.h>
 
 #define BYTES_MOST ((uint64_t)1 << 46)
-#define WORDS      ((size_t)256)        /* batches under way at once, at most */
-#define WORD_BYTES ((size_t)64)         /* each has a cache line of its own */
+#define WORDS      ((size_t)256)        /* most batches under way at once */
+#define WORD_BYTES ((size_t)64)         /* each word has a cache line of its own */
 
 enum { WORD_FREE, WORD_TAKEN };
 
 /* ---- The worker ----------------------------------------------------------------------------- */
 
-/* A batch that the program has, or will. */
+/* A batch that the program has or will get. */
 struct sent {
     bool is_used;
-    PyObject *batch;            /* NULL: all of it is in the piece */
+    PyObject *batch;            /* NULL if the piece contains everything */
     void *piece;
     size_t piece_bytes;
     unsigned forks;             /* forks_begun when it was sent */
@@ -77,7 +77,7 @@ static void end_sending(struct arena_object *self, struct sent *sent)
     Py_XDECREF(batch);
 }
 
-/* Takes back what the program has let go. */
+/* Takes back batches that the program has released. */
 static void look_at_words(struct arena_object *self)
 {
     for (size_t i = 0; i < WORDS; i++)
@@ -86,7 +86,7 @@ static void look_at_words(struct arena_object *self)
             end_sending(self, &self->sent[i]);
 }
 
-/* Writes the message; -1 if there is no room in the arena. */
+/* Writes the message. Returns -1 if the arena has no room. */
 static int write_message(struct arena_object *self, struct batch_object *batch,
                          const struct layout *l, struct sent *sent, PyObject *message)
 {
@@ -176,7 +176,7 @@ static void arena_dealloc(struct arena_object *self)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* A batch's word, in the program's view of the arena. */
+/* A batch's word, in the program's mapping of the arena. */
 struct use {
     Py_buffer view;
     uint32_t *word;

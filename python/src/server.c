@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as
- * an object of the program.  Workers talk to it in Python (sheaf/_served.py). */
+ * an object of the program. Workers talk to it in Python (sheaf/_served.py). */
 #include "module.h"
 #include "serving.h"
 
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-#define ARENA_PART   8u             /* of the memory, for what does not lie in it already */
+#define ARENA_PART   8u             /* of the memory, for bytes that are not in it already */
 
-/* What the reader skips, until the program asks for it. */
+/* Reports of skipped records, until the program asks for them. */
 struct reports {
     pthread_mutex_t lock;
     struct {
@@ -90,12 +90,12 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* May outlive the call that wanted it; the data set is then kept for good. */
+/* An opening, which may outlive the call that requested it; the data set is then kept for ever. */
 struct opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
     char *cache_directory;
-    struct arena *arena;            /* that serves the reader; NULL: none could be had */
+    struct arena *arena;            /* serves the reader; NULL if none could be made */
     struct reports *reports;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -175,8 +175,8 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    options.remainder = SHEAF_KEEP;     /* what pads is the program's to say, by ordinals, unless
-                                           it is to be the same on other hosts */
+    options.remainder = SHEAF_KEEP;     /* the program pads by ordinals itself, unless the
+                                           padding must be the same on other hosts */
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
         options_set(&options, server_options_table, keywords) != 0)
         return -1;
@@ -223,7 +223,7 @@ static void release(struct server_object *self)
     if (serving == NULL || self->forks != fork_count)
         return;                         /* it is the parent's */
     Py_BEGIN_ALLOW_THREADS
-    PyThread_acquire_lock(self->lock, WAIT_LOCK);       /* who still asks sees that it is closed */
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);       /* a later request sees that it is closed */
     serving_stop(serving);
     PyThread_release_lock(self->lock);
     Py_END_ALLOW_THREADS
@@ -321,7 +321,7 @@ struct own_use {
     unsigned forks;                 /* forks_begun when it came */
 };
 
-/* What a child of a fork may see is not used again. */
+/* Ends the use of an answer. Memory that a child of a fork may see is not reused. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
@@ -348,7 +348,7 @@ static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *mes
     return batch;
 }
 
-/* The Batch of an answer, or None; takes the message over. */
+/* Returns the Batch of an answer, or None. Takes over the message. */
 static PyObject *batch_of(struct serving *serving, const struct serving_answer *answer,
                           char *message)
 {
@@ -381,7 +381,8 @@ static PyObject *batch_of(struct serving *serving, const struct serving_answer *
     Py_RETURN_NONE;
 }
 
-/* Waits for the answer, and lets Python handle signals meanwhile.  False, with an exception. */
+/* Waits for the answer and lets Python handle signals meanwhile. Returns false with an
+ * exception. */
 static bool wait_for_answer(struct server_object *self, struct serving *serving,
                             const struct serving_ask *ask, struct serving_answer *answer,
                             char **message)

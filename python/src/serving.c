@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h.  What it reads and keeps is in held.c, who shares
- * it in serving_ranks.c, and what the program does with it in serving_life.c. */
+ * The thread that serves samples; see serving.h. held.c reads and keeps them, serving_ranks.c knows
+ * which ranks share it, and serving_life.c has the program's functions. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -32,8 +32,8 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
-/* The child of a fork closes what is in the list, so nothing is there that is closed already: its
- * number may be another file's by then. */
+/* Drops a client. The child of a fork closes the descriptors in the list, so none of them may be
+ * closed already: its number may belong to another file by then. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
@@ -45,7 +45,7 @@ void serving_drop_client(struct serving *s, struct client *c)
     close(descriptor);
 }
 
-/* False: the client is gone, or the serving ends. */
+/* Sends all bytes. Returns false if the client is gone or the serving is ending. */
 static bool send_all(struct serving *s, const struct client *c, const void *data, size_t size)
 {
     const char *at = data;
@@ -68,7 +68,7 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
     return true;
 }
 
-/* The answer to this process, which takes the message over. */
+/* Gives the answer to this process, which takes over the message. */
 static void hand_over(struct serving *s, const struct serving_answer *answer, char *message)
 {
     pthread_mutex_lock(&s->lock);
@@ -88,7 +88,7 @@ static void hand_over(struct serving *s, const struct serving_answer *answer, ch
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes the message over.  A client that is gone is dropped. */
+/* Delivers an answer and takes over the message. A client that is gone is dropped. */
 static void deliver(struct serving *s, struct client *c, const struct serving_answer *answer,
                     char *message)
 {
@@ -113,7 +113,7 @@ static void deliver_error(struct serving *s, struct client *c, int code, const c
     deliver(s, c, &answer, message);
 }
 
-/* The arena goes with the first bytes. */
+/* Replies to a hello. The arena's descriptor goes with the first bytes. */
 static bool welcome(struct serving *s, struct client *c)
 {
     struct arena *arena = s->held.arena;
@@ -157,7 +157,7 @@ static void accept_client(struct serving *s, int listener)
     s->clients[s->client_count++] = (struct client){ .descriptor = descriptor, .end = UINT64_MAX };
 }
 
-/* What has come of a hello or an ask.  False: the client is gone. */
+/* Receives a part of a hello or a request. Returns false if the client is gone. */
 static bool receive(struct serving *s, struct client *c)
 {
     const size_t wanted = c->is_welcome ? sizeof(c->ask) : sizeof(c->hello);
@@ -180,7 +180,7 @@ static bool receive(struct serving *s, struct client *c)
         return welcome(s, c);
     }
     if (c->ask.count != 0)
-        return false;               /* it asks before it has its answer */
+        return false;               /* it makes a request before it has its answer */
     memcpy(&c->ask, c->input, sizeof(c->ask));
     c->is_noted = false;
     return serving_ask_is_valid(&c->ask);
@@ -220,7 +220,7 @@ static void note_ranks(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Of all that wait and can be answered, the first of the earliest pass. */
+/* Returns, among the clients that can be answered, the first one in the earliest pass. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -259,7 +259,7 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Whether the program has begun the pass that the client asks for at another place. */
+/* Returns whether the program has begun the pass that the client requests at another position. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -289,7 +289,7 @@ static bool refuse_one_elsewhere(struct serving *s)
     return false;
 }
 
-/* Turns to the pass that a client asks for.  False: it was answered. */
+/* Turns to the pass that a client requests. Returns false if the client was answered instead. */
 static bool turn_to(struct serving *s, struct client *c)
 {
     struct serving_pass pass;
@@ -311,7 +311,7 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* What was skipped in the pass; without memory for it, it is not told. */
+/* Records the ordinals skipped in the pass. Without memory for them, they are not reported. */
 static void note_holes_locked(struct serving *s)
 {
     const struct ranges *holes = &s->held.holes;
@@ -331,13 +331,14 @@ static void note_holes_locked(struct serving *s)
         memcpy(noted->items, holes->items, holes->count * sizeof(holes->items[0]));
 }
 
-/* Before an answer is sent: who has it sees what it took. */
+/* Updates the statistics before an answer is sent, so that its receiver sees its cost. */
 static void note_stats(struct serving *s)
 {
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
-    stats.samples += s->held.repeats;       /* as a reader counts those that it repeats itself */
+    stats.samples += s->held.repeats;       /* a reader also counts the samples that it repeats
+                                               itself */
     stats.repeated += s->held.repeats;
     stats.payload_bytes += s->held.repeated_bytes;
     pthread_mutex_lock(&s->lock);
@@ -377,9 +378,9 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* What lies before all that was asked for is sought over once nobody will ask for it, or where it
- * is more than may be held.  Not in a pass that goes on from a state: whoever skips there as well
- * would leave samples out. */
+/* Seeks past the beginning, before all requested ordinals, once nobody will request it, or if it is
+ * too large to be held. In a pass that continues from a state this is not done, because a skip
+ * there would leave samples out. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
@@ -391,7 +392,7 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* The turns of ranks that have broken the pass off, from the ordinal on. */
+/* Skips the turns of ranks that have left the pass, from the ordinal on. */
 static void pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
@@ -404,7 +405,8 @@ static void pass_over(struct serving *s, const struct client *c, uint64_t from)
         s->asked_first = from;
 }
 
-/* Nobody will ask for what lies between.  True: it is dealt with, or the client was told. */
+/* Handles a gap that nobody will request. Returns true if it is handled or the client got an
+ * error. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))
@@ -416,7 +418,8 @@ static bool close_gap(struct serving *s, struct client *c, uint64_t from)
     return true;
 }
 
-/* One step for the client whose turn it is.  False: it has to wait for others to ask. */
+/* Does one step for the client whose turn it is. Returns false if it must wait for other
+ * requests. */
 static bool step(struct serving *s)
 {
     struct client *c;
@@ -460,7 +463,8 @@ static struct client *one_waiting(struct serving *s)
     return NULL;
 }
 
-/* Nothing could be done: somebody waits for others to ask, who may not be there. */
+/* Limits the wait when nothing can be done because a client waits for others, which may not
+ * exist. */
 static void limit_wait(struct serving *s)
 {
     struct client *c = one_waiting(s);
@@ -482,7 +486,7 @@ static void limit_wait(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-/* What this process asks for.  False: the serving ends. */
+/* Takes this process's request. Returns false if the serving is ending. */
 static bool take_post(struct serving *s, int *listener)
 {
     struct client *own = &s->clients[0];
@@ -500,7 +504,8 @@ static bool take_post(struct serving *s, int *listener)
     return goes_on;
 }
 
-/* Takes in what has come; waits for it unless there is `work`.  False: the serving ends. */
+/* Takes messages, and waits for them unless there is `work`. Returns false if the serving is
+ * ending. */
 static bool take_in(struct serving *s, bool work)
 {
     struct pollfd *polled = calloc(s->client_count + 2, sizeof(*polled));
@@ -522,7 +527,7 @@ static bool take_in(struct serving *s, bool work)
 
         (void)!read(s->wake, &ignored, sizeof(ignored));
     }
-    for (size_t i = count; i-- > 1;)        /* the last one takes the place of one dropped */
+    for (size_t i = count; i-- > 1;)        /* the last one takes the place of a dropped one */
         if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
             serving_drop_client(s, &s->clients[i]);
     if (polled[1].revents != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of a serving: serving.c is the thread, serving_ranks.c knows who shares it, and in
- * serving_life.c is what the program does with it.  What is not `locked` is the thread's alone. */
+ * The inside of a serving: serving.c is the thread, serving_ranks.c knows which ranks share it, and
+ * serving_life.c has the program's functions. Fields outside of `locked` belong to the thread. */
 #ifndef PYTHON_SERVING_INSIDE_H
 #define PYTHON_SERVING_INSIDE_H
 
@@ -16,10 +16,10 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    struct serving_ask ask;         /* what it waits for; count 0: nothing */
+    struct serving_ask ask;         /* the request that it waits for; count 0 if none */
     bool is_noted;                  /* in the pass */
-    uint64_t end;                   /* where the pass ends, as it was told; else UINT64_MAX */
-    uint64_t pass, latest;          /* it has asked for this ordinal last, in this pass */
+    uint64_t end;                   /* end of the pass that it was told, or UINT64_MAX */
+    uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
     size_t input_size;
 };
@@ -27,7 +27,8 @@ struct client {
 /* A rank of the host. */
 struct member {
     uint32_t workers;               /* 0: it has not come yet */
-    uint32_t joined, left;          /* of them: those that have asked in the pass; then are gone */
+    uint32_t joined, left;          /* number of its workers that made a request in the pass, and
+                                       number of those that are gone */
 };
 
 /* A request of this process. */
@@ -37,20 +38,22 @@ struct serving {
     pthread_t thread;
     int wake;
     struct held held;
-    struct client clients[CLIENTS_MOST];    /* the first is this process, with no descriptor */
+    struct client clients[CLIENTS_MOST];    /* the first one is this process, without a
+                                               descriptor */
     size_t client_count;
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    uint64_t wait_ns, waits_since;  /* for ranks that have not come; 0: nobody does */
-    uint64_t asked_first;           /* the least ordinal asked for in it; UINT64_MAX: none */
+    uint64_t wait_ns, waits_since;  /* limit of waiting for missing ranks, and its start; 0 if
+                                       nobody waits */
+    uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct {
         int listener;               /* -1: nobody else may come */
         bool ending;
         uint64_t over;              /* a pass that all have ended */
-        uint32_t missing;           /* ranks that have not come to the one under way */
+        uint32_t missing;           /* number of ranks that have not come to the current pass */
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
         struct sheaf_reader_stats stats;
@@ -75,13 +78,13 @@ static inline bool serving_is_shared(const struct serving *s)
     return s->ranks > 1;
 }
 
-/* How many ranks have not come to the pass; whether all are done with it. */
+/* Return the number of ranks that have not come to the pass; and whether all are done with it. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Whether every worker has gone past the ordinal, or will not ask any more. */
+/* Returns whether every worker has gone past the ordinal, or will make no more requests. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
-/* Whether some have broken the pass off. */
+/* Returns whether some ranks have left the pass early. */
 bool serving_some_have_left(const struct serving *serving);
 
 #endif

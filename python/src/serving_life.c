@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the program does with a serving: it begins and ends it, says where passes begin, asks how it
- * is, and has requests of its own, without a socket; see serving.h. */
+ * The program's functions for a serving: begin and end it, tell where passes begin, ask for its
+ * state, and make requests without a socket; see serving.h. */
 #include "serving_inside.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The ranks of a host that share a serving: which of them have come, are past an ordinal, or are
- * done with the pass under way.
+ * done with the current pass.
  *
- * A rank reads with one worker or several, each with a connection.  It is done with a pass when all
- * of them were told its end or are gone, or when one of them asks in a later pass: it has broken
- * this one off, and nobody will ask for the rest of its turns. */
+ * A rank reads with one worker or several, each with a connection. It is done with a pass when all
+ * of them were told its end or are gone, or when one of them makes a request in a later pass. In
+ * the latter case it has left this pass early, and nobody will request the rest of its turns. */
 #include "serving_inside.h"
 
 static bool is_of(const struct client *c, uint32_t rank)
@@ -24,7 +24,8 @@ static bool has_moved_on(const struct serving *s, uint32_t rank)
     return false;
 }
 
-/* Whether one of its workers is in the midst of the pass: it was not told the end. */
+/* Returns whether one of its workers is in the middle of the pass, because it was not told the
+ * end. */
 static bool is_reading(const struct serving *s, uint32_t rank)
 {
     for (size_t i = 0; i < s->client_count; i++) {

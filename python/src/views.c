@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views: writing their documents and the numbers that a function chose, and when samples come. */
+ * Views: writes their documents and the numbers that a function chose, and finds when samples
+ * come. */
 #include "module.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  *
  * Lets signals through while a reader waits.
  *
- * Python only notes a signal when it comes; the handler runs when the main thread asks for it.  A
- * thread that waits in the library does not ask.  So a second thread looks ten times a second
- * whether a call has been under way since it looked last, and if so interrupts the reader: the
- * call returns, lets Python handle what there is, and begins again. */
+ * Python only records a signal when it comes. The handler runs when the main thread checks for
+ * signals, and a thread that waits in the library does not check. So a second thread tests ten
+ * times a second whether a call has been under way since its last test, and if so interrupts the
+ * reader. The call returns, lets Python handle signals, and begins again. */
 #include "module.h"
 
 #include <stdlib.h>
