@@ -570,8 +570,11 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
  * sheaf_pack makes a data set from files, in one call.  The source is one of
  *   - a directory tree: a file's directory is its class;
  *   - s3://BUCKET/PREFIX: a tree of objects;
- *   - a list, by its name: *.lst (MXNet: index, label[s], path), *.csv (path, label[s]), *.jsonl
- *     ("path" and "label"), any other file (a path per line; the directory is the class);
+ *   - a list, by its name: *.lst (MXNet: index, label[s], path), *.csv and *.tsv (path, label[s]),
+ *     *.jsonl, any other file (a path per line; the directory is the class).  Columns of a header
+ *     and members of JSON Lines are the path if they are called path, file, file_name, filename or
+ *     image, and the label if they are called label, labels, class or class_name, in upper or lower
+ *     case; a class beside a label that is a number is its name; others become fields;
  *   - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
  *     *.json or *.jsonl, by its content;
  *   - an archive, *.tar, *.zip, *.tar.gz, ..., if remote copied first: the directory it unpacks to.

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "formats/attributes.h"
+#include "formats/column_names.h"
 #include "formats/json_load.h"
 #include "formats/json_text.h"
 
@@ -82,16 +83,61 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
 }
 
+/* Whether a value is a number, an array of numbers, or the name of a class. */
+static bool can_be_label(const json_t *value)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return json_is_number(value) || json_is_string(value);
+    json_array_foreach(value, i, item) {
+        if (!json_is_number(item))
+            return false;
+    }
+    return true;
+}
+
+/* Returns the member with the lowest rank in a role whose value can be a label; or NULL. */
+static const struct attribute *best_of(const struct augmented_line *l, enum column_role role)
+{
+    const struct attribute *found = NULL;
+    unsigned least = COLUMN_RANK_NONE;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct attribute *a = &l->attributes[i];
+        const unsigned rank = column_rank(role, a->name);
+
+        if (rank < least && can_be_label(a->value)) {
+            least = rank;
+            found = a;
+        }
+    }
+    return found;
+}
+
 const struct attribute *augmented_line_label(const struct augmented_line *l)
 {
-    const struct attribute *label = augmented_line_find(l, "label");
+    const struct attribute *named = augmented_line_find(l, "label"), *label;
 
+    if (named != NULL && !json_is_null(named->value))
+        return named;
+    label = best_of(l, COLUMN_LABEL);
     if (label == NULL)
-        label = augmented_line_find(l, "class");
+        label = best_of(l, COLUMN_CLASS);
     for (size_t i = 0; label == NULL && i < l->count; i++)
         if (is_classification(l, &l->attributes[i]))
             label = &l->attributes[i];
-    return label;
+    return label != NULL ? label : named;
+}
+
+const struct attribute *augmented_line_class(const struct augmented_line *l,
+                                             const struct attribute *label)
+{
+    const struct attribute *found = label == NULL || column_rank(COLUMN_LABEL, label->name) ==
+                                    COLUMN_RANK_NONE ? NULL : best_of(l, COLUMN_CLASS);
+
+    return found != NULL && json_is_string(found->value) ? found : NULL;
 }
 
 int attribute_object(const struct attribute *a, const char **url, const char **path,

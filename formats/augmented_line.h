@@ -33,8 +33,13 @@ void augmented_line_free(struct augmented_line *line);
 /* Returns the attribute with this name, or NULL if there is none. */
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
-/* Returns the attribute that is the label, or NULL if none is. */
+/* Returns the attribute that is the label, by its name (column_names.h), or as Ground Truth says;
+ * or NULL.  The value of an attribute "label" may be anything; others are chosen only if it can be
+ * a label. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
+/* Returns the attribute that may be the name of that label: a text class or class_name; or NULL. */
+const struct attribute *augmented_line_class(const struct augmented_line *line,
+                                             const struct attribute *label);
 
 /* Finds the object of a NAME-ref attribute: sets *url to its URL and *path to the part after the
  * scheme and bucket. Returns SHEAF_ERR_CORRUPT if the value is not such a URL. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <zlib.h>
 
 #include "base/bytes.h"
@@ -148,7 +149,7 @@ static const struct codec_ops *ops_of_name(const char *name)
     for (size_t i = 0; i < COUNT_OF(codecs); i++) {
         const size_t suffix_size = strlen(codecs[i]->suffix);
 
-        if (size >= suffix_size && strcmp(name + size - suffix_size, codecs[i]->suffix) == 0)
+        if (size >= suffix_size && strcasecmp(name + size - suffix_size, codecs[i]->suffix) == 0)
             return codecs[i];
     }
     return NULL;

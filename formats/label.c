@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #define INTEGER_LIMIT 9007199254740992.0    /* 2^53 */
 #define NUMBER_LIMIT  512                   /* characters of one number */
@@ -152,6 +153,7 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
 {
     size_t at = 0, count = 0;
 
+    utf8_pass_mark(&text, &size);
     while (at < size && is_blank(text[at]))
         at++;
     while (size > at && (is_blank(text[size - 1]) || text[size - 1] == '\n' ||

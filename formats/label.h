@@ -8,6 +8,8 @@
 
 #include "formats/format.h"
 
+#define CLASS_LIMIT (1 << 20)       /* numbers of classes are less */
+
 /* An integer of magnitude up to 2^53, or what a 32-bit float holds exactly (no infinity). */
 bool label_is_exact(double label);
 bool label_is_integer(double label);
@@ -16,7 +18,8 @@ bool label_is_integer(double label);
  * A whole number stays as it is, even if it cannot be a label. */
 double label_rounded(double number);
 
-/* Parses one or more numbers separated by blanks, tabs or commas.  A fraction is rounded to the
+/* Parses one or more numbers separated by blanks, tabs or commas, perhaps after a byte order mark.
+ *  A fraction is rounded to the
  * nearest 32-bit float; an integer of magnitude beyond 2^53 must be one.  Returns their number, at
  * most `most`, or -1 if the text is anything else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);

@@ -22,6 +22,28 @@ bool name_split(const char *path, size_t *key_size, const char **suffix)
     return true;
 }
 
+size_t name_clean(char *path, size_t size, bool *climbs)
+{
+    const char *p = path, *const end = path + size;
+    char *out = path;
+
+    for (*climbs = false; p < end; ) {
+        const char *slash = memchr(p, '/', (size_t)(end - p));
+        const size_t n = (size_t)((slash != NULL ? slash : end) - p);
+
+        if (n != 0 && !(n == 1 && *p == '.')) {
+            *climbs |= n == 2 && memcmp(p, "..", 2) == 0;
+            if (out != path)
+                *out++ = '/';
+            if (out != p)
+                memmove(out, p, n);
+            out += n;
+        }
+        p += n + 1;
+    }
+    return (size_t)(out - path);
+}
+
 struct text name_stem(const char *name)
 {
     static const char any[] = "shard";

@@ -13,6 +13,12 @@
  * files silently. */
 bool name_split(const char *path, size_t *key_size, const char **suffix);
 
+/* Removes the parts of a path that have no meaning: slashes at its start, empty components, and "."
+ * components.  So "/a//b.jpg" and "./a/b.jpg" become "a/b.jpg", where they would be extracted.
+ * This is the one rule for members of archives, lists and objects, as sources and in shards.
+ * Returns the new size; *climbs: it has a component "..". */
+size_t name_clean(char *path, size_t size, bool *climbs);
+
 /* Returns the beginning of made-up keys: the base name of a shard up to its first dot, or "shard"
  * if a key cannot begin with that. The result points into `name`, or is static. */
 struct text name_stem(const char *name);

@@ -17,6 +17,10 @@
 
 /* ---- Names of members --------------------------------------------------------------------- */
 
+/* The member that holds the labels beside a field `cls` that is not numbers.  Readers that do not
+ * know it find one more member, whose name they reserve. */
+#define LABEL_SUFFIX "__label__"
+
 /* A member's path as extracting it into a directory would write it, and its key and suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
@@ -25,30 +29,6 @@ struct member_path {
     const char *suffix;
     const char *problem;        /* why the file cannot be read, as static text; or NULL */
 };
-
-/* Removes the meaningless parts of a path: a slash at its start, empty components, and ".". Returns
- * the new size. Sets *climbs if the path has a component "..". */
-static size_t clean_path(char *path, size_t size, bool *climbs)
-{
-    const char *p = path, *const end = path + size;
-    char *out = path;
-
-    for (*climbs = false; p < end; ) {
-        const char *slash = memchr(p, '/', (size_t)(end - p));
-        const size_t n = (size_t)((slash != NULL ? slash : end) - p);
-
-        if (n != 0 && !(n == 1 && *p == '.')) {
-            *climbs |= n == 2 && memcmp(p, "..", 2) == 0;
-            if (out != path)
-                *out++ = '/';
-            if (out != p)
-                memmove(out, p, n);
-            out += n;
-        }
-        p += n + 1;
-    }
-    return (size_t)(out - path);
-}
 
 /* Copies the path. At most KEY_LIMIT bytes are kept. */
 static void take_path(const struct tar_member *m, struct member_path *path)
@@ -62,7 +42,7 @@ static void take_path(const struct tar_member *m, struct member_path *path)
     if (between)
         text[m->prefix_size] = '/';
     memcpy(text + m->prefix_size + between, m->name, size);
-    path->size = clean_path(text, m->prefix_size + between + size, &climbs);
+    path->size = name_clean(text, m->prefix_size + between + size, &climbs);
     text[path->size] = '\0';
     path->problem = size < m->name_size ? "the path is longer than 4096 bytes"
                                         : name_text_problem(text, path->size);
@@ -82,7 +62,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     if (m->kind != TAR_FILE || name_is_passed_over(path->text))
         return false;
     if (name_split(path->text, &path->key_size, &path->suffix)) {
-        if (path->problem == NULL)
+        if (path->problem == NULL && !(m->is_label && strcmp(path->suffix, LABEL_SUFFIX) == 0))
             path->problem = name_suffix_problem(path->suffix);
         return true;
     }
@@ -127,23 +107,6 @@ static int parse_labels(struct buf *labels, const void *text, size_t size,
     return SHEAF_OK;
 }
 
-/* Checks the `cls` field of a sample with labels. A tar stores labels only in its `cls` member, so
- * the field must state the same labels. */
-static int check_cls(const struct sheaf_sample *sample, const struct sheaf_field *cls,
-                     struct sheaf_error *err)
-{
-    struct buf said = BUF_INIT(LABEL_LIMIT * sizeof(double));
-    int code = parse_labels(&said, cls->data, cls->size, err);
-
-    if (code == SHEAF_OK &&
-        (said.size != sample->label_count * sizeof(double) ||
-         (said.size != 0 && memcmp(said.data, sample->labels, said.size) != 0)))
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels differ from the field cls, "
-                       "which holds the labels in a tar", sample->key);
-    buf_free(&said);
-    return code;
-}
-
 static const struct sheaf_field *find_cls(const struct sheaf_field *const *fields, size_t count)
 {
     size_t i;
@@ -153,6 +116,34 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
             return fields[i];
     }
     return NULL;
+}
+
+/* Sets *suffix to that of the member which has to be made of the labels; NULL: none.  A field `cls`
+ * of the sample's own that is numbers holds the labels, and must say the same.  Before it has been
+ * read, it is taken for numbers. */
+static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
+                        const char **suffix, struct sheaf_error *err)
+{
+    const struct sheaf_field *cls = find_cls(fields, sample->field_count);
+    struct buf said = BUF_INIT(LABEL_LIMIT * sizeof(double));
+    int code;
+
+    *suffix = sample->label_count == 0 ? NULL : "cls";
+    if (cls == NULL)
+        return SHEAF_OK;
+    *suffix = NULL;
+    if (cls->data == NULL && cls->size != 0)
+        return SHEAF_OK;
+    code = parse_labels(&said, cls->data, cls->size, err);
+    if (code == SHEAF_OK && said.size == 0)
+        *suffix = sample->label_count == 0 ? NULL : LABEL_SUFFIX;
+    else if (code == SHEAF_OK &&
+             (said.size != sample->label_count * sizeof(double) ||
+              memcmp(said.data, sample->labels, said.size) != 0))
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the labels differ from the field cls, "
+                       "which holds the labels in a tar", sample->key);
+    buf_free(&said);
+    return code;
 }
 
 static void join_path(char path[KEY_LIMIT + 1], const char *key, const char *suffix)
@@ -174,38 +165,39 @@ static int write_member(struct buf *out, const char *key, const char *suffix, co
 }
 
 /* Writes the member with the labels, sorted among the other members. */
-static int write_labels(struct buf *out, const struct sheaf_sample *sample,
+static int write_labels(struct buf *out, const struct sheaf_sample *sample, const char *suffix,
                         struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);
     int code = label_print(&text, sample->labels, sample->label_count, err);
 
     if (code == SHEAF_OK)
-        code = write_member(out, sample->key, "cls", text.data, text.size, true, err);
+        code = write_member(out, sample->key, suffix, text.data, text.size, true, err);
     buf_free(&text);
     return code;
 }
 
+/* `due`: the suffix of a member that is made of the labels; NULL: there is none. */
 static int write_members(struct buf *out, const struct sheaf_sample *sample,
-                         const struct sheaf_field *const *fields, struct sheaf_error *err)
+                         const struct sheaf_field *const *fields, const char *due,
+                         struct sheaf_error *err)
 {
-    bool labels_due = sample->label_count != 0 && find_cls(fields, sample->field_count) == NULL;
     size_t i;
     int code = SHEAF_OK;
 
     for (i = 0; i < sample->field_count && code == SHEAF_OK; i++) {
         const char *suffix = field_suffix(fields[i]);
 
-        if (labels_due && strcmp(suffix, "cls") > 0) {
-            code = write_labels(out, sample, err);
-            labels_due = false;
+        if (due != NULL && strcmp(suffix, due) > 0) {
+            code = write_labels(out, sample, due, err);
+            due = NULL;
         }
         if (code == SHEAF_OK)
             code = write_member(out, sample->key, suffix, fields[i]->data, fields[i]->size, false,
                                 err);
     }
-    if (labels_due && code == SHEAF_OK)
-        code = write_labels(out, sample, err);
+    if (due != NULL && code == SHEAF_OK)
+        code = write_labels(out, sample, due, err);
     return code;
 }
 
@@ -213,8 +205,9 @@ static int webdataset_encode(const struct sheaf_sample *sample,
                              const struct encode_context *context, struct buf *out,
                              struct buf *names, struct encoded *encoded, struct sheaf_error *err)
 {
-    const struct sheaf_field *fields[FIELD_LIMIT], *cls;
+    const struct sheaf_field *fields[FIELD_LIMIT];
     const size_t start = out->size;
+    const char *due;
     int code = sample_check(sample, fields, err);
 
     (void)context;
@@ -224,11 +217,9 @@ static int webdataset_encode(const struct sheaf_sample *sample,
     if (sample->field_count == 0 && sample->label_count == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: a tar cannot hold a sample without "
                        "fields and labels", sample->key);
-    cls = find_cls(fields, sample->field_count);
-    if (cls != NULL)
-        code = check_cls(sample, cls, err);
+    code = label_member(sample, fields, &due, err);
     if (code == SHEAF_OK)
-        code = write_members(out, sample, fields, err);
+        code = write_members(out, sample, fields, due, err);
     if (code != SHEAF_OK) {
         out->size = start;
         return code;
@@ -247,12 +238,12 @@ static size_t member_header_bytes(const char *key, const char *suffix, size_t si
 }
 
 /* Computes the number of bytes that write_labels appends. */
-static int count_labels(const struct sheaf_sample *sample, size_t *bytes)
+static int count_labels(const struct sheaf_sample *sample, const char *suffix, size_t *bytes)
 {
     struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);
     const int code = label_print(&text, sample->labels, sample->label_count, NULL);
 
-    *bytes += member_header_bytes(sample->key, "cls", text.size) + (size_t)tar_padded(text.size);
+    *bytes += member_header_bytes(sample->key, suffix, text.size) + (size_t)tar_padded(text.size);
     buf_free(&text);
     return code;
 }
@@ -262,13 +253,15 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
                                     const struct sheaf_field *field)
 {
     const struct sheaf_field *fields[FIELD_LIMIT];
+    const char *due;
     size_t at = 0;
 
     (void)context;
-    if (sample_check(sample, fields, NULL) != SHEAF_OK)
+    if (sample_check(sample, fields, NULL) != SHEAF_OK ||
+        label_member(sample, fields, &due, NULL) != SHEAF_OK)
         return SIZE_MAX;
-    if (sample->label_count != 0 && find_cls(fields, sample->field_count) == NULL &&
-        strcmp(field_suffix(field), "cls") > 0 && count_labels(sample, &at) != SHEAF_OK)
+    if (due != NULL && strcmp(field_suffix(field), due) > 0 &&
+        count_labels(sample, due, &at) != SHEAF_OK)
         return SIZE_MAX;
     for (size_t i = 0; i < sample->field_count; i++) {
         at += member_header_bytes(sample->key, field_suffix(fields[i]), fields[i]->size);
@@ -438,6 +431,21 @@ static bool is_cls(const struct slice *slice)
     return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
 }
 
+/* Sets the labels to those that a member says.  Text that says none leaves them. */
+static int take_labels(struct buf *labels, const struct slice *slice, bool *found,
+                       struct sheaf_error *err)
+{
+    const size_t before = labels->size;
+    const int code = parse_labels(labels, slice->data, slice->size, err);
+
+    *found = labels->size != before;
+    if (*found && before != 0) {
+        labels->size -= before;
+        memmove(labels->data, labels->data + before, labels->size);
+    }
+    return code;
+}
+
 static int add_member(const struct tar_member *m, const struct member_path *path,
                       const uint8_t *data, const struct decode_context *context,
                       struct decode_scratch *scratch, struct sheaf_error *err)
@@ -447,19 +455,20 @@ static int add_member(const struct tar_member *m, const struct member_path *path
     const struct slice slice = { .suffix = m->name + m->name_size - suffix_size,
                                  .suffix_size = suffix_size, .data = data,
                                  .size = (size_t)m->bytes };
+    const bool is_made = m->is_label && strcmp(path->suffix, LABEL_SUFFIX) == 0;
+    bool found;
     int code;
 
-    if (!is_cls(&slice))
+    if (!is_made && !is_cls(&slice))
         return sample_add(scratch, &slice, err);
-    scratch->labels.size = 0;
-    code = parse_labels(&scratch->labels, slice.data, slice.size, err);
+    code = take_labels(&scratch->labels, &slice, &found, err);
     if (code != SHEAF_OK)
         return code;
-    if (!m->is_label || !(context->ours || context->cls_is_label))
+    if (!is_made && !(m->is_label && (context->ours || context->cls_is_label)))
         return sample_add(scratch, &slice, err);
-    return scratch->labels.size != 0 ? SHEAF_OK
-         : err_set(err, SHEAF_ERR_CORRUPT, "the sample's member cls, which was made from its "
-                   "labels, holds no label");
+    return found ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_CORRUPT, "the sample's member %s, which was made from its "
+                   "labels, holds no label", path->suffix);
 }
 
 static int webdataset_decode(const struct record *record, const struct decode_context *context,

@@ -45,6 +45,7 @@ void block_clear(struct block *b)
     b->raw.is_full = b->names.is_full = b->samples.is_full = false;
     b->payload_bytes = b->files = b->multipart = b->resized = 0;
     b->has_cls = false;
+    b->unread = b->kept_labels = b->replaced = (struct cls_words){ 0 };
     tally_clear(&b->tally);
     b->fetched.size = b->sample_start = 0;
     b->codec_block = (struct codec_block){ 0 };

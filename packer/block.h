@@ -90,6 +90,7 @@ struct block {
     uint64_t payload_bytes, files;      /* of the samples that are in it */
     uint64_t multipart;         /* samples */
     uint64_t resized;           /* images that were made smaller, and are not in `conversions` */
+    struct cls_words unread, kept_labels, replaced;     /* as in struct problems */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
     struct tally tally;         /* of their fields */
 

@@ -144,28 +144,44 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
     return SHEAF_OK;
 }
 
-/* The numbers of a field `cls` are the labels; if it is anything else, there are none. */
+/* Counts a sample, and keeps the key of the first. */
+static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
+{
+    if (words->samples++ == 0)
+        snprintf(words->first, sizeof(words->first), "%s", sample->key);
+}
+
+/* The numbers of a field `cls` are the labels.  If it is anything else, the sample keeps the label
+ * that it has from elsewhere. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    for (size_t i = 0; i < sample->field_count; i++) {
-        const struct sheaf_field *f = &sample->fields[i];
-        const char *text = f->data;
-        size_t size = f->size, most;
-        long count;
-        int code;
+    const struct sheaf_field *const fields = sample->fields, *field = fields;
+    const double *labels;
+    size_t most;
+    long count;
+    int code;
 
-        if (strcmp(f->name, "cls") != 0)
-            continue;
-        while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\r'))
-            size--;
-        most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);
-        code = buf_reserve(&b->labels, most * sizeof(double), err);
-        if (code != SHEAF_OK)
-            return code;
-        count = label_parse(text, size, (double *)(void *)b->labels.data, most);
-        sample->labels = (const double *)(const void *)b->labels.data;
-        sample->label_count = count > 0 ? (size_t)count : 0;
+    while (field < fields + sample->field_count && strcmp(field->name, "cls") != 0)
+        field++;
+    if (field == fields + sample->field_count)      /* a stored plan may say anything */
+        return SHEAF_OK;
+    most = MIN(field->size / 2 + 1, (size_t)LABEL_LIMIT);
+    code = buf_reserve(&b->labels, most * sizeof(double), err);
+    if (code != SHEAF_OK)
+        return code;
+    labels = (const double *)(const void *)b->labels.data;
+    count = label_parse(field->data, field->size, (double *)(void *)b->labels.data, most);
+    if (count <= 0) {
+        count_word(sample->label_count == 0 ? &b->unread : &b->kept_labels, sample);
+        return SHEAF_OK;
     }
+    if (sample->label_count != 1 || count != 1 || labels[0] != sample->labels[0]) {
+        if (sample->class_name != NULL)
+            count_word(&b->replaced, sample);
+        sample->class_name = NULL;      /* that is the name of the label from elsewhere */
+    }
+    sample->labels = labels;
+    sample->label_count = (size_t)count;
     return SHEAF_OK;
 }
 
@@ -286,8 +302,12 @@ static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, u
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {
     const int fd = file_ahead_take(ahead);
-    const int code = wanted ? read_file(f, fd, data, fatal, err) : SHEAF_OK;
+    int code = SHEAF_OK;
 
+    if (f->origin == CATALOG_TEXT)
+        memcpy(data, f->text, f->bytes);
+    else if (wanted)
+        code = read_file(f, fd, data, fatal, err);
     if (fd >= 0)
         close(fd);
     return code;

@@ -13,8 +13,6 @@
 #include "formats/name.h"
 #include "formats/sample.h"
 
-#define LABEL_MOST ((size_t)1 << 20)
-
 static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
 {
     const size_t capacity = MAX(MAX(2 * n->capacity, least), (size_t)64);
@@ -41,11 +39,11 @@ static int take_name(struct class_names *n, const struct sheaf_sample *sample,
     if (name == NULL)
         return SHEAF_OK;
     if (sample->label_count != 1 || !label_is_integer(sample->labels[0]) || sample->labels[0] < 0
-        || sample->labels[0] >= (double)LABEL_MOST || name[0] == '\0'
+        || sample->labels[0] >= CLASS_LIMIT || name[0] == '\0'
         || !name_is_text(name, strlen(name)))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: its class name \"%.100s\" would be lost: "
                        "a class has one label, from 0 to %zu, and a name that is text",
-                       sample->key, name, LABEL_MOST - 1);
+                       sample->key, name, (size_t)CLASS_LIMIT - 1);
     label = (size_t)sample->labels[0];
     if (label >= n->capacity)
         code = grow(n, label + 1, err);

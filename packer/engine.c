@@ -402,6 +402,9 @@ static int take_problems(struct engine *e, const struct block *b, struct sheaf_e
 {
     int code = add_all(e->problems, b, &b->problems, err);
 
+    cls_words_add(&e->problems->unread, &b->unread);
+    cls_words_add(&e->problems->kept_labels, &b->kept_labels);
+    cls_words_add(&e->problems->replaced, &b->replaced);
     if (code == SHEAF_OK && e->problems->converted != NULL)
         code = add_all(e->problems->converted, b, &b->conversions, err);
     return code == SHEAF_OK ? problems_verdict(e->problems, err) : code;

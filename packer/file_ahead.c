@@ -34,13 +34,14 @@ static bool open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];
     const struct catalog_file *f = &a->plan->files[s->file + a->file];
-    const int fd = open_file(a->root_fd, f);
+    const bool is_text = f->origin == CATALOG_TEXT;
+    const int fd = is_text ? -1 : open_file(a->root_fd, f);
     const unsigned index = (a->head + a->count) % FILES_AHEAD;
 
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)
+    if (!is_text && fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)
         return false;
     a->ring[index].fd = fd;
-    a->ring[index].errnum = fd < 0 ? errno : 0;
+    a->ring[index].errnum = fd < 0 && !is_text ? errno : 0;
     a->count++;
     if (fd >= 0)    /* advice: where it is not taken, nothing is lost */
         (void)posix_fadvise(fd, 0, (off_t)f->bytes, POSIX_FADV_WILLNEED);

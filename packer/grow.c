@@ -46,8 +46,8 @@ static void set_plan(struct grow *g)
     const struct manifest *m = &g->manifest;
     struct plan_grow *p = &g->plan;
 
-    p->classes = (const char *const *)m->classes;
-    p->class_count = m->class_count;
+    p->classes = (struct plan_classes){ .names = (const char *const *)m->classes,
+                                    .count = m->class_count };
     p->label_base = m->label_base;
     p->fingerprint = m->fingerprint;
     p->first_shard = first_free(m, g->prefix);

@@ -147,6 +147,7 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
 
     for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)
         code = source_scan(&p->sources[i], &scan, err);
+    scan_end(&scan);
     p->files = scan.found;
     p->passed_over = scan.passed_over;
     p->left_out = scan.left_out;
@@ -243,8 +244,11 @@ static int make_shards(struct planner *p, struct sheaf_error *err)
 
 int planner_plan(struct planner *p, struct sheaf_error *err)
 {
-    int code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
+    int code;
 
+    p->sort.source = p->sources;
+    code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
+    p->files -= p->sort.merged;
     if (code == SHEAF_OK)
         code = make_shards(p, err);
     /* A data set that has all that can be packed has nothing to grow by. */
@@ -414,6 +418,6 @@ void planner_result(const struct planner *p, struct sheaf_pack_result *result)
     result->files_packed = p->files_packed;
     result->skipped = p->problems->count;
     result->plan_bytes = p->sort.memory_peak;
-    problems_tell_labels(p->problems, p->sort.grow != NULL && p->sort.grow->class_count != 0,
+    problems_tell_labels(p->problems, p->sort.grow != NULL && p->sort.grow->classes.count != 0,
                          result);
 }

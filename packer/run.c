@@ -317,6 +317,8 @@ static int run_shards(struct running *r, struct sheaf_error *err)
             code = load_and_run(r, &list, i, err);
     if (code == SHEAF_OK)
         code = engine_drain(&r->engine, err);
+    if (code == SHEAF_OK)
+        problems_tell_words(run->problems);
     if (code != SHEAF_OK)
         engine_stop(&r->engine);
     while (list.first != NULL)

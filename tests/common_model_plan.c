@@ -87,13 +87,17 @@ static int number_labels(struct plan *plan, const struct catalog *catalog, int l
 {
     bool *used = calloc((size_t)catalog->label_count + 1, sizeof(*used));
     uint32_t *renamed = NULL;
+    bool with_cls = false;
     int code;
 
     if (used == NULL)
         return err_memory(err, catalog->label_count);
     for (size_t i = 0; i < plan->sample_count; i++)
-        used[plan->samples[i].label] = true;
-    code = plan_rank_labels(plan, catalog, used, label_base, NULL, &renamed, err);
+        with_cls |= plan->samples[i].label != LABEL_NONE && !plan->samples[i].has_cls;
+    for (size_t i = 0; i < plan->sample_count; i++)
+        if (with_cls || !plan->samples[i].has_cls)
+            used[plan->samples[i].label] = true;
+    code = plan_rank_labels(plan, catalog, used, label_base, NULL, NULL, &renamed, err);
     for (size_t i = 0; code == SHEAF_OK && i < plan->sample_count; i++)
         plan->samples[i].label = renamed[plan->samples[i].label];
     free(renamed);

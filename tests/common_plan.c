@@ -38,7 +38,7 @@ static int take_label(uint32_t label, uint32_t *taken, struct sheaf_error *err)
     if (label == LABEL_NONE)
         return SHEAF_OK;
     return l->class_name != NULL
-               ? catalog_class(to, l->class_name, strlen(l->class_name), taken, err)
+               ? catalog_class(to, l->class_name, strlen(l->class_name), NULL, taken, err)
                : catalog_numbers(to, l->values, l->value_count, taken, err);
 }
 

@@ -114,8 +114,16 @@ static void test_labels(void **state)
     assert_string_equal(shown, "00000001.x=1");
     check_label("{\"class\": 0.5}", NULL, 0.5);
     check_label("{\"label\": \"caf\\u00e9\"}", "caf\u00e9", 0);
-    check_label("{\"class\": \"dog\", \"label\": 2}", NULL, 2);
-    assert_string_equal(shown, "00000001.class=\"dog\"");
+    check_label("{\"class\": 5, \"label\": 2}", NULL, 2);
+    assert_string_equal(shown, "00000001.class=5");
+    check_label("{\"Labels\": 4, \"x\": 1}", NULL, 4);
+    check_label("{\"labels\": [[1, 2]], \"CLASS_NAME\": \"dog\"}", "dog", 0);
+    assert_string_equal(shown, "00000001.labels=[[1, 2]]");
+    assert_int_equal(parse_text("{\"class\": \"dog\", \"label\": 2}"), SHEAF_OK);
+    assert_int_equal(a.label.class_size, 3);        /* the name of the number */
+    assert_memory_equal(a.label.class_name, "dog", 4);
+    assert_int_equal(a.label.label_count, 1);
+    assert_true(a.label.labels[0] == 2);
     check_label("{\"kind\": 3, \"kind-metadata\": {\"type\": "
                 "\"groundtruth/image-classification\"}}",
                 NULL, 3);

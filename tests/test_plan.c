@@ -40,7 +40,8 @@ static void add(const char *path, uint64_t bytes, const char *class)
     uint32_t label = LABEL_NONE;
 
     if (class != NULL)
-        assert_int_equal(catalog_class(&catalog, class, strlen(class), &label, &err), SHEAF_OK);
+        assert_int_equal(catalog_class(&catalog, class, strlen(class), NULL, &label, &err),
+                         SHEAF_OK);
     assert_int_equal(catalog_add(&catalog, &problems, path, &stat, label, &err), SHEAF_OK);
 }
 
@@ -129,18 +130,20 @@ static void test_label_map(void **state)
     assert_int_equal(catalog_numbers(&catalog, vector, 2, &label, &err), SHEAF_OK);
     assert_int_equal(catalog_add(&catalog, &problems, "v.jpg", &stat, label, &err), SHEAF_OK);
     assert_int_equal(make(), SHEAF_OK);
-    assert_int_equal(plan.class_count, 3);
+    /* A file .cls does not renumber the classes of the others. */
+    assert_int_equal(plan.class_count, 4);
     assert_string_equal(plan.classes[0], "a");
     assert_string_equal(plan.classes[1], "a-b");
-    assert_string_equal(plan.classes[2], "z");
+    assert_string_equal(plan.classes[2], "c");
+    assert_string_equal(plan.classes[3], "z");
     for (size_t i = 0; i < plan.sample_count; i++) {
         const struct plan_label *l = &plan.labels[plan.samples[i].label];
         const char *path = first_file(&plan.samples[i])->path;
 
         if (path[0] == 'z')
-            assert_true(l->value_count == 1 && l->values[0] == 3);
-        if (path[0] == 'c')     /* labelled by its own cls, so no class is made for it */
-            assert_true(l->value_count == 0 && plan.samples[i].has_cls);
+            assert_true(l->value_count == 1 && l->values[0] == 4);
+        if (path[0] == 'c')     /* unless its own cls says another label */
+            assert_true(l->value_count == 1 && l->values[0] == 3 && plan.samples[i].has_cls);
         if (path[0] == 'v')
             assert_true(l->value_count == 2 && l->values[1] == 2.5);
     }

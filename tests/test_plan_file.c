@@ -82,7 +82,7 @@ static void fill(struct catalog *c, struct rng *rng, int count)
 
         snprintf(class, sizeof(class), "c%u", (unsigned)rng_below(rng, 7));
         if (i % 3 == 0)
-            assert_int_equal(catalog_class(c, class, strlen(class), &label, &err), SHEAF_OK);
+            assert_int_equal(catalog_class(c, class, strlen(class), NULL, &label, &err), SHEAF_OK);
         else if (i % 3 == 1)
             assert_int_equal(catalog_numbers(c, values, 1 + i % 2, &label, &err), SHEAF_OK);
         snprintf(path, sizeof(path), "%s/%u.jpg", class, (unsigned)rng_below(rng, 2 * count));

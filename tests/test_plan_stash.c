@@ -29,7 +29,7 @@ static void fill(struct catalog *c, struct rng *rng, unsigned count)
         uint32_t label;
 
         snprintf(path, sizeof(path), "class%u", (unsigned)rng_below(rng, 5));
-        assert_int_equal(catalog_class(c, path, strlen(path), &label, &err), SHEAF_OK);
+        assert_int_equal(catalog_class(c, path, strlen(path), NULL, &label, &err), SHEAF_OK);
         for (uint64_t k = 0; k < files; k++) {
             const struct catalog_stat stat = { .bytes = rng_below(rng, 100000),
                                                .mtime_ns = (int64_t)rng_next(rng) };

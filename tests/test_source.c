@@ -244,7 +244,7 @@ static void test_byte_order_marks(void **state)
 {
     static const struct { const char *name, *text; size_t files; } lists[] = {
         { "s/l.txt", "\xef\xbb\xbf" "1.jpg\n", 1 },
-        { "s/l.csv", "\xef\xbb\xbfid,Label,FileName\r\n1,5,1.jpg\r\n", 1 },
+        { "s/l.csv", "\xef\xbb\xbfid,Label,FileName\r\n1,5,1.jpg\r\n", 2 },
         { "s/l.lst", "\xef\xbb\xbf" "0\t5\t1.jpg\n", 1 },
         { "s/l.jsonl", "\xef\xbb\xbf{\"path\": \"1.jpg\"}\n", 1 },
         { "s/a.jsonl", "\xef\xbb\xbf{\"x\": 1, \"y-ref\": 2}\n", 0 },
@@ -273,7 +273,11 @@ static void test_kinds(void **state)
         { "s", NULL, "tree" }, { "s/x", "", "list" }, { "s/x.lst", "", "lst" },
         { "s/x.lst.gz", "", "lst" }, { "s/x.csv", "", "csv" }, { "s/x.jsonl", "", "jsonl" },
         { "s/y.jsonl", "\n {\"path\": \"a\", \"x-ref\": \"b\"}\n", "jsonl" },
-        { "s/z.jsonl", "\n {\"x-ref\": \"b\"}\n{\"path\": 1}", "augmented" },
+        { "s/z.jsonl", "\n {\"x-ref\": \"s3://b/k\"}\n{\"path\": 1}", "augmented" },
+        { "s/w.jsonl", "\n {\"x-ref\": \"b\"}\n", "jsonl" },
+        { "s/w.manifest", "{\"x-ref\": \"b\"}\n", "jsonl" },
+        { "s/X.CSV", "", "csv" }, { "s/X.TSV", "", "csv" }, { "s/X.LST.GZ", "", "lst" },
+        { "s/X.TAR", "", "archive" }, { "s/X.Zip", "", "archive" },
         { "s/x.json", "text", "list" }, { "s/y.json", "{", "augmented" },
         { "s/z.json", "\t[", "manifest" }, { "s/x.manifest", "[", "manifest" },
         { "s/y.manifest", "{\"fileSchema\": 1, \"sourceBucket\": 2}", "inventory" },

@@ -59,16 +59,21 @@ static void name_of(uint32_t label, char name[16])
         snprintf(name, 16, "d/%u", label % FILES);
 }
 
-static int take(void *context, const char *path, uint32_t label, int errnum,
+static int take(void *context, const struct stat_question *asked, int errnum,
                 const struct stat *st, struct sheaf_error *err)
 {
     struct answers *a = context;
+    const uint32_t label = asked->label;
     char name[16];
 
     assert_int_equal(label, a->next);
     a->next++;
     name_of(label, name);
-    assert_string_equal(path, name);
+    assert_string_equal(asked->path, name);
+    if (label % 7 == 6)
+        assert_string_equal(asked->named, "named");
+    else
+        assert_null(asked->named);
     if (label == a->stop)
         return err_set(err, SHEAF_ERR_CORRUPT, "stop");
     assert_int_equal(errnum, label % 11 == 10 ? ENOENT : 0);
@@ -89,7 +94,8 @@ static int ask(struct stat_queue *queue, uint32_t first, uint32_t end)
         char name[16];
 
         name_of(i, name);
-        code = stat_queue_add(queue, name, i, &err);
+        code = stat_queue_add(queue, &(struct stat_question){
+                                  name, i % 7 == 6 ? "named" : NULL, i }, &err);
     }
     return code;
 }

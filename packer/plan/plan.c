@@ -66,6 +66,7 @@ void plan_free(struct plan *plan)
     free(plan->labels);
     free(plan->classes);
     free(plan->class_values);
+    free(plan->class_texts);
     free(plan->shards);
     *plan = (struct plan){ 0 };
 }

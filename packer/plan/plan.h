@@ -34,7 +34,8 @@ struct plan_sample {
     uint32_t file, file_count;  /* a stretch of plan.files */
     uint32_t label;             /* an index of plan.labels */
     uint16_t split;
-    bool has_cls;               /* a field `cls` of its own, from which its labels come */
+    bool has_cls;               /* a field `cls` of its own: if that holds numbers, its labels
+                                   come from there */
 };
 
 struct plan_label {             /* labels[0]: none */
@@ -72,6 +73,7 @@ struct plan {
     const char **classes;       /* byte order; after those of a data set that is
                                    to grow */
     double *class_values;       /* label_base, label_base + 1, ... */
+    char *class_texts;          /* of classes that are named by their numbers; or NULL */
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
     uint32_t split_count;
@@ -133,9 +135,9 @@ void plan_make_sample(const struct catalog_file *files, uint32_t count, struct p
 /* plan_label.c: numbers the classes, and puts labels into an order of their own.  used[i] says
  * whether label i of the catalog is some sample's, and (*renamed)[i], to be freed, what it
  * becomes.  `grow`, or NULL: the labels have to go with those of a data set; its classes come
- * first.  SHEAF_ERR_UNSUPPORTED: they do not. */
+ * first.  `known`, or NULL: the same of classes alone.  SHEAF_ERR_UNSUPPORTED: they do not. */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
-                     int label_base, const struct plan_grow *grow, uint32_t **renamed,
-                     struct sheaf_error *err);
+                     int label_base, const struct plan_grow *grow, const struct plan_classes *known,
+                     uint32_t **renamed, struct sheaf_error *err);
 
 #endif

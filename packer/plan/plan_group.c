@@ -112,6 +112,4 @@ void plan_make_sample(const struct catalog_file *files, uint32_t count, struct p
         if (same_name(suffix_of(&files[i]), "cls"))
             s->has_cls = true;
     }
-    if (s->has_cls)
-        s->label = LABEL_NONE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plan must know of the data set to which its samples are to be appended. */
+ * What a plan must know of the data set to which its samples are to be appended, or whose classes
+ * it must have. */
 #ifndef PACKER_PLAN_PLAN_GROW_H
 #define PACKER_PLAN_PLAN_GROW_H
 
@@ -14,9 +15,16 @@
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           bool *known, struct sheaf_error *err);
 
+/* Classes that have numbers already: label_base, label_base + 1, ... */
+struct plan_classes {
+    const char *const *names;
+    size_t count;
+    bool closed;                /* there are no others; if not set, new ones follow */
+    const char *from;           /* if closed: where they are from, for messages */
+};
+
 struct plan_grow {
-    const char *const *classes; /* known names keep their numbers, new ones follow */
-    size_t class_count;
+    struct plan_classes classes;
     int label_base;
     const char *fingerprint;    /* of the data set */
     uint64_t first_shard;       /* the number in the name of the first new shard */

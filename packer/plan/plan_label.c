@@ -2,7 +2,9 @@
  *
  * The label map.  The catalog has labels in the order in which they were found, which may be any;
  * here they get an order of their own: none, classes in byte order, numbers.  Classes are numbered
- * in that order, too, after those of the data set that is to grow. */
+ * in that order, too, after those that are known: of the data set that is to grow, or that must
+ * have the same numbers.  A class that has a number in the source keeps it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,8 @@
 struct ranked {
     struct catalog_label label;
     uint32_t found;             /* its index in the catalog */
+    uint32_t class;             /* the index of its class in the plan */
+    uint32_t slot;              /* its index in the plan */
 };
 
 static int compare_numbers(const struct catalog_label *a, const struct catalog_label *b)
@@ -31,9 +35,12 @@ static int compare_labels(const void *x, const void *y)
     const struct catalog_label *a = &((const struct ranked *)x)->label;
     const struct catalog_label *b = &((const struct ranked *)y)->label;
 
-    if (a->class_name != NULL && b->class_name != NULL)
-        return strcmp(a->class_name, b->class_name);
-    if (a->class_name != NULL || b->class_name != NULL)
+    const int order = a->class_name != NULL && b->class_name != NULL
+                          ? strcmp(a->class_name, b->class_name) : 0;
+
+    if (order != 0)
+        return order;
+    if ((a->class_name != NULL) != (b->class_name != NULL))
         return a->class_name != NULL ? -1 : 1;
     return compare_numbers(a, b);
 }
@@ -48,13 +55,11 @@ static struct ranked *rank_used(const struct catalog *catalog, const bool *used,
         return NULL;
     for (uint32_t i = 1; i < catalog->label_count; i++)
         if (used[i])
-            ranked[(*count)++] = (struct ranked){ catalog->labels[i], i };
+            ranked[(*count)++] = (struct ranked){ .label = catalog->labels[i], .found = i };
     if (*count > 1)
         qsort(ranked, *count, sizeof(*ranked), compare_labels);
     return ranked;
 }
-
-/* ---- Numbers --------------------------------------------------------------------------------- */
 
 struct numbered {
     const char *name;
@@ -74,40 +79,141 @@ static int find_numbered(const void *key, const void *item)
     return strcmp(key, ((const struct numbered *)item)->name);
 }
 
-/* The classes of the data set that is to grow, by their names. */
-static int sort_known(const struct plan_grow *grow, struct numbered **known,
-                      struct sheaf_error *err)
-{
-    const size_t count = grow == NULL ? 0 : grow->class_count;
+/* ---- Classes --------------------------------------------------------------------------------- */
 
-    *known = calloc(count + 1, sizeof(**known));
-    if (*known == NULL)
-        return err_memory(err, count * sizeof(**known));
-    for (size_t i = 0; i < count; i++)
-        (*known)[i] = (struct numbered){ grow->classes[i], (uint32_t)i };
-    if (count > 1)
-        qsort(*known, count, sizeof(**known), compare_numbered);
+/* Makes room for classes up to `count`. */
+static int reserve(struct plan *plan, size_t count, struct sheaf_error *err)
+{
+    const size_t had = plan->class_count;
+    const char **classes;
+
+    if (count <= had)
+        return SHEAF_OK;
+    classes = reallocarray(plan->classes, count, sizeof(classes[0]));
+    if (classes == NULL)
+        return err_memory(err, count * sizeof(classes[0]));
+    memset(classes + had, 0, (count - had) * sizeof(classes[0]));
+    plan->classes = classes;
+    plan->class_count = (uint32_t)count;
     return SHEAF_OK;
 }
 
-static void set_class(struct plan *plan, uint32_t index, const char *name, int label_base)
+/* Puts a class at the number that the source gives it. */
+static int place_class(struct plan *plan, const struct catalog_label *l, int label_base,
+                       const struct plan_classes *known, struct sheaf_error *err)
 {
-    plan->classes[index] = name;
-    plan->class_values[index] = (double)label_base + (double)index;
+    const double number = l->values[0] - label_base;
+    const size_t index = (size_t)MAX(number, 0);
+    int code;
+
+    if (number < 0)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the class \"%.100s\" has the number %.0f, but "
+                       "the first class has %d", l->class_name, l->values[0], label_base);
+    if (known != NULL && known->closed && index >= known->count)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the class \"%.100s\" has the number %.0f, but "
+                       "%s has %zu class%s", l->class_name, l->values[0], known->from,
+                       known->count, known->count == 1 ? "" : "es");
+    code = reserve(plan, index + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (plan->classes[index] == NULL)
+        plan->classes[index] = l->class_name;
+    return strcmp(plan->classes[index], l->class_name) == 0 ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_UNSUPPORTED, "the number %.0f is that of the class \"%.100s\" "
+                   "and of the class \"%.100s\"", l->values[0], plan->classes[index],
+                   l->class_name);
 }
 
-/* The number of a class among those of the plan; a new one is added to them. */
-static uint32_t number_class(struct plan *plan, const struct numbered *known, size_t known_count,
-                             const char *name, int label_base)
+/* Numbers that no class has are named by their digits. */
+static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
-    const struct numbered *found = known_count == 0 ? NULL
-        : bsearch(name, known, known_count, sizeof(*known), find_numbered);
+    const size_t digits = 12;
 
-    if (found != NULL)
-        return found->index;
-    set_class(plan, plan->class_count, name, label_base);
-    return plan->class_count++;
+    for (uint32_t i = 0; i < plan->class_count; i++) {
+        if (plan->classes[i] != NULL)
+            continue;
+        if (plan->class_texts == NULL)
+            plan->class_texts = calloc(plan->class_count, digits);
+        if (plan->class_texts == NULL)
+            return err_memory(err, plan->class_count * digits);
+        snprintf(plan->class_texts + i * digits, digits, "%u", i + (unsigned)label_base);
+        plan->classes[i] = plan->class_texts + i * digits;
+    }
+    return SHEAF_OK;
 }
+
+/* The classes by their names.  No name may have two numbers. */
+static int sort_classes(const struct plan *plan, int label_base, bool once,
+                        struct numbered **sorted, struct sheaf_error *err)
+{
+    const size_t count = plan->class_count;
+
+    *sorted = calloc(count + 1, sizeof(**sorted));
+    if (*sorted == NULL)
+        return err_memory(err, count * sizeof(**sorted));
+    for (size_t i = 0; i < count; i++)
+        (*sorted)[i] = (struct numbered){ plan->classes[i], (uint32_t)i };
+    if (count > 1)
+        qsort(*sorted, count, sizeof(**sorted), compare_numbered);
+    for (size_t i = 1; i < count && once; i++)
+        if (strcmp((*sorted)[i].name, (*sorted)[i - 1].name) == 0)
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "the class \"%.100s\" has two numbers, %u "
+                           "and %u", (*sorted)[i].name,
+                           (*sorted)[i - 1].index + (unsigned)label_base,
+                           (*sorted)[i].index + (unsigned)label_base);
+    return SHEAF_OK;
+}
+
+/* The classes that have numbers before any new one gets its own: those that are known, and those to
+ * which the source gives one. */
+static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
+                         int label_base, const struct plan_classes *known, struct sheaf_error *err)
+{
+    int code = known == NULL ? SHEAF_OK : reserve(plan, known->count, err);
+
+    for (size_t i = 0; known != NULL && i < known->count && code == SHEAF_OK; i++)
+        plan->classes[i] = known->names[i];
+    for (uint32_t i = 0; i < count && code == SHEAF_OK; i++)
+        if (ranked[i].label.class_name != NULL && ranked[i].label.value_count != 0)
+            code = place_class(plan, &ranked[i].label, label_base, known, err);
+    return code == SHEAF_OK ? name_gaps(plan, label_base, err) : code;
+}
+
+/* Finds the number of each class of the source; new ones get the numbers that follow. */
+static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
+                          const struct plan_classes *known, struct sheaf_error *err)
+{
+    struct numbered *sorted = NULL;
+    int code = take_numbered(plan, ranked, count, label_base, known, err);
+    const size_t numbered = plan->class_count;
+
+    if (code == SHEAF_OK)
+        code = sort_classes(plan, label_base, known == NULL || known->closed, &sorted, err);
+    for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const struct catalog_label *l = &ranked[i].label;
+        const struct numbered *found;
+
+        if (l->class_name == NULL)
+            continue;
+        found = numbered == 0 ? NULL : bsearch(l->class_name, sorted, numbered, sizeof(*sorted),
+                                               find_numbered);
+        if (found == NULL && known != NULL && known->closed) {
+            code = err_set(err, SHEAF_ERR_UNSUPPORTED, "the class \"%.100s\" is not one of the %zu "
+                           "classes of %s", l->class_name, known->count, known->from);
+            continue;
+        }
+        ranked[i].class = found != NULL ? found->index : plan->class_count;
+        if (l->value_count != 0)
+            ranked[i].class = (uint32_t)(l->values[0] - label_base);
+        code = reserve(plan, (size_t)ranked[i].class + 1, err);
+        if (code == SHEAF_OK)
+            plan->classes[ranked[i].class] = l->class_name;
+    }
+    free(sorted);
+    return code;
+}
+
+/* ---- Labels ---------------------------------------------------------------------------------- */
 
 /* Labels without names are numbers of classes where these have names. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
@@ -117,10 +223,10 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
         const struct plan_label *l = &plan->labels[i];
         const double number = l->value_count == 0 ? -1 : l->values[0] - grow->label_base;
 
-        if (l->class_name != NULL && grow->class_count == 0 && grow->samples != 0)
+        if (l->class_name != NULL && grow->classes.count == 0 && grow->samples != 0)
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "the samples have classes, such as \"%s\", "
                            "but the data set's labels have no names", l->class_name);
-        if (l->class_name == NULL && grow->class_count != 0 &&
+        if (l->class_name == NULL && grow->classes.count != 0 &&
             (l->value_count != 1 || number < 0 || number >= plan->class_count ||
              number != (double)(uint32_t)number))
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "a sample has a label without a name that "
@@ -129,51 +235,65 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-static int take_labels(struct plan *plan, const struct ranked *ranked, uint32_t count,
-                       int label_base, const struct plan_grow *grow, struct sheaf_error *err)
+/* Where a label goes: after label 0 come all classes in the order of their numbers, then the other
+ * numbers.  Of a data set that is to grow, only the classes that are used, in byte order. */
+static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
+                        uint32_t names, bool grows)
 {
-    const size_t known_count = grow == NULL ? 0 : grow->class_count;
-    const size_t most = known_count + count + 1;
-    struct numbered *known;
-    int code = sort_known(grow, &known, err);
+    if (grows)
+        return i + 1;
+    return ranked[i].label.class_name != NULL ? ranked[i].class + 1
+                                              : plan->class_count + 1 + (i - names);
+}
 
-    plan->label_count = count + 1;
+static int take_labels(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
+                       bool grows, struct sheaf_error *err)
+{
+    uint32_t names = 0;
+
+    while (names < count && ranked[names].label.class_name != NULL)
+        names++;
+    plan->label_count = (grows ? count : plan->class_count + (count - names)) + 1;
     plan->labels = calloc(plan->label_count, sizeof(plan->labels[0]));
-    plan->classes = calloc(most, sizeof(plan->classes[0]));
-    plan->class_values = calloc(most, sizeof(plan->class_values[0]));
-    if (code == SHEAF_OK && (plan->labels == NULL || plan->classes == NULL ||
-                             plan->class_values == NULL))
-        code = err_memory(err, plan->label_count * sizeof(plan->labels[0]));
-    if (code == SHEAF_OK)
-        for (size_t i = 0; i < known_count; i++)
-            set_class(plan, plan->class_count++, grow->classes[i], label_base);
-    for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
-        const struct catalog_label *from = &ranked[i].label;
-        struct plan_label *to = &plan->labels[i + 1];
-
-        *to = (struct plan_label){ from->class_name, from->values, from->value_count };
-        if (from->class_name == NULL)
-            continue;
-        to->values = &plan->class_values[number_class(plan, known, known_count, from->class_name,
-                                                      label_base)];
-        to->value_count = 1;
+    plan->class_values = calloc((size_t)plan->class_count + 1, sizeof(plan->class_values[0]));
+    if (plan->labels == NULL || plan->class_values == NULL)
+        return err_memory(err, plan->label_count * sizeof(plan->labels[0]));
+    for (uint32_t i = 0; i < plan->class_count; i++) {
+        plan->class_values[i] = (double)label_base + (double)i;
+        if (!grows)
+            plan->labels[i + 1] = (struct plan_label){ plan->classes[i], &plan->class_values[i],
+                                                       1 };
     }
-    free(known);
-    return code == SHEAF_OK ? check_grown(plan, grow, err) : code;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct catalog_label *from = &ranked[i].label;
+
+        ranked[i].slot = slot_of(plan, ranked, i, names, grows);
+        plan->labels[ranked[i].slot] = from->class_name != NULL
+            ? (struct plan_label){ plan->classes[ranked[i].class],
+                                   &plan->class_values[ranked[i].class], 1 }
+            : (struct plan_label){ NULL, from->values, from->value_count };
+    }
+    return SHEAF_OK;
 }
 
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
-                     int label_base, const struct plan_grow *grow, uint32_t **out,
-                     struct sheaf_error *err)
+                     int label_base, const struct plan_grow *grow, const struct plan_classes *known,
+                     uint32_t **out, struct sheaf_error *err)
 {
     uint32_t count, *renamed = calloc((size_t)catalog->label_count + 1, sizeof(*renamed));
     struct ranked *ranked = rank_used(catalog, used, &count);
     int code = ranked == NULL || renamed == NULL
-                   ? err_memory(err, catalog->label_count * sizeof(*ranked))
-                   : take_labels(plan, ranked, count, label_base, grow, err);
+                   ? err_memory(err, catalog->label_count * sizeof(*ranked)) : SHEAF_OK;
 
+    if (code == SHEAF_OK)
+        code = number_classes(plan, ranked, count, label_base,
+                              grow != NULL ? &grow->classes : known, err);
+    if (code == SHEAF_OK)
+        code = take_labels(plan, ranked, count, label_base, grow != NULL, err);
+    if (code == SHEAF_OK)
+        code = check_grown(plan, grow, err);
     for (uint32_t i = 0; code == SHEAF_OK && i < count; i++)
-        renamed[ranked[i].found] = i + 1;
+        renamed[ranked[i].found] = ranked[i].slot;
     free(ranked);
     if (code == SHEAF_OK)
         *out = renamed;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/varint.h"
 #include "formats/format.h"
+#include "packer/plan/plan_cls.h"
 
 /* A sort's buffer is this part of the memory that packing may use. */
 #define SORT_PART  8
@@ -75,6 +76,11 @@ int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options
     return sort_open(&g->files, g->directory, g->memory_bytes, err);
 }
 
+uint64_t *plan_sort_count(struct plan_sort *g, uint32_t label, bool has_cls)
+{
+    return &(has_cls ? g->cls_counts : g->label_counts)[label];
+}
+
 void plan_sort_end(struct plan_sort *g)
 {
     for (uint32_t s = 0; s < g->stream_count; s++)
@@ -84,8 +90,9 @@ void plan_sort_end(struct plan_sort *g)
     g->files = NULL;
     odd_fields_free(&g->odd);
     free(g->label_counts);
+    free(g->cls_counts);
     free(g->renamed);
-    g->label_counts = NULL;
+    g->label_counts = g->cls_counts = NULL;
     g->renamed = NULL;
 }
 
@@ -197,12 +204,49 @@ static struct catalog_file *settle(struct group *g)
     return files;
 }
 
+/* Several lines of a list that name files of one sample may say the same of it: that is one field.
+ * Files of one name are next to each other. */
+static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct catalog_file *f = &files[i], *last = kept == 0 ? f : &files[kept - 1];
+
+        if (kept != 0 && f->origin == CATALOG_TEXT && last->origin == CATALOG_TEXT &&
+            strcmp(f->path, last->path) == 0 && f->bytes == last->bytes &&
+            f->label == last->label && memcmp(f->text, last->text, f->bytes) == 0)
+            x->merged++;
+        else
+            files[kept++] = *f;
+    }
+    return kept;
+}
+
+#define CLS_LOOKS 16u
+
+/* Looks into a few files .cls of samples that have a label from elsewhere. */
+static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
+                       const struct plan_sample *sample, struct sheaf_error *err)
+{
+    bool is_number;
+    int code;
+
+    if (!sample->has_cls || sample->label == LABEL_NONE || x->source == NULL ||
+        x->cls_is_number || x->cls_looked == CLS_LOOKS)
+        return SHEAF_OK;
+    x->cls_looked++;
+    code = plan_cls_is_number(x->source, files, sample->file_count, &is_number, err);
+    x->cls_is_number = code == SHEAF_OK && is_number;
+    return code;
+}
+
 /* The group becomes a sample of the stream, or problems; it is empty then. */
 static int end_group(struct plan_sort *x, struct group *g, struct sample_stream *out,
                      struct sheaf_error *err)
 {
-    const struct catalog_file *files = settle(g);
-    const uint32_t count = (uint32_t)count_of(g);
+    struct catalog_file *files = settle(g);
+    const uint32_t count = merge_texts(x, files, (uint32_t)count_of(g));
     struct plan_sample sample;
     bool good;
     int code = plan_check_group(files, count, x->problems, &good, err);
@@ -214,7 +258,9 @@ static int end_group(struct plan_sort *x, struct group *g, struct sample_stream 
         if (code == SHEAF_OK)
             code = samples_put(out, g->record.data, g->record.size, sample.payload_bytes,
                               sample.has_cls, err);
-        x->label_counts[sample.label]++;
+        *plan_sort_count(x, sample.label, sample.has_cls) += 1;
+        if (code == SHEAF_OK)
+            code = look_at_cls(x, files, &sample, err);
     }
     g->files.size = g->texts.size = 0;
     return code;
@@ -263,17 +309,23 @@ static int make_groups(struct plan_sort *x, struct group *g, struct sample_strea
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
+/* Samples with a file .cls of numbers have these as labels.  If all samples that have a label from
+ * elsewhere have such a file, and it is not always a word, that label has no meaning: the
+ * directories of an unpacked data set are not classes. */
 static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
+    bool with_cls = x->cls_looked != 0 && !x->cls_is_number;
     int code;
 
     if (used == NULL)
         return err_memory(err, x->catalog.label_count);
+    for (uint32_t i = 1; i < x->catalog.label_count; i++)
+        with_cls |= x->label_counts[i] != 0;
     for (uint32_t i = 0; i < x->catalog.label_count; i++)
-        used[i] = x->label_counts[i] != 0;
-    code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, x->grow, &x->renamed,
-                            err);
+        used[i] = x->label_counts[i] != 0 || (with_cls && x->cls_counts[i] != 0);
+    code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, x->grow, x->classes,
+                            &x->renamed, err);
     free(used);
     return code;
 }
@@ -286,7 +338,8 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     int code = SHEAF_OK;
 
     x->label_counts = calloc((size_t)x->catalog.label_count + 1, sizeof(x->label_counts[0]));
-    if (x->label_counts == NULL)
+    x->cls_counts = calloc((size_t)x->catalog.label_count + 1, sizeof(x->cls_counts[0]));
+    if (x->label_counts == NULL || x->cls_counts == NULL)
         return err_memory(err, x->catalog.label_count * sizeof(x->label_counts[0]));
     odd_fields_tell(&x->odd, x->problems);
     code = sort_finish(x->files, err);

@@ -33,6 +33,8 @@ struct plan_sort {
     struct problems *problems;
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a data set of its own */
+    const struct plan_classes *classes; /* classes that it must have; NULL: those of its samples */
+    const struct source *source;    /* to look into files called .cls; NULL: they hold numbers */
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* of each sort, and of each stream */
     uint64_t memory_peak;       /* what the first sort, its stream and the labels took */
@@ -40,7 +42,11 @@ struct plan_sort {
     struct sort *files;
     uint64_t file_count;
     struct odd_fields odd;
-    uint64_t *label_counts;     /* samples of each label of the catalog */
+    uint64_t *label_counts;     /* samples of each label of the catalog, */
+    uint64_t *cls_counts;       /* but for those that have a file .cls, which are counted here */
+    unsigned cls_looked;        /* such files that were looked into; */
+    bool cls_is_number;         /* one of them holds numbers, or may */
+    uint64_t merged;            /* texts that several lines of a list say of one sample */
     uint32_t *renamed;          /* what each becomes in the plan */
     struct sample_stream streams[SPLIT_LIMIT];  /* of each split */
     uint32_t stream_count;
@@ -50,6 +56,8 @@ struct plan_sort {
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);
+/* The number of samples with a label of the catalog. */
+uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 /* Gives back all but the labels. */
 void plan_sort_end(struct plan_sort *sort);
 void plan_sort_close(struct plan_sort *sort);

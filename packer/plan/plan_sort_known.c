@@ -51,7 +51,7 @@ static int leave_out(struct asking *a, const uint8_t *record, size_t size, struc
     for (uint64_t i = 0; i < files.file_count && code == SHEAF_OK; i++)
         code = problems_add_known(a->sort->problems, err, files.files[i].path);
     if (code == SHEAF_OK)
-        a->sort->label_counts[sample.label]--;
+        *plan_sort_count(a->sort, sample.label, sample.has_cls) -= 1;
     catalog_free(&files);
     return code;
 }

@@ -104,19 +104,35 @@ static int add_text(struct augmented *a, const struct attribute *text, struct sh
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
+/* Makes an attribute the name of the label.  Sets *name to NULL if it cannot be: it is a field. */
+static int take_class(struct augmented *a, const struct attribute **name, struct sheaf_error *err)
+{
+    const size_t at = a->parser.text.size, size = json_string_length((*name)->value);
+    const int code = buf_append(&a->parser.text, json_string_value((*name)->value), size + 1, err);
+
+    if (code == SHEAF_OK &&
+        !list_name_label(&a->label, (const char *)a->parser.text.data + at, size))
+        *name = NULL;
+    return code;
+}
+
 static int add_attributes(struct augmented *a, const struct augmented_line *line,
                           struct sheaf_error *err)
 {
     const struct attribute *const label = augmented_line_label(line);
-    int code = SHEAF_OK;
+    const struct attribute *name = augmented_line_class(line, label);
+    int code = label == NULL ? SHEAF_OK
+                             : list_json_label(&a->parser, label->value, &a->label, err);
 
+    if (code == SHEAF_OK && name != NULL)
+        code = take_class(a, &name, err);
     for (size_t i = 0; code == SHEAF_OK && i < line->count; i++) {
         const struct attribute *attribute = &line->attributes[i];
         const size_t object = attribute_ref_size(attribute->name);
 
-        if (attribute == label)
-            code = list_json_label(&a->parser, label->value, &a->label, err);
-        else if (object != 0)
+        if (attribute == label || attribute == name)
+            continue;
+        if (object != 0)
             code = add_object(a, attribute, object, err);
         else
             code = add_text(a, attribute, err);

@@ -7,8 +7,9 @@
  *   NAME-ref        an object, whose bytes become a field; its suffix is that of the object's
  *                   name, or NAME if it has none, or NAME.SUFFIX if the sample has that suffix
  *                   already
- *   label, class    the label: a number, an array of numbers, or the name of a class ("class" is
- *                   one only where there is no "label")
+ *   label, labels, class, class_name
+ *                   the label: a number, an array of numbers, or the name of a class.  The first of
+ *                   these names is the label; if that is a number, a class is its name
  *   anything else   a field NAME, with the value as it was written
  *
  * Ground Truth's classifications name their label as they like, and say so in NAME-metadata; such

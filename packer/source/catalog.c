@@ -35,11 +35,13 @@ static uint64_t label_hash(const struct catalog_label *l)
 
 static bool label_same(const struct catalog_label *a, const struct catalog_label *b)
 {
-    if (a->class_name != NULL || b->class_name != NULL)
-        return a->class_name != NULL && b->class_name != NULL &&
-               strcmp(a->class_name, b->class_name) == 0;
+    if ((a->class_name != NULL || b->class_name != NULL) &&
+        (a->class_name == NULL || b->class_name == NULL ||
+         strcmp(a->class_name, b->class_name) != 0))
+        return false;
     return a->value_count == b->value_count &&
-           memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0;
+           (a->value_count == 0 ||
+            memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0);
 }
 
 /* The slot that holds the label, or the empty one where it belongs. */
@@ -86,10 +88,30 @@ static int make_room(struct catalog *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int catalog_class(struct catalog *c, const char *name, size_t size, uint32_t *label,
-                  struct sheaf_error *err)
+/* A new label gets a copy of its numbers. */
+static int add_label(struct catalog *c, const struct catalog_label *wanted, uint32_t *slot,
+                     struct sheaf_error *err)
 {
-    struct catalog_label wanted = { 0 };
+    const size_t bytes = wanted->value_count * sizeof(double);
+    struct catalog_label added = *wanted;
+
+    if (bytes != 0) {
+        double *copy = arena_take(&c->arena, bytes);
+
+        if (copy == NULL)
+            return err_memory(err, bytes);
+        memcpy(copy, wanted->values, bytes);
+        added.values = copy;
+    }
+    c->labels[c->label_count] = added;
+    *slot = c->label_count++;
+    return SHEAF_OK;
+}
+
+int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
+                  uint32_t *label, struct sheaf_error *err)
+{
+    struct catalog_label wanted = { .values = number, .value_count = number != NULL };
     const struct arena before = c->arena;
     uint32_t *slot;
     int code = make_room(c, err);
@@ -100,14 +122,12 @@ int catalog_class(struct catalog *c, const char *name, size_t size, uint32_t *la
     if (wanted.class_name == NULL)
         return err_memory(err, size);
     slot = find_slot(c, &wanted);
-    if (*slot == 0) {
-        c->labels[c->label_count] = wanted;
-        *slot = c->label_count++;
-    } else if (before.chunks == c->arena.chunks) {
+    if (*slot == 0)
+        code = add_label(c, &wanted, slot, err);
+    else if (before.chunks == c->arena.chunks)
         c->arena.used = before.used;        /* it is there already: give the copy back */
-    }
     *label = *slot;
-    return SHEAF_OK;
+    return code;
 }
 
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
@@ -115,7 +135,6 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 {
     const struct catalog_label wanted = { .values = values, .value_count = count };
     uint32_t *slot;
-    double *copy;
     int code = make_room(c, err);
 
     if (code != SHEAF_OK)
@@ -124,16 +143,10 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
     if (count == 0)
         return SHEAF_OK;
     slot = find_slot(c, &wanted);
-    if (*slot == 0) {
-        copy = arena_take(&c->arena, count * sizeof(*copy));
-        if (copy == NULL)
-            return err_memory(err, count * sizeof(*copy));
-        memcpy(copy, values, count * sizeof(*copy));
-        c->labels[c->label_count] = (struct catalog_label){ NULL, copy, count };
-        *slot = c->label_count++;
-    }
+    if (*slot == 0)
+        code = add_label(c, &wanted, slot, err);
     *label = *slot;
-    return SHEAF_OK;
+    return code;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------- */

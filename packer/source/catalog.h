@@ -45,7 +45,8 @@ struct catalog_file {
 
 #define LABEL_NONE 0u           /* the label of files that have none */
 
-/* Either the name of a class, whose number the plan finds, or numbers. */
+/* The name of a class, whose number the plan finds; or numbers; or one number, which is that of a
+ * class, and its name. */
 struct catalog_label {
     const char *class_name;     /* NULL: numbers */
     const double *values;
@@ -85,9 +86,10 @@ struct catalog {
     struct arena texts;         /* of files */
 };
 
-/* The label of a class, or of so many numbers (0: LABEL_NONE), each distinct one once. */
-int catalog_class(struct catalog *c, const char *name, size_t size, uint32_t *label,
-                  struct sheaf_error *err);
+/* The label of a class, or of so many numbers (0: LABEL_NONE), each distinct one once.  `number`:
+ * that of the class; NULL: the plan numbers it. */
+int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
+                  uint32_t *label, struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
                     struct sheaf_error *err);
 

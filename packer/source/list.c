@@ -15,9 +15,12 @@ void list_parser_init(struct list_parser *p, enum list_kind kind)
 {
     *p = (struct list_parser){
         .kind = kind,
-        .text = BUF_INIT(2 * LIST_LINE_LIMIT),
+        .separator = ',',
+        .text = BUF_INIT(4 * LIST_LINE_LIMIT),
         .cells = BUF_INIT(LIST_LINE_LIMIT * 32),
         .labels = BUF_INIT(LABEL_LIMIT * sizeof(double)),
+        .fields = BUF_INIT(LIST_LINE_LIMIT * 32),
+        .names = BUF_INIT(2 * LIST_LINE_LIMIT),
     };
 }
 
@@ -26,6 +29,8 @@ void list_parser_free(struct list_parser *p)
     buf_free(&p->text);
     buf_free(&p->cells);
     buf_free(&p->labels);
+    buf_free(&p->fields);
+    buf_free(&p->names);
 }
 
 int list_add_numbers(struct list_parser *p, const char *text, size_t size,
@@ -46,7 +51,7 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
     return SHEAF_OK;
 }
 
-static bool is_blank(const char *text, size_t size)
+bool list_is_blank(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if (text[i] != ' ' && text[i] != '\t')
@@ -72,7 +77,7 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
 {
     int code;
 
-    if (is_blank(text, size))
+    if (list_is_blank(text, size))
         return SHEAF_OK;
     code = list_add_numbers(p, text, size, err);
     if (code == SHEAF_OK) {
@@ -90,6 +95,22 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
     entry->class_name = text;
     entry->class_size = size;
     return SHEAF_OK;
+}
+
+bool list_name_label(struct list_entry *entry, const char *text, size_t size)
+{
+    double number;
+
+    if (entry->class_name != NULL || entry->label_count != 1 ||
+        !label_is_integer(entry->labels[0]) || entry->labels[0] < 0 ||
+        entry->labels[0] >= CLASS_LIMIT)
+        return false;
+    if (list_is_blank(text, size) || size > FIELD_LIMIT || !name_is_text(text, size) ||
+        label_parse(text, size, &number, 1) > 0)
+        return false;
+    entry->class_name = text;
+    entry->class_size = size;
+    return true;
 }
 
 static int parse_lst(struct list_parser *p, const char *line, size_t size,
@@ -145,6 +166,33 @@ static int check_path(const struct list_entry *entry, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Room for a line, and for what a JSON line says: names and strings are never longer than it. */
+static int keep_line(struct list_parser *p, const char *line, size_t size,
+                     struct sheaf_error *err)
+{
+    const int code = buf_reserve(&p->text, (p->kind == LIST_JSONL ? 3 : 1) * (size + 1), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&p->text, line, size);
+    p->text.data[p->text.size++] = '\0';
+    return SHEAF_OK;
+}
+
+/* Looks at a list's first line. */
+static int begin(struct list_parser *p, const char *line, size_t size, struct sheaf_error *err)
+{
+    bool is_table = false;
+    int code = SHEAF_OK;
+
+    if (p->begun || (p->kind != LIST_CSV && p->kind != LIST_PLAIN))
+        return SHEAF_OK;
+    code = list_csv_begin(p, line, size, &is_table, err);
+    if (code == SHEAF_OK && is_table)
+        p->kind = LIST_CSV;
+    return code;
+}
+
 int list_parse(struct list_parser *p, const char *line, size_t size, struct list_entry *entry,
                struct sheaf_error *err)
 {
@@ -152,17 +200,17 @@ int list_parse(struct list_parser *p, const char *line, size_t size, struct list
     int code;
 
     *entry = (struct list_entry){ 0 };
-    p->text.size = p->labels.size = p->cells.size = 0;
+    p->text.size = p->labels.size = p->cells.size = p->fields.size = 0;
     if (size > 0 && line[size - 1] == '\r')
         size--;
-    if (is_blank(line, size))
+    if (list_is_blank(line, size))
         return SHEAF_END;
-    code = buf_reserve(&p->text, size + 1, err);
+    code = begin(p, line, size, err);
+    if (code == SHEAF_OK)
+        code = keep_line(p, line, size, err);
     if (code != SHEAF_OK)
         return code;
-    buf_put(&p->text, line, size);
     text = (char *)p->text.data;
-    text[size] = '\0';
     if (p->kind == LIST_CSV)
         code = list_parse_csv(p, text, size, entry, err);
     else if (p->kind == LIST_JSONL)
@@ -172,5 +220,7 @@ int list_parse(struct list_parser *p, const char *line, size_t size, struct list
     else
         *entry = (struct list_entry){ .path = text, .path_size = size };
     p->begun = true;
+    entry->fields = (const struct list_field *)(const void *)p->fields.data;
+    entry->field_count = p->fields.size / sizeof(struct list_field);
     return code == SHEAF_OK ? check_path(entry, err) : code;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * CSV as RFC 4180 has it: cells between commas, quoted ones with "" for a quote.  Cells are
- * unquoted in place, each given a NUL, since that never makes them longer. */
+ * unquoted in place, each given a NUL, since that never makes them longer.
+ *
+ * Spreadsheets also write semicolons, and other programs tabs: the first record shows which. */
 #include "packer/source/list.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/column_names.h"
+#include "formats/label.h"
 
 static size_t cell_count(const struct list_parser *p)
 {
@@ -43,7 +46,6 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 {
     char *at = line, *end = line + size;
 
-
     p->cells.size = 0;
     for (;;) {
         struct list_cell cell;
@@ -56,12 +58,13 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
             if (at == NULL)
                 return err_set(err, SHEAF_ERR_CORRUPT, "the quote of column %zu is not closed",
                                column);
-            if (at < end && *at != ',')
-                return err_set(err, SHEAF_ERR_CORRUPT,
-                               "expected a comma after the quoted column %zu", column);
+            if (at < end && *at != p->separator)
+                return err_set(err, SHEAF_ERR_CORRUPT, "expected a %s after the quoted column %zu",
+                               p->separator == ',' ? "comma" : p->separator == ';' ? "semicolon"
+                                                                                   : "tab", column);
         } else {
             cell.text = at;
-            at = memchr(at, ',', (size_t)(end - at));
+            at = memchr(at, p->separator, (size_t)(end - at));
             if (at == NULL)
                 at = end;
             cell.size = (size_t)(at - cell.text);
@@ -78,44 +81,128 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
     }
 }
 
-static bool is_one_of(const char *text, const char *const *names)
+/* ---- The first record ------------------------------------------------------------------------ */
+
+/* The column of a role, or SIZE_MAX.  Blanks around a name do not count. */
+static size_t column_of(const struct list_parser *p, enum column_role role)
 {
-    for (; *names != NULL; names++)
-        if (strcasecmp(text, *names) == 0)
-            return true;
-    return false;
-}
+    unsigned least = COLUMN_RANK_NONE;
+    size_t found = SIZE_MAX;
 
-/* A first record with a column called path is a header. */
-static bool take_header(struct list_parser *p)
-{
-    static const char *const paths[] = { "path", "file", "filename", NULL };
-    static const char *const labels[] = { "label", NULL }, *const classes[] = { "class", NULL };
-    size_t path = SIZE_MAX, label = SIZE_MAX, class = SIZE_MAX;
+    for (size_t i = 0; i < cell_count(p); i++) {
+        const unsigned rank = column_rank(role, cell_at(p, i)->text);
 
-    for (size_t i = cell_count(p); i-- > 0;) {
-        const char *name = cell_at(p, i)->text;
-
-        path = is_one_of(name, paths) ? i : path;
-        label = is_one_of(name, labels) ? i : label;
-        class = is_one_of(name, classes) ? i : class;
+        if (rank < least) {
+            least = rank;
+            found = i;
+        }
     }
-    p->path_column = path == SIZE_MAX ? 0 : path;
-    p->label_column = label == SIZE_MAX ? class : label;
-    p->column_count = cell_count(p);
-    p->has_header = path != SIZE_MAX;
-    return p->has_header;
+    return found;
 }
 
-/* A label that is called something else would be lost without a word. */
-static int check_header(const struct list_parser *p, struct sheaf_error *err)
+static void trim(struct list_cell *cell)
 {
-    if (p->column_count == 1 || p->label_column != SIZE_MAX)
-        return SHEAF_END;
-    return err_set(err, SHEAF_ERR_CORRUPT, "a header of %zu column%s, of which \"%.40s\" is the "
-                   "path, but none is called label or class", p->column_count,
-                   plural(p->column_count), cell_at(p, p->path_column)->text);
+    while (cell->size > 0 && list_is_blank(cell->text, 1)) {
+        cell->text++;
+        cell->size--;
+    }
+    while (cell->size > 0 && list_is_blank(cell->text + cell->size - 1, 1))
+        cell->size--;
+    cell->text[cell->size] = '\0';
 }
+
+/* Splits a copy of the record, with names trimmed.  Returns false if it cannot be split so. */
+static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
+                       int *code, struct sheaf_error *err)
+{
+    struct sheaf_error malformed;
+
+    p->names.size = 0;
+    p->separator = separator;
+    *code = buf_reserve(&p->names, size + 1, err);
+    if (*code != SHEAF_OK)
+        return false;
+    buf_put(&p->names, line, size);
+    if (list_csv_split(p, (char *)p->names.data, size, &malformed) != SHEAF_OK)
+        return false;
+    for (size_t i = 0; i < cell_count(p); i++)
+        trim((struct list_cell *)(void *)p->cells.data + i);
+    return true;
+}
+
+/* Whether the first cell is the path of a file, and the others are labels. */
+static bool is_entry(const struct list_parser *p)
+{
+    const size_t count = cell_count(p);
+    const char *slash = strrchr(cell_at(p, 0)->text, '/');
+    const char *base = slash == NULL ? cell_at(p, 0)->text : slash + 1;
+    const char *dot = strrchr(base, '.');
+    double number;
+
+    if (count < 2 || dot == NULL || dot == base || dot[1] == '\0')
+        return false;
+    for (size_t i = 1; i < count; i++) {
+        const struct list_cell *c = cell_at(p, i);
+
+        if (label_parse(c->text, c->size, &number, 1) < 0 &&
+            (count > 2 || c->size == 0 || strpbrk(c->text, "./\\") != NULL))
+            return false;
+    }
+    return true;
+}
+
+/* Keeps the cells as the names of columns, one behind the other. */
+static void take_header(struct list_parser *p)
+{
+    char *to = (char *)p->names.data;
+
+    p->path_column = column_of(p, COLUMN_PATH);
+    p->label_column = column_of(p, COLUMN_LABEL);
+    p->class_column = column_of(p, COLUMN_CLASS);
+    if (p->label_column == SIZE_MAX) {
+        p->label_column = p->class_column;
+        p->class_column = SIZE_MAX;
+    }
+    p->column_count = cell_count(p);
+    for (size_t i = 0; i < p->column_count; i++) {
+        const struct list_cell *c = cell_at(p, i);
+
+        memmove(to, c->text, c->size + 1);
+        to += c->size + 1;
+    }
+}
+
+int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *is_table,
+                   struct sheaf_error *err)
+{
+    static const char separators[] = { '\t', ';', ',' };
+    const bool is_plain = p->kind == LIST_PLAIN;
+    char of_header = '\0', of_entry = '\0';
+    size_t most = is_plain;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(separators) && code == SHEAF_OK; i++) {
+        if (!split_copy(p, line, size, separators[i], &code, err))
+            continue;
+        if (column_of(p, COLUMN_PATH) != SIZE_MAX && cell_count(p) > most) {
+            most = cell_count(p);
+            of_header = separators[i];
+        }
+        if (of_entry == '\0' && is_entry(p))
+            of_entry = separators[i];
+    }
+    p->path_column = 0;
+    p->label_column = p->class_column = SIZE_MAX;
+    p->has_header = of_header != '\0';
+    if (p->has_header && code == SHEAF_OK && split_copy(p, line, size, of_header, &code, err))
+        take_header(p);
+    else
+        p->separator = of_entry != '\0' ? of_entry : ',';
+    *is_table = p->has_header || of_entry != '\0';
+    return code;
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 /* Without a header, every column but the first is a label. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
@@ -139,15 +226,35 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     return SHEAF_OK;
 }
 
+/* The columns that are neither path nor label; an empty cell says nothing. */
+static int take_fields(struct list_parser *p, const struct list_entry *entry,
+                       struct sheaf_error *err)
+{
+    const char *name = (const char *)p->names.data;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < p->column_count && code == SHEAF_OK; i++) {
+        const struct list_cell *c = cell_at(p, i);
+        const struct list_field field = { .name = name, .text = c->text, .size = c->size };
+
+        name += strlen(name) + 1;
+        if (i != p->path_column && i != p->label_column && c->size != 0 &&
+            c->text != entry->class_name)
+            code = buf_append(&p->fields, &field, sizeof(field), err);
+    }
+    return code;
+}
+
 int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_entry *entry,
                    struct sheaf_error *err)
 {
-    int code = list_csv_split(p, line, size, err);
+    int code = SHEAF_OK;
 
+    if (!p->begun && p->has_header)
+        return SHEAF_END;
+    code = list_csv_split(p, line, size, err);
     if (code != SHEAF_OK)
         return code;
-    if (!p->begun && take_header(p))
-        return check_header(p, err);
     if (p->has_header && cell_count(p) != p->column_count)
         return err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu", cell_count(p),
                        plural(cell_count(p)), p->column_count);
@@ -155,8 +262,11 @@ int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_e
     entry->path_size = cell_at(p, p->path_column)->size;
     if (!p->has_header)
         return take_labels(p, entry, err);
-    if (p->label_column == SIZE_MAX)
-        return SHEAF_OK;
-    return list_set_label(p, entry, cell_at(p, p->label_column)->text,
-                          cell_at(p, p->label_column)->size, err);
+    if (p->label_column != SIZE_MAX)
+        code = list_set_label(p, entry, cell_at(p, p->label_column)->text,
+                              cell_at(p, p->label_column)->size, err);
+    if (code == SHEAF_OK && p->class_column != SIZE_MAX)
+        list_name_label(entry, cell_at(p, p->class_column)->text,
+                        cell_at(p, p->class_column)->size);
+    return code == SHEAF_OK ? take_fields(p, entry, err) : code;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON Lines: one object per line, of which "path" and "label" are used. */
+ * JSON Lines: one object per line, whose members are a path, a label and further fields.  A line of
+ * an augmented manifest has paths in its members NAME-ref instead. */
 #include <jansson.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/attributes.h"
+#include "formats/augmented_line.h"
+#include "formats/column_names.h"
 #include "formats/format.h"
-#include "formats/json_load.h"
 #include "formats/label.h"
 #include "formats/name.h"
 #include "packer/source/list.h"
@@ -81,26 +84,93 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
+/* Returns the member that is the path: by its name, or the first object of an augmented manifest;
+ * or NULL. */
+static const struct attribute *path_of(const struct augmented_line *l)
+{
+    const struct attribute *found = NULL;
+    unsigned least = COLUMN_RANK_NONE;
+
+    for (size_t i = 0; i < l->count; i++) {
+        const struct attribute *a = &l->attributes[i];
+        const unsigned rank = column_rank(COLUMN_PATH, a->name);
+
+        if (rank < least && json_is_string(a->value)) {
+            least = rank;
+            found = a;
+        }
+    }
+    for (size_t i = 0; i < l->count && found == NULL; i++)
+        if (attribute_ref_size(l->attributes[i].name) != 0 &&
+            json_is_string(l->attributes[i].value))
+            found = &l->attributes[i];
+    return found;
+}
+
+/* Adds a member that is neither path nor label.  A string is its text, any other value stays as it
+ * was written. */
+static int add_member(struct list_parser *p, const struct attribute *a, struct sheaf_error *err)
+{
+    const size_t object = attribute_ref_size(a->name);
+    struct list_field field = { .text = a->text, .size = a->size };
+    char *name;
+    int code = buf_reserve(&p->text, strlen(a->name) + 1, err);
+
+    if (code != SHEAF_OK || json_is_null(a->value))
+        return code;
+    name = (char *)p->text.data + p->text.size;
+    buf_put(&p->text, a->name, strlen(a->name) + 1);
+    field.name = name;
+    if (json_is_string(a->value))
+        code = keep_text(p, a->value, &field.text, &field.size, err);
+    field.is_file = object != 0 && json_is_string(a->value) && field.size != 0;
+    if (field.is_file)
+        name[object] = '\0';
+    return code == SHEAF_OK ? buf_append(&p->fields, &field, sizeof(field), err) : code;
+}
+
+static int take_members(struct list_parser *p, const struct augmented_line *l,
+                        struct list_entry *entry, struct sheaf_error *err)
+{
+    const struct attribute *path = path_of(l), *label = augmented_line_label(l);
+    const struct attribute *name = augmented_line_class(l, label);
+    int code = SHEAF_OK;
+
+    if (path == NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"path\" "
+                       "(or file, file_name, filename, image, NAME-ref)");
+    code = keep_text(p, path->value, &entry->path, &entry->path_size, err);
+    if (code == SHEAF_OK && label != NULL)
+        code = list_json_label(p, label->value, entry, err);
+    if (code == SHEAF_OK && name != NULL && json_is_string(name->value)) {
+        const char *text;
+        size_t size;
+
+        code = keep_text(p, name->value, &text, &size, err);
+        if (code == SHEAF_OK && !list_name_label(entry, text, size))
+            name = NULL;
+    }
+    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++) {
+        const struct attribute *a = &l->attributes[i];
+
+        if (a != path && a != label && a != name)
+            code = add_member(p, a, err);
+    }
+    return code;
+}
+
 int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err)
 {
-    const json_t *path;
-    json_t *object;
-    int code = json_load_line(line, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &object, err);
+    struct augmented_line l;
+    int code = augmented_line_parse(line, size, &l, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    path = json_object_get(object, "path");
-    /* The line is not needed any more.  Both strings came from it, so there is room for them and
-     * neither moves the other. */
-    p->text.size = 0;
-    code = buf_reserve(&p->text, size + 2, err);
-    if (code == SHEAF_OK && !json_is_string(path))
-        code = err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"path\"");
+    /* Names and strings came from the line, so there is room for them and none moves another:
+     * a class may be kept twice. */
     if (code == SHEAF_OK)
-        code = keep_text(p, path, &entry->path, &entry->path_size, err);
+        code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)
-        code = list_json_label(p, json_object_get(object, "label"), entry, err);
-    json_decref(object);
+        code = take_members(p, &l, entry, err);
+    augmented_line_free(&l);
     return code;
 }

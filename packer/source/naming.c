@@ -60,8 +60,8 @@ void naming_close(struct naming *n)
     n->used = NULL;
 }
 
-/* The alias of a suffix, whatever its case; else the suffix itself.  The first that fits counts. */
-static const char *alias_of(struct naming *n, const char *suffix)
+/* The first alias that fits counts. */
+const char *naming_alias(struct naming *n, const char *suffix)
 {
     const size_t size = strlen(suffix);
 
@@ -83,7 +83,7 @@ int naming_apply(struct naming *n, const char *path, const char **named, struct 
     const char *base = slash == NULL ? path : slash + 1;
     const char *dot = n->last_dot ? strrchr(base, '.') : strchr(base, '.');
     const size_t key_size = (size_t)(dot - path);
-    const char *suffix = alias_of(n, dot + 1);
+    const char *suffix = naming_alias(n, dot + 1);
     char *key;
     int code;
 

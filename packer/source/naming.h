@@ -29,6 +29,8 @@ int naming_open(struct naming *naming, const struct sheaf_pack_options *options,
                 struct sheaf_error *err);
 void naming_close(struct naming *naming);
 
+/* Returns the alias of a field, whatever its case; else the field itself. */
+const char *naming_alias(struct naming *naming, const char *field);
 /* The path under which a file, whose path can be packed, is packed: `path` itself, or one that is
  * valid until the next call. */
 int naming_apply(struct naming *naming, const char *path, const char **named,

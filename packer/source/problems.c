@@ -289,6 +289,29 @@ void problems_tell_labels(const struct problems *p, bool set_has_labels,
              p->first_unlabelled);
 }
 
+void cls_words_add(struct cls_words *words, const struct cls_words *more)
+{
+    if (words->samples == 0)
+        memcpy(words->first, more->first, sizeof(words->first));
+    words->samples += more->samples;
+}
+
+static void tell_words(const struct problems *p, const struct cls_words *words, const char *what)
+{
+    if (words->samples != 0)
+        problems_note(p, SHEAF_REASON_NONE, words->first, "%llu sample%s, such as %s, with a field "
+                      "cls that %s", (unsigned long long)words->samples, plural(words->samples),
+                      words->first, what);
+}
+
+void problems_tell_words(const struct problems *p)
+{
+    tell_words(p, &p->kept_labels, "is not numbers: the label is that of the directory or list");
+    tell_words(p, &p->replaced, "is numbers: these are the label, and not the class of the "
+               "directory or list");
+    tell_words(p, &p->unread, "is not numbers, and so without a label");
+}
+
 void problems_free(struct problems *p)
 {
     arena_free(&p->arena);

@@ -21,6 +21,12 @@ struct problem {
     int because;                /* SHEAF_REASON_DATASET, _ODD_IMAGE, or anything else */
 };
 
+/* Samples whose field `cls` is not what it usually is. */
+struct cls_words {
+    uint64_t samples;
+    char first[200];            /* the key of one, or its beginning */
+};
+
 struct problems {
     struct problems *converted;         /* files that were changed, in the same way, as lines of
                                            converted.tsv; NULL: none may be */
@@ -34,7 +40,15 @@ struct problems {
     uint64_t labelled, unlabelled;      /* samples: some without a label among others that have one
                                            are no problem, but worth a word */
     const char *first_unlabelled;       /* the least key of them; NULL: none */
+    struct cls_words unread, kept_labels;   /* samples whose field `cls` is not numbers: without
+                                   another label, and with one, which they keep */
+    struct cls_words replaced;  /* samples whose field `cls` is numbers, and replaces a class */
 };
+
+/* Adds samples to others. */
+void cls_words_add(struct cls_words *words, const struct cls_words *more);
+/* Tells of such samples. */
+void problems_tell_words(const struct problems *p);
 
 /* Counts a sample; `key_size` is the length of its key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,

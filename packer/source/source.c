@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fd_io.h"
 #include "base/utf8.h"
 #include "formats/codec.h"
 #include "formats/name.h"
@@ -55,8 +57,8 @@ static bool is_named_so(const struct source_ops *ops, const char *url)
     for (const char *const *s = ops->suffixes; s != NULL && *s != NULL; s++) {
         const size_t tail = strlen(*s);
 
-        if ((size > tail && memcmp(url + size - tail, *s, tail) == 0) ||
-            (stem > tail && memcmp(url + stem - tail, *s, tail) == 0))
+        if ((size > tail && strncasecmp(url + size - tail, *s, tail) == 0) ||
+            (stem > tail && strncasecmp(url + stem - tail, *s, tail) == 0))
             return true;
     }
     return ops->suffixes == NULL;
@@ -271,6 +273,48 @@ int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
     return s->ops->scan(s, scan, err);
 }
 
+static int read_remote(const struct source *s, const struct catalog_file *f, void *data,
+                       struct sheaf_error *err)
+{
+    const bool has_url = f->origin == CATALOG_OBJECT;
+    struct store_object *object;
+    char *url;
+    int code;
+
+    if (asprintf(&url, "%s%s", has_url ? "" : s->root, has_url ? f->object->url : f->path) < 0)
+        return err_memory(err, strlen(f->path));
+    code = store_open_known(url, f->bytes, has_url ? f->object->stamp : f->stamp, &object, err);
+    free(url);
+    if (code != SHEAF_OK)
+        return code;
+    code = store_read(object, 0, data, f->bytes, err);
+    store_close(object);
+    return code;
+}
+
+int source_read(const struct source *s, const struct catalog_file *f, void *data,
+                struct sheaf_error *err)
+{
+    int fd, code = SHEAF_OK;
+
+    if (f->origin == CATALOG_TEXT) {
+        memcpy(data, f->text, f->bytes);
+        return SHEAF_OK;
+    }
+    if (s->ops->read != NULL)
+        return s->ops->read(s, f, data, err);
+    if (s->is_remote)
+        return read_remote(s, f, data, err);
+    fd = openat(s->root_fd, f->origin == CATALOG_OBJECT ? f->object->url : f->path,
+                O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open");
+    if (fd_read(fd, data, f->bytes) != f->bytes)
+        code = err_errno(err, errno == 0 ? EIO : errno, "cannot read");
+    close(fd);
+    return code;
+}
+
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
 /* The nearest directory, at or above a path, that is there. */
@@ -351,14 +395,62 @@ static int tick(struct scan *scan, struct sheaf_error *err)
     return watch_check(scan->watch, err);
 }
 
-/* The path under which a file is packed. */
-static int name_file(struct scan *scan, const char *path, const char **named,
-                     struct sheaf_error *err)
+void scan_end(struct scan *scan)
+{
+    buf_free(&scan->clean);
+}
+
+/* Whether a path has nothing that name_clean removes.  A directory's own path ends with a slash. */
+static bool is_clean(const char *path)
+{
+    for (;;) {
+        const size_t size = (size_t)(strchrnul(path, '/') - path);
+
+        if (size == 0 || (size == 1 && path[0] == '.'))
+            return false;
+        if (path[size] == '\0' || path[size + 1] == '\0')
+            return true;
+        path += size + 1;
+    }
+}
+
+int scan_clean(struct scan *scan, const char *path, const char **cleaned, struct sheaf_error *err)
+{
+    const size_t size = strlen(path), below = MIN(scan->below_size, size);
+    bool climbs;
+    char *copy;
+    int code;
+
+    *cleaned = path;
+    if (path[below] == '\0' || is_clean(path + below))
+        return SHEAF_OK;
+    scan->clean.limit = SIZE_MAX / 2;
+    scan->clean.size = 0;
+    code = buf_append(&scan->clean, path, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    copy = (char *)scan->clean.data;
+    copy[below + name_clean(copy + below, size - below, &climbs)] = '\0';
+    *cleaned = copy;
+    return SHEAF_OK;
+}
+
+int scan_name(struct scan *scan, const char *path, const char **named, struct sheaf_error *err)
 {
     *named = path;
     if (scan->naming == NULL || !scan->naming->renames || name_problem(path) != NULL)
         return SHEAF_OK;
     return naming_apply(scan->naming, path, named, err);
+}
+
+/* The path under which a file is packed. */
+static int name_file(struct scan *scan, const char *path, const char **named,
+                     struct sheaf_error *err)
+{
+    const char *cleaned;
+    const int code = scan_clean(scan, path, &cleaned, err);
+
+    return code == SHEAF_OK ? scan_name(scan, cleaned, named, err) : code;
 }
 
 /* A file that is packed under another name says where it is. */
@@ -381,18 +473,31 @@ static int add_named(struct scan *scan, const char *path, const char *named,
     return code;
 }
 
-static int add_bad(struct scan *scan, const char *path, int why, const char *reason,
-                   struct sheaf_error *err)
+static int add_bad(struct scan *scan, const char *path, const char *named, int why,
+                   const char *reason, struct sheaf_error *err)
 {
-    const char *named;
-    int code = name_file(scan, path, &named, err);
+    int code = named != NULL ? SHEAF_OK : name_file(scan, path, &named, err);
 
     return code == SHEAF_OK ? catalog_add_bad(scan->catalog, scan->problems, path, named, why,
                                               reason, err) : code;
 }
 
-int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
-             struct sheaf_error *err)
+/* Adds a file under another name, or under that which follows from its path. */
+static int add_file(struct scan *scan, const char *path, const char *named,
+                    const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
+{
+    int code = tick(scan, err);
+
+    if (code == SHEAF_OK && named == NULL)
+        code = name_file(scan, path, &named, err);
+    if (code != SHEAF_OK)
+        return code;
+    scan->found_bytes += stat->bytes;
+    return add_named(scan, path, named, stat, label, err);
+}
+
+int scan_add(struct scan *scan, const char *path, const char *named, const struct stat *st,
+             uint32_t label, struct sheaf_error *err)
 {
     const struct catalog_stat found = {
         .bytes = (uint64_t)st->st_size,
@@ -402,9 +507,9 @@ int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_
     int code;
 
     if (S_ISREG(st->st_mode))
-        return scan_add_object(scan, path, &found, label, err);
+        return add_file(scan, path, named, &found, label, err);
     code = tick(scan, err);
-    return code != SHEAF_OK ? code : add_bad(scan, path, SHEAF_ERR_UNSUPPORTED,
+    return code != SHEAF_OK ? code : add_bad(scan, path, named, SHEAF_ERR_UNSUPPORTED,
                          S_ISDIR(st->st_mode) ? "is a directory"
                          : S_ISFIFO(st->st_mode) ? "is a named pipe, not a file"
                          : S_ISSOCK(st->st_mode) ? "is a socket, not a file"
@@ -414,44 +519,52 @@ int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err)
 {
-    const char *named;
-    int code = tick(scan, err);
+    return add_file(scan, path, NULL, stat, label, err);
+}
 
-    if (code == SHEAF_OK)
-        code = name_file(scan, path, &named, err);
-    if (code != SHEAF_OK)
-        return code;
-    scan->found_bytes += stat->bytes;
-    return add_named(scan, path, named, stat, label, err);
+int scan_add_text(struct scan *scan, const char *path, const char *text, size_t size,
+                  uint32_t label, struct sheaf_error *err)
+{
+    const struct catalog_stat stat = { .bytes = size, .text = text };
+
+    return add_file(scan, path, path, &stat, label, err);
+}
+
+static int add_problem(struct scan *scan, const char *path, const char *named,
+                       const struct sheaf_error *problem, struct sheaf_error *err)
+{
+    const int code = tick(scan, err);
+
+    return code == SHEAF_OK
+               ? add_bad(scan, path, named, problem->code, problem->message, err) : code;
 }
 
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err)
 {
-    int code = tick(scan, err);
-
-    return code == SHEAF_OK ? add_bad(scan, path, problem->code, problem->message, err) : code;
+    return add_problem(scan, path, NULL, problem, err);
 }
 
-int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
-                 struct sheaf_error *err)
+int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
+                 const char *what, struct sheaf_error *err)
 {
     struct sheaf_error found;
 
     if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)     /* not the file's fault */
         return err_errno(err, errnum, "%s: %s", path, what);
     err_errno(&found, errnum, "%s", what);
-    return scan_add_problem(scan, path, &found, err);
+    return add_problem(scan, path, named, &found, err);
 }
 
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err)
 {
-    const size_t below = MIN(scan->below_size, strlen(path));
-    int code = SHEAF_OK;
+    size_t below;
+    int code = scan_clean(scan, path, &path, err);
 
     *out = false;
-    if (scan->filter != NULL)
+    below = MIN(scan->below_size, strlen(path));
+    if (code == SHEAF_OK && scan->filter != NULL)
         code = filter_ask(scan->filter, path + below, is_directory, out, err);
     scan->filtered += *out;
     return code;
@@ -459,6 +572,10 @@ int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *ou
 
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err)
 {
+    const int code = scan_clean(scan, path, &path, err);
+
+    if (code != SHEAF_OK)
+        return code;
     *out = clutter_is_path(path + MIN(scan->below_size, strlen(path)));
     scan->left_out += *out;
     return *out ? SHEAF_OK : scan_filter(scan, path, false, out, err);
@@ -485,12 +602,28 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
     return code;
 }
 
+/* The size of the directories of a path that are its class. */
+static size_t class_size(const char *path, uint32_t depth)
+{
+    const char *slash = strrchr(path, '/'), *end = path;
+
+    for (uint32_t i = 0; depth != 0 && i < depth && end != slash && slash != NULL; i++)
+        end = strchr(end + (i != 0), '/');
+    return slash == NULL ? 0 : (size_t)((depth == 0 ? slash : end) - path);
+}
+
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err)
 {
-    const char *own = path + MIN(scan->below_size, strlen(path)), *slash = strrchr(own, '/');
-    size_t size = slash == NULL ? 0 : (size_t)(slash - own);
+    const char *own, *slash;
+    size_t size;
+    int code = scan_clean(scan, path, &path, err);
 
     *label = LABEL_NONE;
+    if (code != SHEAF_OK)
+        return code;
+    own = path + MIN(scan->below_size, strlen(path));
+    slash = strrchr(own, '/');
+    size = class_size(own, scan->class_depth);
     if (slash == NULL && own != path) {     /* right in one of several sources, which names it */
         const char *end = own - 1;
 
@@ -505,7 +638,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
                        "that of line %llu of a list is a number", path,
                        (unsigned long long)scan->numbers_line);
     scan->class_line = scan->class_line != 0 ? scan->class_line : LINE_NONE;
-    return catalog_class(scan->catalog, own, size, label, err);
+    scan->has_directories = true;
+    return catalog_class(scan->catalog, own, size, NULL, label, err);
 }
 
 /* Notes a line that makes no file; SHEAF_END if that is to be skipped. */
@@ -521,7 +655,8 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {
-    const uint64_t other = entry->class_name != NULL ? scan->numbers_line : scan->class_line;
+    const bool is_name = entry->class_name != NULL && entry->label_count == 0;
+    const uint64_t other = is_name ? scan->numbers_line : scan->class_line;
     char reason[200];
 
     *label = LABEL_NONE;
@@ -533,17 +668,18 @@ static int entry_label(struct scan *scan, const char *url, uint64_t line,
                      "sources are classes");
         else
             snprintf(reason, sizeof(reason), "the label is %s, but that of line %llu is %s",
-                     entry->class_name != NULL ? "the name of a class" : "a number",
-                     (unsigned long long)other,
-                     entry->class_name != NULL ? "a number" : "the name of a class");
+                     is_name ? "the name of a class" : "a number", (unsigned long long)other,
+                     is_name ? "a number" : "the name of a class");
         return refuse_line(scan, url, line, reason, err);
     }
-    if (entry->class_name == NULL) {
+    if (is_name)
+        scan->class_line = scan->class_line != 0 ? scan->class_line : line;
+    else
         scan->numbers_line = scan->numbers_line != 0 ? scan->numbers_line : line;
+    if (entry->class_name == NULL)
         return catalog_numbers(scan->catalog, entry->labels, entry->label_count, label, err);
-    }
-    scan->class_line = scan->class_line != 0 ? scan->class_line : line;
-    return catalog_class(scan->catalog, entry->class_name, entry->class_size, label, err);
+    return catalog_class(scan->catalog, entry->class_name, entry->class_size,
+                         is_name ? NULL : entry->labels, label, err);
 }
 
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,

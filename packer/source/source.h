@@ -93,13 +93,17 @@ struct scan {
                                    or not below the root */
     uint64_t left_out;          /* clutter (clutter.h): files, and directories, of which
                                    what is in them is not looked at; or objects */
+    uint32_t class_depth;       /* 0; or so many directories of a path are its class */
+    struct buf clean;           /* a path without what says nothing (name_clean) */
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: as the names say */
     const struct source *source;    /* that is scanned; source_scan sets it */
     size_t below_size;          /* so many bytes of each path are before the source's own part */
     uint64_t filtered;          /* what it has left out: files, objects, and directories as above */
     uint64_t numbers_line, class_line;  /* of a list: where the first label of each kind was met;
-                                           0: not yet; LINE_NONE: in what has no lines */
+                                           0: not yet; LINE_NONE: in what has no lines.  A number
+                                           that has a name is a number */
+    bool has_directories;       /* some class is a directory */
 };
 
 /* Finds out what it is.  `root`: NULL, or what its paths are relative to, where they are to
@@ -122,6 +126,10 @@ int source_join(struct source *sources, size_t count, struct sheaf_error *err);
  * cannot be read. */
 int source_scan(struct source *source, struct scan *scan, struct sheaf_error *err);
 
+/* Reads a whole file, wherever it is. */
+int source_read(const struct source *source, const struct catalog_file *file, void *data,
+                struct sheaf_error *err);
+
 /* True if the directory `url`, which may not be there yet, lies in the tree or prefix. */
 bool source_contains(const struct source *source, const char *url);
 /* Fails with SHEAF_ERR_ARGUMENT if it does. */
@@ -133,12 +141,23 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
-/* Adds a file as stat found it, or its problem; checks for interruption, shows progress. */
-int scan_add(struct scan *scan, const char *path, const struct stat *st, uint32_t label,
-             struct sheaf_error *err);
-int scan_add_bad(struct scan *scan, const char *path, int errnum, const char *what,
-                 struct sheaf_error *err);
-/* The same for an entry that is not a file. */
+/* Frees what the scan has of its own. */
+void scan_end(struct scan *scan);
+/* Sets *cleaned to the path without what says nothing below the source's own part (name_clean): to
+ * `path`, or to a copy that the next call may replace. */
+int scan_clean(struct scan *scan, const char *path, const char **cleaned,
+               struct sheaf_error *err);
+/* Adds a file as stat found it, or its problem; checks for interruption, shows progress.  `named`:
+ * key and suffix of another name under which it is packed; NULL: they follow from its path. */
+int scan_add(struct scan *scan, const char *path, const char *named, const struct stat *st,
+             uint32_t label, struct sheaf_error *err);
+int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
+                 const char *what, struct sheaf_error *err);
+/* Adds text that a list says of a sample as a field: `path` is the key, a dot and the field. */
+int scan_add_text(struct scan *scan, const char *path, const char *text, size_t size,
+                  uint32_t label, struct sheaf_error *err);
+/* The same for an entry that is not a file.  The path may be one that is to be cleaned: then the
+ * object is there, but packed under the clean path. */
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
@@ -159,8 +178,11 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);
-/* The label of the class that is the directory of a path, below the source's own part of it; right
- * in that, the class has its name. */
+/* Sets *named to the path under which a file is packed, whose path has been cleaned; until the
+ * next call. */
+int scan_name(struct scan *scan, const char *path, const char **named, struct sheaf_error *err);
+/* The label of the class that is the directory of a path, below the source's own part of it, or the
+ * first class_depth directories; right in that, the class has its name. */
 int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct sheaf_error *err);
 
 #endif

@@ -262,9 +262,6 @@ static const char *below_root(const struct scanning *x, const char *path)
     const char *below = x->content->below;
     const size_t size = below == NULL ? 0 : strlen(below);
 
-    while (path[0] == '.' && path[1] == '/')
-        for (path += 2; path[0] == '/'; path++)
-            ;
     if (size == 0)
         return path;
     return strncmp(path, below, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
@@ -273,15 +270,18 @@ static const char *below_root(const struct scanning *x, const char *path)
 static int take_member(void *context, const struct archive_member *m, struct sheaf_error *err)
 {
     struct scanning *x = context;
-    const char *path = below_root(x, m->path);
-    const char *problem = m->problem != NULL || path == NULL ? m->problem : name_problem(path);
+    const char *cleaned, *path, *problem;
     const struct catalog_stat stat = { .bytes = m->bytes, .stamp = x->content->stamp,
                                        .url = m->where };
     struct sheaf_error found;
     uint32_t label;
     bool out;
-    int code;
+    int code = scan_clean(x->scan, m->path, &cleaned, err);
 
+    if (code != SHEAF_OK)
+        return code;
+    path = below_root(x, cleaned);
+    problem = m->problem != NULL || path == NULL ? m->problem : name_problem(path);
     if (path == NULL) {
         x->scan->passed_over++;
         return SHEAF_OK;
@@ -496,15 +496,16 @@ static int make_content(struct source *s, const char *below, struct sheaf_error 
 {
     struct content *c = calloc(1, sizeof(*c));
     size_t size = below == NULL ? 0 : strlen(below);
+    bool climbs;
 
     s->content = c;
     if (c == NULL)
         return err_memory(err, sizeof(*c));
     c->file.fd = c->archive_fd = -1;
-    while (size > 0 && below[size - 1] == '/')
-        size--;
     if (below != NULL)
-        c->below = strndup(below, size);
+        c->below = strdup(below);
+    if (c->below != NULL)
+        c->below[name_clean(c->below, size, &climbs)] = '\0';
     return below != NULL && c->below == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 

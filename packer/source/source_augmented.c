@@ -2,8 +2,12 @@
  *
  * An augmented manifest: one sample per line, made of objects and of values in the line itself. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
+#include "formats/attributes.h"
+#include "formats/augmented_line.h"
+#include "formats/column_names.h"
 #include "packer/source/augmented.h"
 #include "packer/source/lines.h"
 #include "packer/source/sizes.h"
@@ -73,16 +77,45 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     return code;
 }
 
-/* Among JSON Lines it is known by its first line, which names no "path" but an object. */
+/* What the first line of a file says of it: whether it has an object, by its URL, and no path. */
+static bool names_objects(const char *text, size_t size, bool *names_paths)
+{
+    struct augmented_line line;
+    struct sheaf_error ignored;
+    bool found = false;
+
+    *names_paths = false;
+    if (augmented_line_parse(text, size, &line, &ignored) != SHEAF_OK)
+        found = memmem(text, size, "://", 3) != NULL;   /* it is longer than what was read of it */
+    for (size_t i = 0; i < line.count; i++) {
+        const struct attribute *a = &line.attributes[i];
+        const char *value = json_string_value(a->value);
+
+        if (value == NULL)
+            continue;
+        if (attribute_ref_size(a->name) != 0 && strstr(value, "://") != NULL)
+            found = true;
+        else
+            *names_paths |= attribute_ref_size(a->name) != 0 ||
+                            column_rank(COLUMN_PATH, a->name) != COLUMN_RANK_NONE;
+    }
+    augmented_line_free(&line);
+    return found;
+}
+
+/* JSON Lines whose first line names files by their paths are a list.  Other suffixes than that of
+ * JSON Lines need no object. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');
-    const size_t line = end == NULL ? size : (size_t)(end - text);
+    bool names_paths, has_objects;
 
     if (size == 0 || text[0] != '{')
         return false;
-    return dot == NULL || strcmp(dot, ".jsonl") != 0 ||
-           (memmem(text, line, "\"path\"", 6) == NULL && memmem(text, line, "-ref\"", 5) != NULL);
+    has_objects = names_objects(text, end == NULL ? size : (size_t)(end - text), &names_paths);
+    if (names_paths)
+        return false;
+    return has_objects || dot == NULL || strcasecmp(dot, ".jsonl") != 0;
 }
 
 const struct source_ops source_augmented_ops = {

@@ -4,9 +4,13 @@
  * directory or in a store. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
+#include "formats/name.h"
 #include "packer/source/lines.h"
+#include "packer/source/list_columns.h"
+#include "packer/source/list_root.h"
 #include "packer/source/sizes.h"
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
@@ -14,59 +18,154 @@
 
 struct reading {
     const struct source *source;
-    char *root;                 /* that the paths in the list are relative to */
+    struct list_root root;      /* that the paths in the list are relative to */
     char *path;                 /* of the line, relative to the source's root */
+    struct buf named;           /* key and suffix of a further field */
     struct scan *scan;
     struct list_parser parser;
+    struct list_columns columns;
+    bool has_label;             /* some line has a label */
     struct lines lines;
     struct stat_queue *queue;   /* of files, if the root is a directory; */
     struct sizes *sizes;        /* else of objects */
 };
 
-/* Takes off the root, if the path is absolute and below it, and leading "./"; puts the source's own
- * part of a common root before it.  *outside: the path is absolute, but does not begin with the
- * root. */
-static int set_path(struct reading *r, const char *path, bool *outside, struct sheaf_error *err)
+/* Sets r->path to a path of the list, below the source's root.  SHEAF_END: it is absolute and not
+ * below the list's root. */
+static int set_path(struct reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
-    size_t size = strlen(r->root);
+    const char *below;
+    int code = list_root_find(&r->root, given, &below, err);
 
-    while (size > 0 && r->root[size - 1] == '/')
-        size--;
-    if ((r->root[0] == '/' || s->is_remote) && strncmp(path, r->root, size) == 0 &&
-        path[size] == '/')
-        path += size + 1;
-    while (path[0] == '.' && path[1] == '/')
-        path += 2;
-    *outside = path[0] == '/' && !s->is_remote;
     free(r->path);
-    r->path = s->below == NULL ? strdup(path) : store_join(s->below, path);
-    return r->path == NULL ? err_memory(err, strlen(path)) : SHEAF_OK;
+    r->path = code != SHEAF_OK ? NULL : s->below == NULL ? strdup(below)
+                                                         : store_join(s->below, below);
+    return code == SHEAF_OK && r->path == NULL ? err_memory(err, strlen(given)) : code;
 }
 
-static int found(void *context, const char *path, uint32_t label, int errnum,
+static int found(void *context, const struct stat_question *asked, int errnum,
                  const struct stat *st, struct sheaf_error *err)
 {
     struct scan *scan = context;
 
-    return errnum != 0 ? scan_add_bad(scan, path, errnum, "cannot stat below the list's "
-                                      "root", err)
-                       : scan_add(scan, path, st, label, err);
+    return errnum != 0 ? scan_add_bad(scan, asked->path, asked->named, errnum,
+                                      "cannot stat below the list's root", err)
+                       : scan_add(scan, asked->path, asked->named, st, asked->label, err);
 }
 
-static int look_for(struct reading *r, const char *path, uint32_t label, struct sheaf_error *err)
+/* `named`: as for scan_add. */
+static int look_for(struct reading *r, const char *path, const char *named, uint32_t label,
+                    struct sheaf_error *err)
 {
     char *url;
     int code;
 
     if (r->sizes == NULL)
-        return stat_queue_add(r->queue, path, label, err);
+        return stat_queue_add(r->queue, &(struct stat_question){ path, named, label }, err);
     url = store_join(r->source->root, path);
     code = url == NULL ? err_memory(err, strlen(path))
-                       : sizes_add(r->sizes, path, url, true, label, err);
+                       : sizes_add(r->sizes, named == NULL ? path : named, url, named == NULL,
+                                   label, err);
     free(url);
     return code;
 }
+
+/* ---- Further fields -------------------------------------------------------------------------- */
+
+/* The key of the line's sample, and the suffix of its file. */
+struct line_key {
+    const char *path;           /* the first `size` bytes */
+    size_t size;
+    const char *suffix;
+};
+
+/* Sets r->named to key, dot and the name of a field, after aliases. */
+static int name_field(struct reading *r, const struct line_key *key, const char *name,
+                      const char *suffix, struct sheaf_error *err)
+{
+    const char *field = r->scan->naming == NULL ? name : naming_alias(r->scan->naming, name);
+    int code;
+
+    r->named.size = 0;
+    code = buf_append(&r->named, key->path, key->size, err);
+    if (code == SHEAF_OK)
+        code = buf_printf(&r->named, err, ".%s%s%s", field, suffix[0] == '\0' ? "" : ".", suffix);
+    return code == SHEAF_OK ? buf_append(&r->named, "", 1, err) : code;
+}
+
+static int add_text(struct reading *r, const struct line_key *key, const struct list_field *field,
+                    uint32_t label, struct sheaf_error *err)
+{
+    const char *problem = naming_problem(field->name);
+    bool out;
+    int code;
+
+    if (problem == NULL && strcasecmp(field->name, key->suffix) == 0)
+        problem = "the sample's file has that name";
+    code = list_columns_count(&r->columns, field->name, problem, err);
+    if (code != SHEAF_OK || problem != NULL)
+        return code;
+    code = name_field(r, key, field->name, "", err);
+    if (code == SHEAF_OK)
+        code = scan_filter(r->scan, (const char *)r->named.data, false, &out, err);
+    return code != SHEAF_OK || out ? code
+         : scan_add_text(r->scan, (const char *)r->named.data, field->text, field->size, label,
+                         err);
+}
+
+/* Adds another file of the line's sample: its field is called as the file's suffix, or NAME.SUFFIX
+ * if the sample has that already, or NAME. */
+static int add_file(struct reading *r, const struct line_key *key, const struct list_field *field,
+                    uint32_t label, struct sheaf_error *err)
+{
+    const char *suffix = "", *name = field->name;
+    size_t size;
+    bool out;
+    int code = set_path(r, field->text, err);
+
+    if (code == SHEAF_END)
+        return scan_refuse(r->scan, field->text, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but "
+                           "not below the list's root", err);
+    if (code != SHEAF_OK)
+        return code;
+    if (name_split(r->path, &size, &suffix) && strcasecmp(suffix, key->suffix) != 0) {
+        name = suffix;
+        suffix = "";
+    }
+    code = name_field(r, key, name, suffix, err);
+    if (code == SHEAF_OK)
+        code = scan_filter(r->scan, (const char *)r->named.data, false, &out, err);
+    return code != SHEAF_OK || out ? code
+         : look_for(r, r->path, (const char *)r->named.data, label, err);
+}
+
+/* Adds what a line says of its sample besides path and label. */
+static int add_fields(struct reading *r, const char *path, const struct list_entry *entry,
+                      uint32_t label, struct sheaf_error *err)
+{
+    struct line_key key;
+    const char *cleaned, *named;
+    char *kept;
+    int code = scan_clean(r->scan, path, &cleaned, err);
+
+    if (code == SHEAF_OK)
+        code = scan_name(r->scan, cleaned, &named, err);
+    if (code != SHEAF_OK || !name_split(named, &key.size, &key.suffix))
+        return code;            /* the file is a problem of its own then */
+    kept = strdup(named);
+    if (kept == NULL)
+        return err_memory(err, strlen(named));
+    key.path = kept;
+    key.suffix = kept + key.size + 1;
+    for (size_t i = 0; i < entry->field_count && code == SHEAF_OK; i++)
+        code = entry->fields[i].is_file ? add_file(r, &key, &entry->fields[i], label, err)
+                                        : add_text(r, &key, &entry->fields[i], label, err);
+    free(kept);
+    return code;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 static int take_line(struct reading *r, uint64_t number, const char *line, size_t size,
                      struct sheaf_error *err)
@@ -74,59 +173,79 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
     struct list_entry entry;
     struct sheaf_error found;
     uint32_t label;
-    bool out, outside;
+    bool out;
     int code = list_parse(&r->parser, line, size, &entry, &found);
 
     code = scan_line(r->scan, r->source->url, number, code, &found, &entry, &label, err);
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
-    code = set_path(r, entry.path, &outside, err);
+    r->has_label |= label != LABEL_NONE;
+    code = set_path(r, entry.path, err);
+    if (code == SHEAF_END) {
+        code = scan_filter(r->scan, entry.path, false, &out, err);
+        if (code != SHEAF_OK || out)
+            return code;
+        err_set(&found, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but does not begin with the "
+                "list's root \"%s\"", r->root.root);
+        return scan_add_problem(r->scan, entry.path, &found, err);
+    }
     if (code == SHEAF_OK)
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
-    if (outside) {
-        err_set(&found, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but does not begin with the "
-                "list's root \"%s\"", r->root);
-        return scan_add_problem(r->scan, entry.path, &found, err);
-    }
     if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
         code = scan_class_of(r->scan, r->path, &label, err);
-    return code == SHEAF_OK ? look_for(r, r->path, label, err) : code;
+    if (code == SHEAF_OK)
+        code = look_for(r, r->path, NULL, label, err);
+    return code == SHEAF_OK && entry.field_count != 0 ? add_fields(r, r->path, &entry, label, err)
+                                                      : code;
+}
+
+static int read_lines(struct reading *r, struct sheaf_error *err)
+{
+    const struct source *source = r->source;
+    const char *line;
+    size_t size;
+    uint64_t number;
+    int code = lines_open(&r->lines, source->url, &r->parser, err);
+
+    if (code == SHEAF_OK)
+        code = source->is_remote
+             ? sizes_open(&r->sizes, r->scan, err)
+             : stat_queue_open(&r->queue, source->root_fd, found, r->scan, err);
+    while (code == SHEAF_OK) {
+        code = lines_next(&r->lines, &line, &size, &number, err);
+        if (code == SHEAF_OK)
+            code = take_line(r, number, line, size, err);
+    }
+    if (code == SHEAF_END)
+        code = r->sizes == NULL ? stat_queue_drain(r->queue, err) : sizes_drain(r->sizes, err);
+    if (code == SHEAF_OK)
+        list_columns_tell(&r->columns, r->scan->problems, source->url, r->has_label);
+    sizes_close(r->sizes);
+    stat_queue_close(r->queue);
+    lines_close(&r->lines);
+    return code;
 }
 
 static int scan_list(const struct source *source, enum list_kind kind, struct scan *scan,
                      struct sheaf_error *err)
 {
-    struct reading r = { .source = source, .scan = scan,
-                         .root = source->below == NULL ? strdup(source->root)
-                                                       : store_join(source->root, source->below) };
-    const char *line;
-    size_t size;
-    uint64_t number;
-    int code;
+    struct reading r = { .source = source, .scan = scan, .named.limit = SIZE_MAX / 2 };
+    char *root = source->below == NULL ? strdup(source->root)
+                                       : store_join(source->root, source->below);
+    int code = root == NULL ? err_memory(err, strlen(source->root))
+                            : list_root_open(&r.root, root, source->is_remote, err);
 
-    if (r.root == NULL)
-        return err_memory(err, strlen(source->root));
+    free(root);
     list_parser_init(&r.parser, kind);
-    code = lines_open(&r.lines, source->url, &r.parser, err);
     if (code == SHEAF_OK)
-        code = source->is_remote
-             ? sizes_open(&r.sizes, scan, err)
-             : stat_queue_open(&r.queue, source->root_fd, found, scan, err);
-    while (code == SHEAF_OK) {
-        code = lines_next(&r.lines, &line, &size, &number, err);
-        if (code == SHEAF_OK)
-            code = take_line(&r, number, line, size, err);
-    }
-    if (code == SHEAF_END)
-        code = r.sizes == NULL ? stat_queue_drain(r.queue, err) : sizes_drain(r.sizes, err);
-    sizes_close(r.sizes);
-    stat_queue_close(r.queue);
+        code = read_lines(&r, err);
     list_parser_free(&r.parser);
-    lines_close(&r.lines);
+    list_columns_free(&r.columns);
+    list_root_close(&r.root);
+    buf_free(&r.named);
     free(r.path);
-    free(r.root);
     return code;
 }
 
@@ -178,10 +297,20 @@ const struct source_ops source_lst_ops = {
 const struct source_ops source_csv_ops = {
     .name = "csv", .noun = "list", .takes_root = true, .joins = true,
     .open = open_list, .scan = scan_csv,
-    .suffixes = (const char *const[]){ ".csv", NULL },
+    .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
+/* What follows the kinds of manifest in the table of sources: an augmented manifest of local files
+ * is a list, too. */
+static bool detect_jsonl(const char *url, const char *text, size_t size)
+{
+    const char *dot = strrchr(url, '.');
+
+    return (size != 0 && text[0] == '{') || dot == NULL ||
+           (strcasecmp(dot, ".manifest") != 0 && strcasecmp(dot, ".json") != 0);
+}
+
 const struct source_ops source_jsonl_ops = {
     .name = "jsonl", .noun = "list", .takes_root = true, .joins = true,
-    .open = open_list, .scan = scan_jsonl,
-    .suffixes = (const char *const[]){ ".jsonl", NULL },
+    .detect = detect_jsonl, .open = open_list, .scan = scan_jsonl,
+    .suffixes = (const char *const[]){ ".jsonl", ".ndjson", ".manifest", ".json", NULL },
 };

@@ -99,11 +99,11 @@ static int leave_out(struct tree *t)
 }
 
 /* Takes what was found at a path. */
-static int found(void *context, const char *path, uint32_t label, int errnum,
+static int found(void *context, const struct stat_question *asked, int errnum,
                  const struct stat *st, struct sheaf_error *err)
 {
     struct tree *t = context;
-    const char *slash = strrchr(path, '/');
+    const char *path = asked->path, *slash = strrchr(path, '/');
 
     const bool is_directory = errnum == 0 && S_ISDIR(st->st_mode);
     bool out;
@@ -115,9 +115,9 @@ static int found(void *context, const char *path, uint32_t label, int errnum,
     if (code != SHEAF_OK || out)
         return code;
     if (errnum != 0)
-        return scan_add_bad(t->scan, path, errnum, "cannot stat", err);
+        return scan_add_bad(t->scan, path, NULL, errnum, "cannot stat", err);
     return is_directory ? keep_directory(t, path, true, err)
-                        : scan_add(t->scan, path, st, label, err);
+                        : scan_add(t->scan, path, NULL, st, asked->label, err);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
     if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
         return leave_out(t);
     if (d->d_type != DT_DIR)
-        return stat_queue_add(t->queue, t->path, label, err);
+        return stat_queue_add(t->queue, &(struct stat_question){ t->path, NULL, label }, err);
     code = scan_filter(t->scan, t->path, true, &out, err);
     return code != SHEAF_OK || out ? code : keep_directory(t, t->path, t->linked, err);
 }
@@ -166,7 +166,7 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
         d = readdir(directory);
         if (d == NULL)
             return errno == 0 ? SHEAF_OK
-                              : scan_add_bad(t->scan, t->path, errno, "cannot list", err);
+                              : scan_add_bad(t->scan, t->path, NULL, errno, "cannot list", err);
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
         if (!push(t, d->d_name))
@@ -206,7 +206,7 @@ static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *e
 
     *directory = NULL;
     if (fd < 0)
-        return scan_add_bad(t->scan, path, errno, "cannot open the directory", err);
+        return scan_add_bad(t->scan, path, NULL, errno, "cannot open the directory", err);
     if (fstat(fd, &st) == 0) {
         if (t->linked && is_loop(t, &st)) {
             close(fd);
@@ -219,7 +219,7 @@ static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *e
         const int failed = errno;
 
         close(fd);
-        return scan_add_bad(t->scan, path, failed, "cannot open the directory", err);
+        return scan_add_bad(t->scan, path, NULL, failed, "cannot open the directory", err);
     }
     return SHEAF_OK;
 }

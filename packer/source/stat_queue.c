@@ -19,6 +19,7 @@
 
 struct stat_request {
     size_t path;                /* where it begins in the chunk's text */
+    size_t named;               /* the same; SIZE_MAX: its own path */
     uint32_t label;
     int errnum;
     struct stat st;
@@ -92,9 +93,12 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 
     for (size_t i = 0; code == SHEAF_OK && i < c->count; i++) {
         const struct stat_request *q = &c->requests[i];
+        const char *text = (const char *)c->text.data;
+        const struct stat_question asked = {
+            text + q->path, q->named == SIZE_MAX ? NULL : text + q->named, q->label,
+        };
 
-        code = s->take(s->context, (const char *)c->text.data + q->path, q->label, q->errnum,
-                       &q->st, err);
+        code = s->take(s->context, &asked, q->errnum, &q->st, err);
     }
     if (c == NULL)
         return code;
@@ -119,15 +123,21 @@ static int ask(struct stat_queue *s, struct sheaf_error *err)
     return code;
 }
 
-int stat_queue_add(struct stat_queue *s, const char *path, uint32_t label, struct sheaf_error *err)
+int stat_queue_add(struct stat_queue *s, const struct stat_question *question,
+                   struct sheaf_error *err)
 {
     struct chunk *c = s->filling;
     struct stat_request *q = &c->requests[c->count];
     int code;
 
     q->path = c->text.size;
-    q->label = label;
-    code = buf_append(&c->text, path, strlen(path) + 1, err);
+    q->named = SIZE_MAX;
+    q->label = question->label;
+    code = buf_append(&c->text, question->path, strlen(question->path) + 1, err);
+    if (code == SHEAF_OK && question->named != NULL) {
+        q->named = c->text.size;
+        code = buf_append(&c->text, question->named, strlen(question->named) + 1, err);
+    }
     if (code != SHEAF_OK)
         return code;
     return ++c->count < CHUNK_PATHS ? SHEAF_OK : ask(s, err);

@@ -11,8 +11,15 @@
 
 struct stat_queue;
 
+/* What is asked about a file. */
+struct stat_question {
+    const char *path;
+    const char *named;          /* the path under which it is to be packed; NULL: its own */
+    uint32_t label;
+};
+
 /* An answer; `errnum` not 0: there is none, for that reason.  It adds no paths. */
-typedef int stat_queue_fn(void *context, const char *path, uint32_t label, int errnum,
+typedef int stat_queue_fn(void *context, const struct stat_question *asked, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 
 /* Paths are relative to `root_fd`. */
@@ -21,8 +28,9 @@ int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take,
 /* Drops what was not answered.  NULL is fine. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Asks; `label` comes back with the answer.  May take earlier answers, and fail as `take` does. */
-int stat_queue_add(struct stat_queue *queue, const char *path, uint32_t label,
+/* Asks; the question comes back with the answer.  May take earlier answers, and fail as `take`
+ * does. */
+int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */
 int stat_queue_drain(struct stat_queue *queue, struct sheaf_error *err);

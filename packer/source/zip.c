@@ -23,6 +23,7 @@
 #define CENTRAL_BYTES 46u       /* of its entry in the directory, */
 #define END_BYTES     22u       /* and of what is behind that */
 #define ATTRIBUTES_OF_UNIX 3u
+#define ATTRIBUTE_DIRECTORY 0x10u   /* of DOS and Windows */
 
 bool zip_is(const struct archive_file *file)
 {
@@ -188,13 +189,35 @@ static const char *problem_of(const struct entry *e)
     return NULL;
 }
 
+/* Whether the archive was made on DOS or Windows (FAT, NTFS, VFAT), where a backslash cannot be
+ * part of a name: programs that write it mean a slash, and unzip reads it so. */
+static bool is_of_windows(const struct entry *e)
+{
+    return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
+}
+
+/* Gives a name its slashes. */
+static void set_slashes(struct entry *e)
+{
+    for (char *at = e->name; is_of_windows(e) && (at = strchr(at, '\\')) != NULL;)
+        *at++ = '/';
+}
+
+static bool is_directory(const struct entry *e)
+{
+    const size_t size = strlen(e->name);
+
+    return (size != 0 && e->name[size - 1] == '/') ||
+           (is_of_windows(e) && e->bytes == 0 && (load32(e->head + 38) & ATTRIBUTE_DIRECTORY) != 0);
+}
+
 static int take_entry(struct zip *z, struct entry *e, archive_member_fn *take, void *context,
                       struct sheaf_error *err)
 {
     struct archive_member m = { .path = e->name, .bytes = e->bytes, .problem = problem_of(e) };
-    const size_t size = strlen(e->name);
 
-    if (size != 0 && e->name[size - 1] == '/')
+    set_slashes(e);
+    if (is_directory(e))
         return SHEAF_OK;
     if (__builtin_add_overflow(z->stored_bytes, e->stored_bytes, &z->stored_bytes) ||
         z->stored_bytes > z->file->bytes)

@@ -116,13 +116,23 @@ def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
             if not _group_is_bad(group):
                 in_set.update(path for _, path, _, _ in group)
             continue
-        own = [data for suffix, _, data, _ in group if lower(suffix) == "cls" and data is not LATE]
+        own = [data for suffix, _, data, _ in group if lower(suffix) == "cls"]
         label = next((g[3] for g in group if g[3] is not None), None)
-        if own:
-            label = tuple(decoders.parse_labels(own[0]) or ())
-        elif isinstance(label, str):
+        kept.append((key, group, label, own))
+    # Numbers of a file cls are the label.  A word leaves the label from elsewhere; that is one if
+    # some sample without cls has such a label, or no cls is numbers.
+    looked = [own[0] is LATE or bool(decoders.parse_labels(own[0]))
+              for _, _, label, own in kept if own and label is not None]
+    elsewhere = any(not own and label is not None for _, _, label, own in kept) or \
+        bool(looked) and not any(looked)
+    for i, (key, group, label, own) in enumerate(kept):
+        if isinstance(label, str) and (not own or elsewhere):
             names.add(label)
-        kept.append((key, group, label))
+        numbers = () if not own or own[0] is LATE else \
+            tuple(decoders.parse_labels(own[0]) or ())
+        if own and (numbers or not elsewhere):
+            label = numbers
+        kept[i] = (key, group, label)
     early = collections.Counter(skipped)
     classes = old_classes + sorted(names - set(old_classes), key=os.fsencode)
     if known:
@@ -208,9 +218,10 @@ def field_names(sample):
 
 def made_cls(sample):
     """The member that a tar gets for the labels; None if it gets none."""
-    if not sample.labels or "cls" in field_names(sample):
+    own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
+    if not sample.labels or own and decoders.parse_labels(own[0]):
         return None
-    return "cls", label_text(sample.labels).encode()
+    return "__label__" if own else "cls", label_text(sample.labels).encode()
 
 
 def with_field(sample, field):
@@ -243,8 +254,9 @@ def as_foreign(sample, container, stem, record, number):
     """What a reader finds in a shard of ours that knows no manifest (and for RecordIO no list).
     number: of the sample in its data set; record: in its shard."""
     if container == "webdataset":
-        made = made_cls(sample)
-        return (with_field(sample, made) if made else sample)._replace(name=None)
+        made = made_cls(sample)     # __label__ is never a field
+        return (with_field(sample, made) if made and made[0] == "cls" else sample)._replace(
+            name=None)
     if container == "tfrecord":
         return sample
     head, content, has_trailer = record_payload(sample, number)
@@ -267,8 +279,8 @@ def cannot_hold(sample, container):
     own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
     if container == "webdataset" and not sample.fields and not sample.labels:
         return "nothing to hold"
-    if container == "webdataset" and own and \
-            tuple(decoders.parse_labels(own[0]) or ()) != sample.labels:
+    if container == "webdataset" and own and decoders.parse_labels(own[0]) and \
+            tuple(decoders.parse_labels(own[0])) != sample.labels:
         return "a field cls that differs from the labels"
     if any(pictures.PLAIN.treat(suffix, data)[0] is None for suffix, data in sample.fields):
         return "an image that is none"

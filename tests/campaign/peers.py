@@ -39,7 +39,7 @@ def refuses(peers, container, samples):
 
 def members_of(sample):
     made = model.made_cls(sample)
-    return model.paths(sample) + ([(sample.key + ".cls", made[1])] if made else [])
+    return model.paths(sample) + ([("%s.%s" % (sample.key, made[0]), made[1])] if made else [])
 
 
 def misread(peers, names, is_plain):

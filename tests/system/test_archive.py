@@ -170,7 +170,7 @@ class Tars(Archive):
         path = self.archive("a.tar", tar_of(files))
         dest = self.check(path, "--root", "down")
         self.assertEqual(len(decoders.DataSet(dest).classes), len({
-            p.rpartition("/")[0] for p in FILES} - {"", "cls"}))
+            p.rpartition("/")[0] for p in FILES} - {""}))
         done = pack(path, self.path("none"), "webdataset", "none", "--root", "elsewhere", status=1)
         self.assert_error(done, "no file can be packed")
 
@@ -232,7 +232,7 @@ class Tars(Archive):
             self.assertIn(b"a/2.jpg", read(os.path.join(dest, "skipped.tsv")))
 
     def test_hostile_names(self):
-        for name in ("../a/1.jpg", "/a/1.jpg", "a/../../1.jpg", "a//1.jpg", "a\n/1.jpg"):
+        for name in ("../a/1.jpg", "a/../../1.jpg", "/../1.jpg", "a\n/1.jpg"):
             self.refuse(self.archive("a.tar", tar_of({name: jpeg(seed=1)})), "1.jpg")
 
     def test_a_name_twice(self):

@@ -128,7 +128,7 @@ class Wrong(Case):
         ("c.lst", b"0\tx/a.jpg\n", 1),
         ("d.csv", b"x/a.jpg,1\nx/b.jpg,cat\n", 2),
         ("e.csv", b'"x/a.jpg,1\n', 1),
-        ("e2.csv", b"path,category\nx/a.jpg,1\n", 1),
+        ("e2.csv", b"path,category\nx/a.jpg\n", 2),
         ("f.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{"path": 3}\n', 2),
         ("g.jsonl", b'{"path": "x/a.jpg", "label": 1}\n{broken\n', 2),
         ("h.jsonl", b'{"path": "x/a.jpg", "label": "cat"}\n[1]\n', 2),
@@ -138,7 +138,7 @@ class Wrong(Case):
         ("k.lst", b"0\t1\tx/a.jpg\n0\t1e999\tx/b.jpg\n", 2),
         ("l.txt", b"x/a.jpg\n../outside.jpg\n", None),
         ("m.txt", b"x/a.jpg\n/etc/passwd.jpg\n", None),
-        ("n.txt", b"x/a.jpg\nx/./b.jpg\n", None),
+        ("n.txt", b"x/a.jpg\nx/../b.jpg\n", None),
         ("o.txt", b"x/a.jpg\nx/missing.jpg\n", None),
         ("p.txt", b"x/a.jpg\nx/nul\0byte.jpg\n", None),
     ]

@@ -93,7 +93,7 @@ class Names(Case):
             self.assertEqual(listing(folder), first)
 
     def test_labels(self):
-        """The directory gives the class, unless a cls file says the label, or is no number."""
+        """The directory gives the class, unless a cls file says the label in numbers."""
         for container, folder in self.data_sets.items():
             with self.subTest(container=container):
                 data_set = decoders.DataSet(folder)
@@ -101,7 +101,7 @@ class Names(Case):
                 classes = data_set.classes
                 self.assertEqual(classes, sorted(classes, key=os.fsencode))
                 self.assertEqual(found["plain/own"], [7.0])
-                self.assertEqual(found["plain/cls_is_text"], [])
+                self.assertEqual(found["plain/cls_is_text"], [float(classes.index("plain"))])
                 self.assertEqual(found["root"], [])
                 for key in ("plain/a", "deep/a/b/c/d/e/f/g/h"):
                     self.assertEqual(found[key], [float(classes.index(os.path.dirname(key)))])

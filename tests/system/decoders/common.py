@@ -62,6 +62,7 @@ def split_name(path):
 def parse_labels(data):
     """Numbers between blanks, tabs or commas; None if it is anything else, or an integer that would
     have to be rounded."""
+    data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
     words = re.split(r"[ \t,]+", data.decode("latin-1").strip(" \t\r\n"))
     labels = []
     for word in words:

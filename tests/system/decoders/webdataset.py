@@ -16,7 +16,8 @@ def tar_members(data):
                      member.mode)
             need(fixed == (True, 0, 0, 0, "sheaf", 0o444), member.name, fixed)
             need(member.gname == "sheaf" or
-                 member.gname == "label" and member.name.endswith(".cls"), member.gname)
+                 member.gname == "label" and member.name.endswith((".cls", ".__label__")),
+                 member.gname)
             need(not member.pax_headers or needs_pax(member.name), "a pax header without need")
             found.append((member.offset, member.name, archive.extractfile(member).read(),
                           member.gname == "label"))
@@ -65,8 +66,11 @@ def tar_sample(key, members, cls_is_label):
     need(len({s.lower() for s in suffixes}) == len(suffixes), "a field twice in", key)
     labels = []
     for suffix, content, made in members:
-        if suffix.lower() == "cls":
-            labels = parse_labels(content) or []
+        if suffix == "__label__":
+            need(made and not parse_labels(dict((s.lower(), c) for s, c, _ in members)["cls"]),
+                 "__label__ beside a cls of numbers")
+        if suffix.lower() == "cls" or suffix == "__label__":
+            labels = parse_labels(content) or labels
             need(labels or not made, "a made cls without labels")
-            need(made or not cls_is_label, "cls_is_label, but a cls of its own in", key)
+            need(made or suffix == "__label__" or not cls_is_label, "cls_is_label, but a cls of its own in", key)
     return Sample(key, {suffix: data for suffix, data, made in members if not made}, labels)

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See list_root.h. */
+#include "packer/source/list_root.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "formats/name.h"
+#include "store/file_system.h"
+#include "store/store.h"
+
+/* ---- The names of the root ------------------------------------------------------------------- */
+
+/* Makes an absolute path clean, without a slash at its end: "/" becomes "". */
+static void clean_absolute(char *path)
+{
+    bool climbs;
+    size_t size = name_clean(path + 1, strlen(path + 1), &climbs);
+
+    path[1 + size] = '\0';
+    if (size == 0)
+        path[0] = '\0';
+}
+
+/* Adds directory/name as a name of the root; takes over `directory`. */
+static int add_name(struct list_root *r, char *directory, const char *name,
+                    struct sheaf_error *err)
+{
+    char *joined;
+
+    if (directory == NULL)
+        return SHEAF_OK;
+    if (asprintf(&joined, "%s/%s", directory, name) < 0)
+        joined = NULL;
+    free(directory);
+    if (joined == NULL)
+        return err_memory(err, strlen(name));
+    clean_absolute(joined);
+    r->names[r->name_count++] = joined;
+    return SHEAF_OK;
+}
+
+/* Returns the working directory as the shell names it, if that is it still; or NULL. */
+static char *shell_directory(void)
+{
+    const char *name = getenv("PWD");
+    struct stat a, b;
+
+    return name != NULL && name[0] == '/' && stat(name, &a) == 0 && stat(".", &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino ? strdup(name) : NULL;
+}
+
+static int add_names(struct list_root *r, struct sheaf_error *err)
+{
+    int code;
+
+    if (r->root[0] == '/') {
+        code = add_name(r, strdup(""), r->root, err);
+    } else {
+        code = add_name(r, shell_directory(), r->root, err);
+        if (code == SHEAF_OK)
+            code = add_name(r, getcwd(NULL, 0), r->root, err);
+    }
+    return code == SHEAF_OK ? add_name(r, realpath(r->root, NULL), "", err) : code;
+}
+
+int list_root_open(struct list_root *r, const char *name, bool is_remote, struct sheaf_error *err)
+{
+    *r = (struct list_root){ .is_remote = is_remote, .root = strdup(name),
+                             .text.limit = SIZE_MAX / 2 };
+    if (r->root == NULL)
+        return err_memory(err, strlen(name));
+    return is_remote ? SHEAF_OK : add_names(r, err);
+}
+
+void list_root_close(struct list_root *r)
+{
+    for (size_t i = 0; i < r->name_count; i++)
+        free(r->names[i]);
+    buf_free(&r->text);
+    free(r->directory);
+    free(r->below);
+    free(r->root);
+}
+
+/* ---- Paths ----------------------------------------------------------------------------------- */
+
+/* What follows the name of a directory in a path; NULL: the path is not below it. */
+static const char *after(const char *path, const char *name)
+{
+    const size_t size = strlen(name);
+
+    return strncmp(path, name, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
+}
+
+/* Follows the symbolic links of a path's directory; lists are usually sorted by directory. */
+static int follow_links(struct list_root *r, const char *path, size_t size, struct sheaf_error *err)
+{
+    const char *root = r->name_count == 0 ? NULL : r->names[r->name_count - 1];
+    char *real;
+
+    if (r->directory != NULL && strncmp(r->directory, path, size) == 0 &&
+        r->directory[size] == '\0')
+        return SHEAF_OK;
+    free(r->directory);
+    free(r->below);
+    r->below = NULL;
+    r->directory = strndup(path, size);
+    if (r->directory == NULL)
+        return err_memory(err, size);
+    real = root == NULL ? NULL : realpath(r->directory, NULL);
+    if (real != NULL && strcmp(real, root) == 0)
+        r->below = strdup("");
+    else if (real != NULL && after(real, root) != NULL)
+        r->below = strdup(after(real, root));
+    free(real);
+    return SHEAF_OK;
+}
+
+/* The same by the names that path and root have without symbolic links. */
+static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
+{
+    char *path = (char *)r->text.data, *slash = strrchr(path, '/');
+    int code = follow_links(r, path, (size_t)(slash - path) + (slash == path), err);
+    char *joined;
+
+    if (code != SHEAF_OK)
+        return code;
+    if (r->below == NULL)
+        return SHEAF_END;
+    if (asprintf(&joined, "%s%s%s", r->below, r->below[0] == '\0' ? "" : "/", slash + 1) < 0)
+        return err_memory(err, strlen(path));
+    r->text.size = 0;
+    code = buf_append(&r->text, joined, strlen(joined) + 1, err);
+    free(joined);
+    *below = (const char *)r->text.data;
+    return code;
+}
+
+static int find_local(struct list_root *r, const char *given, const char **below,
+                      struct sheaf_error *err)
+{
+    const bool is_absolute = given[0] == '/';
+    const size_t size = strlen(given);
+    bool climbs;
+    char *path;
+    int code;
+
+    r->text.size = 0;
+    code = buf_append(&r->text, given, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    path = (char *)r->text.data;
+    path[is_absolute + name_clean(path + is_absolute, size - is_absolute, &climbs)] = '\0';
+    *below = path;
+    if (!is_absolute)
+        return SHEAF_OK;
+    for (size_t i = 0; i < r->name_count && !climbs; i++) {
+        *below = after(path, r->names[i]);
+        if (*below != NULL)
+            return SHEAF_OK;
+    }
+    return find_real(r, below, err);
+}
+
+int list_root_find(struct list_root *r, const char *path, const char **below,
+                   struct sheaf_error *err)
+{
+    size_t size = strlen(r->root);
+
+    if (!r->is_remote)
+        return find_local(r, local_path(path), below, err);
+    while (size > 0 && r->root[size - 1] == '/')
+        size--;
+    if (strncmp(path, r->root, size) == 0 && path[size] == '/')
+        path += size + 1;
+    while (path[0] == '/' || (path[0] == '.' && path[1] == '/'))
+        path++;
+    *below = path;
+    return SHEAF_OK;
+}
