@@ -91,7 +91,9 @@ enum sheaf_reason {
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,    /* packing */
     SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, perhaps for want of a header */
-    SHEAF_REASON_ODD_IMAGE          /* packing: as BAD_FILES, and fix_images makes it a JPEG */
+    SHEAF_REASON_ODD_IMAGE,         /* packing: as BAD_FILES, and fix_images makes it a JPEG */
+    SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
+    SHEAF_REASON_SIBLING_CLASSES    /* packing: a data set beside it numbers classes otherwise */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -587,6 +589,9 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
+/* A class of a plan, and how many samples have it (not counting those with a file .cls). */
+struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
+typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
 enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* of the base name */
 /* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
 struct sheaf_filter { const char *pattern; int packs; };
@@ -632,6 +637,11 @@ struct sheaf_pack_options {
     uint32_t resize; enum sheaf_resize_mode resize_mode;    /* 0; N: of larger images a side is N */
     int reshard, reshuffle;         /* 0; 1, for sheaf_convert: new shards; new order, of seed */
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label", y the label */
+    uint32_t class_depth;           /* 0: a class is a whole directory path; N: its first N parts */
+    const char *classes;            /* NULL; a file (a name a line, or a JSON array), or a data set:
+                                       classes have its numbers, and there are no others */
+    sheaf_class_count_fn *class_count;  /* NULL; called for each class of a plan (with dry_run, or
+                                       by sheaf_plan_make) */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 /* A name of options->s3 (doc/s3.md), what it takes and its header; NULL: no more.  NULL is fine. */
@@ -726,11 +736,14 @@ struct sheaf_plan_info {
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* the data set is published */
     uint32_t parts;                 /* in the latest packing; 0: not known */
+    size_t class_count; int label_base;     /* the names are given by sheaf_plan_class */
 };
 /* Reads a plan and checks the state of its data set; works while parts run.  A shard without its
  * original ETag, or inode and time, is read. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
+/* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
+SHEAF_API const char *sheaf_plan_class(const struct sheaf_plan *plan, size_t index);
 SHEAF_API int sheaf_is_plan(const char *url);   /* judged by the first bytes of what is there */
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
     size_t sizeof_info);

@@ -21,6 +21,7 @@ struct pack {
     struct sheaf_pack_options options;
     const char *dest;
     struct grow *grow;          /* what is to grow; NULL: a data set of its own */
+    struct class_list list;     /* until the planner has it */
     struct planner planner;
     struct problems problems, converted;
     struct watch watch;
@@ -57,6 +58,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
     struct planner *planner = &p->planner;
     int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan, p->dest, err);
 
+    planner->list = p->list;
+    p->list = (struct class_list){ .count = 0 };
     if (p->grow != NULL)
         planner->sort.grow = &p->grow->plan;
     else if (p->options.dry_run)
@@ -89,6 +92,7 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
         if (p->options.plan != NULL)
             p->options.plan(p->options.context, &shown);
     }
+    planner_count_classes(&p->planner);
     p->result.samples = p->plan.sample_count;
     p->result.payload_bytes = p->plan.payload_bytes;
     p->result.shards = p->plan.shard_count;
@@ -278,6 +282,8 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
 
     if (code == SHEAF_OK && p->grow != NULL)
         code = grow_tell_classes(p->grow, &p->plan, &p->options, err);
+    else if (code == SHEAF_OK)
+        class_list_tell_siblings(p->dest, &p->plan, p->options.label_base, &p->problems);
     if (code == SHEAF_OK)
         code = open_output(p, err);
     if (code != SHEAF_OK)
@@ -338,7 +344,10 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
     if (code == SHEAF_OK)
         code = scopes_open(&scopes, dest, NULL, p.options.s3, &found);
     if (code == SHEAF_OK)
+        code = class_list_take(&p.list, &p.options, &found);
+    if (code == SHEAF_OK)
         code = pack_with(&p, pack_sources, sources, count, &found);
+    class_list_free(&p.list);
     scopes_close(&scopes);
     if (result != NULL)
         *result = p.result;

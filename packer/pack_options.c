@@ -231,6 +231,8 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "filters", filters_json(o));
     if (o->field_aliases != NULL && o->field_aliases[0] != NULL)
         set(object, &failed, "field_aliases", aliases_json(o));
+    if (o->class_depth != 0)
+        set(object, &failed, "class_depth", json_integer((json_int_t)o->class_depth));
     if (o->key_end == SHEAF_LAST_DOT)
         set(object, &failed, "key_end", json_string("last-dot"));
     set_images(o, object, &failed);

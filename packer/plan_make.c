@@ -19,6 +19,7 @@
 
 struct making {
     struct sheaf_pack_options options;
+    struct class_list list;     /* until the planner has it */
     struct planner planner;
     struct problems problems;
     struct watch watch;
@@ -174,6 +175,8 @@ static int make_plan(struct making *m, const char *const *sources, size_t count,
     int code = planner_open(planner, &m->options, &m->problems, &m->watch, &m->facts.plan, url,
                             err);
 
+    planner->list = m->list;
+    m->list = (struct class_list){ .count = 0 };
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, m->dest, err);
     if (code == SHEAF_OK)       /* a sample that no part could pack is refused as it is written */
@@ -190,7 +193,11 @@ static int make_and_write(struct making *m, const char *const *sources, size_t c
     int code = make_plan(m, sources, count, url, err);
 
     if (code == SHEAF_OK)
+        class_list_tell_siblings(m->dest, plan, m->options.label_base, &m->problems);
+    if (code == SHEAF_OK)
         code = write_plan(m, url, err);
+    if (code == SHEAF_OK)
+        planner_count_classes(&m->planner);
     planner_result(&m->planner, &m->result);
     m->result.samples = plan->sample_count;
     m->result.payload_bytes = plan->payload_bytes;
@@ -204,6 +211,7 @@ static void close_all(struct making *m)
     plan_facts_free(&m->facts);
     planner_close(&m->planner);
     problems_free(&m->problems);
+    class_list_free(&m->list);
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(m->json[s]);
     free(m->root);
@@ -232,6 +240,8 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
         is_conversion = code != SHEAF_END;
         code = code == SHEAF_END ? SHEAF_OK : code;
     }
+    if (code == SHEAF_OK && !is_conversion)
+        code = class_list_take(&m.list, &m.options, &found);
     if (code == SHEAF_OK && !is_conversion) {
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);

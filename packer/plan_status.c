@@ -152,9 +152,17 @@ void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *inf
         .shards = facts->plan.shard_count, .done_shards = p->done_shards,
         .done_samples = p->done_samples, .done_payload_bytes = p->done_payload_bytes,
         .committed = p->committed, .parts = p->parts,
+        .class_count = facts->plan.class_count, .label_base = facts->label_base,
     };
 
     sized_give(info, size, &all, sizeof(all));
+}
+
+const char *sheaf_plan_class(const struct sheaf_plan *p, size_t index)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+
+    return index < plan->class_count ? plan->classes[index] : NULL;
 }
 
 int sheaf_plan_shard(const struct sheaf_plan *p, uint64_t index, struct sheaf_plan_shard *shard,

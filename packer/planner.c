@@ -39,6 +39,7 @@ int planner_open(struct planner *p, const struct sheaf_pack_options *options,
 
 void planner_close(struct planner *p)
 {
+    class_list_free(&p->list);
     plan_sort_close(&p->sort);
     filter_close(&p->filter);
     naming_close(&p->naming);
@@ -142,7 +143,7 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
                          .watch = p->watch, .filter = &p->filter,
-                         .naming = &p->naming };
+                         .naming = &p->naming, .class_depth = p->options->class_depth };
     int code = p->source_count > 1 ? source_join(p->sources, p->source_count, err) : SHEAF_OK;
 
     for (size_t i = 0; i < p->source_count && code == SHEAF_OK; i++)
@@ -152,6 +153,7 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
     p->passed_over = scan.passed_over;
     p->left_out = scan.left_out;
     p->filtered = scan.filtered;
+    p->has_directories = scan.has_directories;
     if (code == SHEAF_OK)
         tell_filters(p);
     if (code == SHEAF_OK)
@@ -242,15 +244,57 @@ static int make_shards(struct planner *p, struct sheaf_error *err)
     return code;
 }
 
+static unsigned depth_of(const char *name)
+{
+    unsigned depth = 1;
+
+    for (; *name != '\0'; name++)
+        depth += *name == '/';
+    return depth;
+}
+
+/* Tells if classes are directories of different depths: those of others would be a part of some. */
+static void tell_depths(const struct planner *p)
+{
+    const char *deep = NULL, *flat = NULL;
+
+    for (uint32_t i = 1; i < p->plan->label_count && p->has_directories; i++) {
+        const char *name = p->plan->labels[i].class_name;
+
+        if (name == NULL || p->options->class_depth != 0)
+            continue;
+        deep = deep == NULL || depth_of(name) > depth_of(deep) ? name : deep;
+        flat = flat == NULL || depth_of(name) < depth_of(flat) ? name : flat;
+    }
+    if (deep != NULL && depth_of(deep) != depth_of(flat))
+        problems_note(p->problems, SHEAF_REASON_CLASS_DEPTH, deep, "classes are directories of "
+                      "different depths: \"%.200s\" is one of %u, \"%.200s\" of %u", deep,
+                      depth_of(deep), flat, depth_of(flat));
+}
+
+void planner_count_classes(const struct planner *p)
+{
+    for (uint32_t i = 0; i < p->plan->class_count && p->options->class_count != NULL; i++) {
+        const struct sheaf_class_count count = {
+            p->plan->classes[i], (int64_t)i + p->options->label_base, p->plan->class_samples[i],
+        };
+
+        p->options->class_count(p->options->context, &count);
+    }
+}
+
 int planner_plan(struct planner *p, struct sheaf_error *err)
 {
     int code;
 
     p->sort.source = p->sources;
+    p->sort.classes = p->list.count == 0 ? NULL : &p->list.classes;
     code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
     p->files -= p->sort.merged;
     if (code == SHEAF_OK)
         code = make_shards(p, err);
+    if (code == SHEAF_OK)
+        tell_depths(p);
     /* A data set that has all that can be packed has nothing to grow by. */
     if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "

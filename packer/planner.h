@@ -7,6 +7,7 @@
 #define PACKER_PLANNER_H
 
 #include "packer/block.h"
+#include "packer/class_list.h"
 #include "packer/plan/plan_section.h"
 #include "packer/plan/plan_sort.h"
 #include "packer/source/source.h"
@@ -20,8 +21,10 @@ struct planner {
     struct source *sources;     /* with one root */
     size_t source_count;
     struct plan_sort sort;
+    struct class_list list;     /* that the options name */
     struct filter filter;
     struct naming naming;
+    bool has_directories;       /* some class is a directory */
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
     const struct block_setup *setup;    /* NULL; or samples are refused that could not be packed
@@ -48,6 +51,9 @@ int planner_refuse(const struct planner *planner, const char *dest, struct sheaf
 int planner_plan(struct planner *planner, struct sheaf_error *err);
 /* Writes the samples, shard by shard; then the plan has its payload, sources and hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
+
+/* Tells of each class, as options->class_count wants. */
+void planner_count_classes(const struct planner *planner);
 
 /* Then: gives the plan its identity, as plan_identify has it, */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);

@@ -54,6 +54,10 @@ static const struct advice all[] = {
       "--s3 NAME=VALUE sends them, and so does the environment: man sheaf-pack has a table" },
     { SHEAF_REASON_BUCKET_POLICY, 0, NULL,
       "variables SHEAF_S3_NAME send them: man sheaf-pack has a table" },
+    { SHEAF_REASON_CLASS_DEPTH, 0, " pack plan append ",
+      "--class-depth 1 makes the first directory the class, as ImageFolder does" },
+    { SHEAF_REASON_SIBLING_CLASSES, 0, " pack plan ",
+      "--classes with that data set gives classes the same numbers in both" },
     { SHEAF_REASON_ODD_FIELDS, 0, " pack plan append ",
       "--key-end last-dot cuts names at the last dot instead" },
 };

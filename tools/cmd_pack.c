@@ -21,6 +21,14 @@ static void print_shard(void *context, const struct sheaf_plan_shard *shard)
            shard->samples, shard->payload_bytes);
 }
 
+/* The classes come after the shards. */
+static void print_class(void *context, const struct sheaf_class_count *count)
+{
+    (void)context;
+    printf("class\t%" PRId64 "\t%s\t%" PRIu64 "\n", count->number, shown(count->name),
+           count->samples);
+}
+
 static void print_plan_total(const struct sheaf_pack_result *result)
 {
     printf("total\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", result->shards, result->samples,
@@ -83,6 +91,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
+    options->class_count = print_class;
     options->interrupt = &signals_caught;
     signals_catch();
     code = sheaf_pack_sources((const char *const *)sources, count, dest, options, &result, &error);
@@ -153,7 +162,8 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
     return choices->container == c.container && choices->codec == c.codec &&
            choices->on_error == c.on_error && o->shard_bytes == d.shard_bytes &&
            o->shard_count == d.shard_count && strcmp(o->prefix, d.prefix) == 0 &&
-           o->root == NULL && o->split == NULL &&
+           o->root == NULL && o->split == NULL && o->classes == NULL &&
+           choices->class_depth == c.class_depth &&
            o->index == NULL && o->no_shuffle == d.no_shuffle && o->seed == d.seed &&
            o->label_base == d.label_base && o->resume == d.resume &&
            o->overwrite == d.overwrite && o->dry_run == d.dry_run &&
@@ -178,7 +188,7 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
         const struct option table[] = {
             PACK_ROWS(&choices, &o),
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
-              .meaning = "print the plan, one line per shard, and write nothing" },
+              .meaning = "print the plan, a line per shard and per class, and write nothing" },
             JOBS_ROW(&choices),
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
               .meaning = "instead of SRC and DEST: pack shards of a stored plan" },

@@ -9,13 +9,29 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
+#define CLASSES_SHOWN 10
+
+/* Prints "classes: 0 cat, 1 dog, ...": the context is the number of classes so far. */
+static void print_class(void *context, const struct sheaf_class_count *count)
+{
+    size_t *classes = context;
+
+    if (!is_quiet() && *classes < CLASSES_SHOWN)
+        printf("%s%" PRId64 " %s", *classes == 0 ? "classes: " : ", ", count->number,
+               shown(count->name));
+    ++*classes;
+}
+
 static int plan(char **sources, size_t count, const char *output,
                 struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
     struct sheaf_error error;
+    size_t classes = 0;
     int code;
 
+    options->context = &classes;
+    options->class_count = print_class;
     options->progress = progress_show;
     options->report = options->on_error == SHEAF_SKIP ? report_skipped : NULL;
     options->interrupt = &signals_caught;
@@ -23,6 +39,10 @@ static int plan(char **sources, size_t count, const char *output,
     code = sheaf_plan_make((const char *const *)sources, count, sources[count], output, options,
                            &result, &error);
     progress_clear();
+    if (classes > CLASSES_SHOWN && !is_quiet())
+        printf(", ... (%zu in all: sheaf info PLAN lists them)", classes);
+    if (classes != 0 && !is_quiet())
+        putchar('\n');
     if (code != SHEAF_OK)
         return refuse(&error);
     say_source(&result);

@@ -55,6 +55,7 @@ void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *
     options->check_images = (enum sheaf_check_images)choices->check_images;
     options->quality = (int)choices->quality;
     options->resize = (uint32_t)choices->resize;
+    options->class_depth = (uint32_t)choices->class_depth;
     options->resize_mode = (enum sheaf_resize_mode)choices->resize_mode;
     take_filters(choices, options);
 }

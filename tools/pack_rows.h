@@ -16,7 +16,7 @@ struct pack_choices {
     struct option_texts aliases, s3;
     int key_end;
     int check_images, resize_mode;
-    uint64_t quality, resize;
+    uint64_t quality, resize, class_depth;
 };
 
 extern const struct choice label_base_choices[], key_end_choices[], check_images_choices[],
@@ -48,6 +48,9 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \
       .standard = "the list's directory" },                                                     \
+    { "class-depth", OPTION_NUMBER, "N", .number = &(c)->class_depth, .standard = "all",        \
+      .least = 1, .most = 64, .meaning = "so many directories of a path are the class; 1 as in "\
+                 "ImageFolder" },                                                               \
     { "include", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
       .meaning = "pack only what matches; repeatable, as a line of a .gitignore; of several "   \
                  "--include and --exclude, the last match decides" },                           \
@@ -94,6 +97,8 @@ void say_few_shards(const struct sheaf_pack_options *options,
     SOURCE_ROWS(c, o),                                                                          \
     { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
       .choices = label_base_choices, .meaning = "number of the first class" },                  \
+    { "classes", OPTION_TEXT, "FILE|DATASET", .text = &(o)->classes,                            \
+      .meaning = "classes and their numbers: a name a line, or those of a data set" },          \
     { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
       .meaning = "several data sets, stratified by class: train=0.8,val=0.2 or "                \
                  "train=60/class,val=rest" },                                                   \

@@ -85,6 +85,15 @@ static int print_parts(struct status *s)
     return code;
 }
 
+static void print_classes(const struct status *s)
+{
+    if (s->info.class_count != 0)
+        printf("classes       %zu\n", s->info.class_count);
+    for (size_t i = 0; i < s->info.class_count; i++)
+        printf("  %zu  %s\n", i + (size_t)s->info.label_base,
+               shown(sheaf_plan_class(s->plan, i)));
+}
+
 static int print_text(struct status *s)
 {
     const struct sheaf_plan_info *i = &s->info;
@@ -102,6 +111,7 @@ static int print_text(struct status *s)
            i->payload_bytes);
     printf("shards        %" PRIu64 " of %" PRIu64 "\n", i->done_shards, i->shards);
     printf("committed     %s\n", i->committed ? "yes" : "no");
+    print_classes(s);
     if (i->done_shards == i->shards)
         return SHEAF_OK;
     if (i->parts != 0) {
@@ -132,7 +142,12 @@ static int print_json(struct status *s)
            sheaf_container_name(i->container), sheaf_codec_name(i->codec), i->hash,
            i->plan_bytes, i->files, i->samples, i->payload_bytes, i->shards, i->done_shards,
            i->done_samples, i->done_payload_bytes, i->committed ? "true" : "false", i->parts);
-    printf(",\n  \"missing_parts\": [");
+    printf(",\n  \"label_base\": %d,\n  \"classes\": [", i->label_base);
+    for (size_t k = 0; k < i->class_count; k++) {
+        printf(k == 0 ? "" : ", ");
+        print_json_string(stdout, sheaf_plan_class(s->plan, k));
+    }
+    printf("],\n  \"missing_parts\": [");
     code = print_parts(s);
     printf("],\n  \"missing\": [");
     if (code == SHEAF_OK)

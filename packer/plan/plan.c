@@ -67,6 +67,7 @@ void plan_free(struct plan *plan)
     free(plan->classes);
     free(plan->class_values);
     free(plan->class_texts);
+    free(plan->class_samples);
     free(plan->shards);
     *plan = (struct plan){ 0 };
 }

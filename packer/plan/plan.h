@@ -73,6 +73,7 @@ struct plan {
     const char **classes;       /* byte order; after those of a data set that is
                                    to grow */
     double *class_values;       /* label_base, label_base + 1, ... */
+    uint64_t *class_samples;    /* of each class, without those that have a file .cls; or NULL */
     char *class_texts;          /* of classes that are named by their numbers; or NULL */
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];

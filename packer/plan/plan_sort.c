@@ -309,6 +309,20 @@ static int make_groups(struct plan_sort *x, struct group *g, struct sample_strea
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
+static int count_classes(const struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
+{
+    plan->class_samples = calloc((size_t)plan->class_count + 1, sizeof(plan->class_samples[0]));
+    if (plan->class_samples == NULL)
+        return err_memory(err, plan->class_count * sizeof(plan->class_samples[0]));
+    for (uint32_t i = 1; i < x->catalog.label_count; i++) {
+        const struct plan_label *l = &plan->labels[x->renamed[i]];
+
+        if (l->class_name != NULL)
+            plan->class_samples[l->values - plan->class_values] += x->label_counts[i];
+    }
+    return SHEAF_OK;
+}
+
 /* Samples with a file .cls of numbers have these as labels.  If all samples that have a label from
  * elsewhere have such a file, and it is not always a word, that label has no meaning: the
  * directories of an unpacked data set are not classes. */
@@ -327,7 +341,7 @@ static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_er
     code = plan_rank_labels(plan, &x->catalog, used, x->options->label_base, x->grow, x->classes,
                             &x->renamed, err);
     free(used);
-    return code;
+    return code == SHEAF_OK ? count_classes(x, plan, err) : code;
 }
 
 static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf_error *err)

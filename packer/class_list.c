@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See class_list.h. */
+#include "packer/class_list.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "formats/format.h"
+#include "formats/json_load.h"
+#include "formats/label.h"
+#include "formats/name.h"
+#include "publish/destination.h"
+#include "store/file_system.h"
+#include "store/store.h"
+
+#define FILE_MOST ((size_t)64 << 20)    /* bytes */
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+void class_list_free(struct class_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+    *list = (struct class_list){ .count = 0 };
+}
+
+/* `line`: for messages. */
+static int add_name(struct class_list *list, const char *name, size_t size, size_t line,
+                    struct sheaf_error *err)
+{
+    char **names;
+
+    if (size == 0 || size > FIELD_LIMIT || !name_is_text(name, size))
+        return err_set(err, SHEAF_ERR_CORRUPT, "class %zu: expected a name, UTF-8 of 1 to %d bytes "
+                       "without control characters", line, FIELD_LIMIT);
+    if (list->count == CLASS_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "more than %d classes", CLASS_LIMIT);
+    names = list->count % 64 != 0 ? list->names
+                                  : reallocarray(list->names, list->count + 64, sizeof(names[0]));
+    if (names == NULL)
+        return err_memory(err, list->count * sizeof(names[0]));
+    list->names = names;
+    names[list->count] = strndup(name, size);
+    if (names[list->count] == NULL)
+        return err_memory(err, size);
+    list->count++;
+    return SHEAF_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* No name may have two numbers. */
+static int check_names(const struct class_list *list, struct sheaf_error *err)
+{
+    const char **sorted = calloc(list->count + 1, sizeof(sorted[0]));
+    int code = SHEAF_OK;
+
+    if (sorted == NULL)
+        return err_memory(err, list->count * sizeof(sorted[0]));
+    for (size_t i = 0; i < list->count; i++)
+        sorted[i] = list->names[i];
+    if (list->count > 1)
+        qsort(sorted, list->count, sizeof(sorted[0]), compare_names);
+    for (size_t i = 1; i < list->count && code == SHEAF_OK; i++)
+        if (strcmp(sorted[i], sorted[i - 1]) == 0)
+            code = err_set(err, SHEAF_ERR_CORRUPT, "the class \"%.100s\" is named twice",
+                           sorted[i]);
+    free(sorted);
+    return code == SHEAF_OK && list->count == 0
+               ? err_set(err, SHEAF_ERR_CORRUPT, "has no classes") : code;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static int take_json(struct class_list *list, const char *text, size_t size,
+                     struct sheaf_error *err)
+{
+    json_t *array, *item;
+    json_error_t found;
+    size_t i;
+    int code = json_load_text(text, size, 0, &array, &found, err);
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "%s", found.text) : code;
+    json_array_foreach(array, i, item) {
+        if (code == SHEAF_OK)
+            code = json_is_string(item)
+                 ? add_name(list, json_string_value(item), json_string_length(item), i + 1, err)
+                 : err_set(err, SHEAF_ERR_CORRUPT, "class %zu: expected a text", i + 1);
+    }
+    json_decref(array);
+    return code;
+}
+
+/* One name a line.  Blank lines are allowed at the end only: elsewhere they would be a class. */
+static int take_lines(struct class_list *list, const char *text, size_t size,
+                      struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (size > 0 && memchr(" \t\r\n", text[size - 1], 4) != NULL)
+        size--;
+    for (size_t line = 1; size > 0 && code == SHEAF_OK; line++) {
+        const char *end = memchr(text, '\n', size);
+        const size_t whole = end == NULL ? size : (size_t)(end - text);
+        const size_t shown = whole > 0 && text[whole - 1] == '\r' ? whole - 1 : whole;
+
+        code = add_name(list, text, shown, line, err);
+        text += MIN(whole + 1, size);
+        size -= MIN(whole + 1, size);
+    }
+    return code;
+}
+
+static int read_file(struct class_list *list, const char *url, struct sheaf_error *err)
+{
+    char *text = NULL;
+    const char *at;
+    size_t size = 0;
+    int code = store_get(url, FILE_MOST, &text, &size, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    at = text;
+    utf8_pass_mark(&at, &size);
+    code = size > 0 && at[0] == '[' ? take_json(list, at, size, err)
+                                    : take_lines(list, at, size, err);
+    free(text);
+    return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", url);
+}
+
+/* ---- Data sets ------------------------------------------------------------------------------- */
+
+static int take_manifest(struct class_list *list, const struct manifest *m,
+                         struct sheaf_pack_options *options, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (m->class_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the labels of this data set have no names");
+    if (options->label_base > m->label_base)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the label base is %d, but the first class of this "
+                       "data set has the number %d", options->label_base, m->label_base);
+    options->label_base = m->label_base;
+    for (size_t i = 0; i < m->class_count && code == SHEAF_OK; i++)
+        code = add_name(list, m->classes[i], strlen(m->classes[i]), i + 1, err);
+    return code;
+}
+
+/* SHEAF_END: there is no data set of that name, so it is that of a file. */
+static int read_dataset(struct class_list *list, const char *url,
+                        struct sheaf_pack_options *options, struct sheaf_error *err)
+{
+    static const char name[] = "/dataset.json";
+    const size_t size = strlen(url), tail = sizeof(name) - 1;
+    const bool names_manifest = size > tail && strcmp(url + size - tail, name) == 0;
+    char *directory = strndup(url, names_manifest ? size - tail : size);
+    struct sheaf_error found;
+    struct manifest manifest;
+    int code = directory == NULL ? err_memory(err, size)
+                                 : destination_read_manifest(directory, &manifest, &found);
+
+    if (code == SHEAF_OK) {
+        code = take_manifest(list, &manifest, options, err);
+        manifest_clear(&manifest);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", url);
+    } else if (directory != NULL) {
+        *err = found;
+        code = code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_IO ? SHEAF_END : code;
+    }
+    free(directory);
+    return code;
+}
+
+int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
+                    struct sheaf_error *err)
+{
+    const char *url = options->classes;
+    int code;
+
+    if (url == NULL)
+        return SHEAF_OK;
+    url = local_path(url);
+    code = read_dataset(list, url, options, err);
+    if (code == SHEAF_END)
+        code = read_file(list, url, err);
+    if (code == SHEAF_OK && check_names(list, err) != SHEAF_OK)
+        code = err_prefix(err, "%s: ", url);
+    list->classes = (struct plan_classes){ .names = (const char *const *)list->names,
+                                           .count = list->count, .closed = true, .from = url };
+    return code;
+}
+
+/* ---- Siblings -------------------------------------------------------------------------------- */
+
+#define SIBLINGS_MOST 64
+
+/* Whether a name is that of a part of some data: only such data sets must agree. */
+static bool is_part_name(const char *name)
+{
+    static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strcasestr(name, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* A class of the plan. */
+struct own_class {
+    const char *name;
+    long number;
+};
+
+static int compare_own(const void *a, const void *b)
+{
+    return strcmp(((const struct own_class *)a)->name, ((const struct own_class *)b)->name);
+}
+
+/* The classes of the plan by their names; NULL: out of memory. */
+static struct own_class *sort_own(const struct plan *plan, int label_base)
+{
+    struct own_class *own = calloc(plan->class_count, sizeof(*own));
+
+    for (uint32_t i = 0; own != NULL && i < plan->class_count; i++)
+        own[i] = (struct own_class){ plan->classes[i], (long)i + label_base };
+    if (own != NULL)
+        qsort(own, plan->class_count, sizeof(*own), compare_own);
+    return own;
+}
+
+/* Compares the classes of a data set with those of the plan.  Returns whether it has told of a
+ * difference. */
+static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
+                         const struct problems *problems)
+{
+    struct manifest m;
+    bool told = false;
+
+    if (destination_read_manifest(directory, &m, NULL) != SHEAF_OK)
+        return false;
+    for (size_t i = 0; i < m.class_count && !told; i++) {
+        const struct own_class there = { m.classes[i], (long)i + m.label_base };
+        const struct own_class *here = bsearch(&there, own, count, sizeof(*own), compare_own);
+
+        told = here != NULL && here->number != there.number;
+        if (told)
+            problems_note(problems, SHEAF_REASON_SIBLING_CLASSES, directory, "the class \"%.100s\" "
+                          "has the number %ld here, and %ld in the data set %s", there.name,
+                          here->number, there.number, directory);
+    }
+    manifest_clear(&m);
+    return told;
+}
+
+/* Looks at the data sets in a directory, but for that called `own`. */
+static void tell_siblings(DIR *directory, const char *parent, const char *own,
+                          const struct plan *plan, int label_base,
+                          const struct problems *problems)
+{
+    struct own_class *classes = sort_own(plan, label_base);
+    const struct dirent *d;
+    bool told = false;
+
+    for (size_t seen = 0; classes != NULL && !told && seen < SIBLINGS_MOST &&
+                          (d = readdir(directory)) != NULL;) {
+        char *sibling = is_part_name(d->d_name) && strcmp(d->d_name, own) != 0
+                            ? store_join(parent, d->d_name) : NULL;
+
+        seen += sibling != NULL;
+        told = sibling != NULL && tell_sibling(sibling, classes, plan->class_count, problems);
+        free(sibling);
+    }
+    free(classes);
+}
+
+void class_list_tell_siblings(const char *dest, const struct plan *plan, int label_base,
+                              const struct problems *problems)
+{
+    const char *path = local_path(dest), *slash;
+    size_t size = strlen(path);
+    char *parent, *own;
+    DIR *directory;
+
+    if (plan->class_count == 0 || !store_is_local(path))
+        return;
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    slash = memrchr(path, '/', size);
+    own = slash == NULL ? strndup(path, size)
+                        : strndup(slash + 1, size - (size_t)(slash + 1 - path));
+    parent = slash == NULL ? strdup(".") : strndup(path, MAX((size_t)(slash - path), (size_t)1));
+    directory = own == NULL || parent == NULL || !is_part_name(own) ? NULL : opendir(parent);
+    if (directory != NULL) {
+        tell_siblings(directory, parent, own, plan, label_base, problems);
+        closedir(directory);
+    }
+    free(own);
+    free(parent);
+}
