@@ -2,6 +2,7 @@
  *
  * sheaf_append: adds samples to a data set. The packer does the work (packer/grow.h). This file
  * tells it which keys the data set has, which takes a reader. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,39 +10,116 @@
 #include "base/sized.h"
 #include "packer/pack.h"
 
+/* Another split of the data that the data set is a split of. */
+struct other_split {
+    char name[SPLIT_NAME_BYTES];
+    struct sheaf_dataset *dataset;
+};
+
 struct append {
     struct sheaf_pack_options options;
     struct sheaf_read_options reading;
     struct sheaf_dataset *dataset;
+    struct other_split others[SPLIT_LIMIT];
+    size_t other_count;
     struct sheaf_dataset_info info;
     char *directory;
 };
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Implements plan_known_fn. Reads the samples that may have one of the keys. If they do not all fit
- * into the memory, they are requested in two halves. */
-static int is_known(void *context, uint64_t samples, const char *const *keys, size_t count,
-                    bool *known, struct sheaf_error *err)
+/* Finds which keys a data set has among its first `samples`, and sets their known[] to `name`.
+ * Reads the samples that may have one of the keys. If they do not all fit into the memory, they are
+ * requested in two halves. */
+static int find_known(const struct append *a, const struct sheaf_dataset *dataset,
+                      const char *name, uint64_t samples, const char *const *keys, size_t count,
+                      const char **known, struct sheaf_error *err)
 {
-    const struct append *a = context;
     const struct sheaf_sample *found;
     const size_t *firsts, half = count / 2;
     struct sheaf_kept *kept;
-    int code = sheaf_dataset_find(a->dataset, keys, count, &a->reading, &found, &firsts, &kept,
-                                  err);
+    int code = sheaf_dataset_find(dataset, keys, count, &a->reading, &found, &firsts, &kept, err);
 
     if (code == SHEAF_ERR_LIMIT && count > 1) {
-        code = is_known(context, samples, keys, half, known, err);
-        return code != SHEAF_OK ? code : is_known(context, samples, keys + half, count - half,
-                                                  known + half, err);
+        code = find_known(a, dataset, name, samples, keys, half, known, err);
+        return code != SHEAF_OK ? code : find_known(a, dataset, name, samples, keys + half,
+                                                    count - half, known + half, err);
     }
     if (code != SHEAF_OK)
         return code;
     for (size_t i = 0; i < count; i++)      /* in the order of the keys' numbers */
-        known[i] = firsts[i] < firsts[i + 1] && found[firsts[i]].number < samples;
+        if (firsts[i] < firsts[i + 1] && found[firsts[i]].number < samples)
+            known[i] = name;
     sheaf_kept_free(kept);
     return SHEAF_OK;
+}
+
+/* Implements plan_known_fn. */
+static int is_known(void *context, uint64_t samples, const char *const *keys, size_t count,
+                    const char **known, struct sheaf_error *err)
+{
+    const struct append *a = context;
+    int code = SHEAF_OK;
+
+    memset(known, 0, count * sizeof(known[0]));
+    for (size_t i = 0; i < a->other_count && code == SHEAF_OK; i++)
+        code = find_known(a, a->others[i].dataset, a->others[i].name, UINT64_MAX, keys, count,
+                          known, err);
+    return code != SHEAF_OK ? code
+                            : find_known(a, a->dataset, "", samples, keys, count, known, err);
+}
+
+/* ---- Other splits ---------------------------------------------------------------------------- */
+
+/* Returns the name of the split `name` beside the data set, in allocated memory; or NULL. */
+static char *other_url(const struct append *a, const char *name)
+{
+    size_t size = strlen(a->directory);
+    const char *slash;
+    char *url;
+
+    while (size > 1 && a->directory[size - 1] == '/')
+        size--;
+    slash = memrchr(a->directory, '/', size);
+    if (slash == NULL && size == 1 && a->directory[0] == '.')
+        return asprintf(&url, "../%s", name) < 0 ? NULL : url;
+    return asprintf(&url, "%.*s%s", slash == NULL ? 0 : (int)(slash + 1 - a->directory),
+                    a->directory, name) < 0 ? NULL : url;
+}
+
+/* Opens the split `name` beside the data set. If it is not there any more, a note says so. */
+static int open_other(struct append *a, const char *name, struct sheaf_error *err)
+{
+    struct other_split *other = &a->others[a->other_count];
+    struct sheaf_error found, note = { .code = SHEAF_OK };
+    char *url = other_url(a, name);
+    int code;
+
+    if (url == NULL)
+        return err_memory(err, strlen(name));
+    code = sheaf_dataset_open((const char *const *)&url, 1, &other->dataset, &found);
+    free(url);
+    if (code == SHEAF_OK) {
+        snprintf(other->name, sizeof(other->name), "%s", name);
+        a->other_count++;
+    } else if (a->options.note != NULL) {
+        snprintf(note.message, sizeof(note.message), "the keys are not compared with those of the "
+                 "split %s of the same data: %.300s", name, found.message);
+        a->options.note(a->options.context, name, &note);
+    }
+    return SHEAF_OK;
+}
+
+/* Opens the other splits of the data, if the data set was packed as one of several. */
+static int open_others(struct append *a, struct sheaf_error *err)
+{
+    char names[SPLIT_LIMIT][SPLIT_NAME_BYTES];
+    size_t count;
+    int code = pack_other_splits(a->info.manifest_json, names, &count, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = open_other(a, names[i], err);
+    return code;
 }
 
 /* ---- The data set ---------------------------------------------------------------------------- */
@@ -104,8 +182,12 @@ int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     take_options(&a, options);
     code = open_dataset(&a, dataset, error);
     if (code == SHEAF_OK)
+        code = open_others(&a, error);
+    if (code == SHEAF_OK)
         code = pack_onto(sources, count, a.directory, a.info.manifest_json, is_known, &a,
                          &a.options, result, error);
+    for (size_t i = 0; i < a.other_count; i++)
+        sheaf_dataset_free(a.others[i].dataset);
     sheaf_dataset_free(a.dataset);
     free(a.directory);
     return code;

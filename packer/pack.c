@@ -467,3 +467,28 @@ int pack_onto(const char *const *sources, size_t count, const char *dest, const 
         *error = code != SHEAF_OK ? found : p.foreseen;
     return code;
 }
+
+int pack_other_splits(const char *text, char names[SPLIT_LIMIT][SPLIT_NAME_BYTES], size_t *count,
+                      struct sheaf_error *err)
+{
+    struct manifest manifest;
+    struct split_spec spec = { .count = 0 };
+    char *split = NULL, *own = NULL;
+    int code = manifest_parse(text, strlen(text), &manifest, err);
+
+    *count = 0;
+    if (code != SHEAF_OK)
+        return code;
+    code = manifest_option(&manifest, "split", &split, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(&manifest, "split_name", &own, err);
+    if (code == SHEAF_OK && split != NULL && own != NULL)
+        code = split_parse(split, &spec, err);
+    for (uint32_t i = 0; i < spec.count && code == SHEAF_OK; i++)
+        if (strcmp(spec.splits[i].name, own) != 0)
+            memcpy(names[(*count)++], spec.splits[i].name, SPLIT_NAME_BYTES);
+    manifest_clear(&manifest);
+    free(split);
+    free(own);
+    return code;
+}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/progress.h"
@@ -21,11 +22,17 @@ static const struct choice until_choices[] = {
     { "first", UNTIL_FIRST }, { "all", UNTIL_ALL }, { NULL, 0 },
 };
 
+enum unknown_keys { UNKNOWN_SAY, UNKNOWN_FAIL };
+
+static const struct choice unknown_keys_choices[] = {
+    { "say", UNKNOWN_SAY }, { "fail", UNKNOWN_FAIL }, { NULL, 0 },
+};
+
 struct settings {
     const char *output, *weights, *repeats, *keys, *not_keys, *fields;
     uint64_t samples;
     const char *classes;
-    int until, overwrite;
+    int until, overwrite, unknown_keys;
     struct option_texts where;
 };
 
@@ -371,6 +378,166 @@ static void check_fields(const struct settings *s)
     sheaf_dataset_free(view);
 }
 
+/* ---- Unknown keys --------------------------------------------------------------------------- */
+
+#define NAMED 5             /* unknown keys that are named */
+#define AT_ONCE ((size_t)256)     /* a key takes two small reads of a table of keys */
+
+struct key_list {
+    char *text;
+    const char **keys;
+    bool *known;
+    size_t count;
+};
+
+static void free_list(struct key_list *l)
+{
+    free(l->text);
+    free(l->keys);
+    free(l->known);
+}
+
+/* Reads a whole local file. Returns false if that fails. */
+static bool read_text(struct key_list *l, const char *path, size_t *size)
+{
+    FILE *from = fopen(path, "r"), *to = open_memstream(&l->text, size);
+    char piece[65536];
+    bool ok = from != NULL && to != NULL;
+    size_t got;
+
+    while (ok && (got = fread(piece, 1, sizeof(piece), from)) > 0)
+        ok = fwrite(piece, 1, got, to) == got;
+    ok = ok && ferror(from) == 0;
+    if (from != NULL)
+        fclose(from);
+    if (to != NULL)
+        ok = fclose(to) == 0 && ok;
+    return ok;
+}
+
+/* Splits the text into lines that are not empty, as the library does. */
+static bool read_list(struct key_list *l, const char *path)
+{
+    size_t size = 0, lines = 1;
+    const char *begin;
+    char *at;
+
+    if (!read_text(l, path, &size))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        lines += l->text[i] == '\n';
+    l->keys = calloc(lines, sizeof(l->keys[0]));
+    l->known = calloc(lines, sizeof(l->known[0]));
+    if (l->keys == NULL || l->known == NULL)
+        return false;
+    begin = l->text;
+    utf8_pass_mark(&begin, &size);
+    at = l->text + (begin - l->text);
+    while (at != NULL && *at != '\0') {
+        char *line = strsep(&at, "\n");
+        const size_t length = strlen(line);
+
+        if (length != 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (line[0] != '\0')
+            l->keys[l->count++] = line;
+    }
+    return true;
+}
+
+/* Marks the keys that the data set has. Returns a code of the library. */
+static int look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
+                   size_t count, struct sheaf_error *error)
+{
+    const struct sheaf_sample *samples;
+    const size_t *firsts;
+    struct sheaf_kept *kept;
+    int code = sheaf_dataset_find(dataset, l->keys + first, count, NULL, &samples, &firsts, &kept,
+                                  error);
+
+    if (code == SHEAF_ERR_LIMIT && count > 1) {
+        code = look_up(l, dataset, first, count / 2, error);
+        return code != SHEAF_OK ? code : look_up(l, dataset, first + count / 2, count - count / 2,
+                                                 error);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        l->known[first + i] |= firsts[i] < firsts[i + 1];
+    sheaf_kept_free(kept);
+    return SHEAF_OK;
+}
+
+static int look_in_source(struct key_list *l, const char *source, struct sheaf_error *error)
+{
+    struct sheaf_dataset *dataset = NULL;
+    int code = sheaf_dataset_open(&source, 1, &dataset, error);
+
+    for (size_t i = 0; i < l->count && code == SHEAF_OK; i += AT_ONCE)
+        code = look_up(l, dataset, i, l->count - i < AT_ONCE ? l->count - i : AT_ONCE, error);
+    sheaf_dataset_free(dataset);
+    return code;
+}
+
+static size_t say_unknown(const struct key_list *l, const char *file)
+{
+    char names[600] = "";
+    size_t unknown = 0, used = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        unknown += !l->known[i];
+        if (!l->known[i] && unknown <= NAMED)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.100s",
+                                     used == 0 ? "" : ", ", shown(l->keys[i]));
+    }
+    if (unknown != 0)
+        say("%zu of %zu key%s of %s %s in no source: %s%s", unknown, l->count, plural(l->count),
+            file, unknown == 1 ? "is" : "are", names, unknown > NAMED ? ", ..." : "");
+    return unknown;
+}
+
+/* Reports how many keys of the file no source has, and names some. Returns their number, or 0 if
+ * that cannot be told, which is reported, too. */
+static size_t say_unknown_keys(const char *file, char **sources, size_t count)
+{
+    struct key_list list = { .count = 0 };
+    struct sheaf_error error;
+    size_t unknown = 0;
+    bool told = false;
+
+    if (!read_list(&list, file)) {
+        say("%s: its keys are not compared with the sources: %s", file, strerror(errno));
+        told = true;
+    }
+    for (size_t i = 0; i < count && !told; i++)
+        if (look_in_source(&list, sources[i], &error) != SHEAF_OK) {
+            say("%s: its keys are not compared with the sources: %s", file, error.message);
+            told = true;
+        }
+    if (!told)
+        unknown = say_unknown(&list, file);
+    free_list(&list);
+    return unknown;
+}
+
+/* Compares the lists of keys with the sources. Returns STATUS_OK, or a failure if that was asked
+ * for and a key is unknown. */
+static int check_keys(const struct settings *s, char **sources, size_t count)
+{
+    const char *const files[] = { s->keys, s->not_keys };
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (files[i] != NULL)
+            unknown += say_unknown_keys(files[i], sources, count);
+    if (unknown == 0 || s->unknown_keys == UNKNOWN_SAY)
+        return STATUS_OK;
+    complain("%zu unknown key%s: nothing was written", unknown, plural(unknown));
+    return STATUS_FAILURE;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
 static int write_view(const struct settings *s, char **sources, size_t count)
 {
     struct sheaf_read_options reading;
@@ -385,6 +552,8 @@ static int write_view(const struct settings *s, char **sources, size_t count)
     status = print_document(file, s, sources, count);
     if (fclose(file) != 0)
         status = misuse("view: out of memory");
+    if (status == STATUS_OK && s->unknown_keys == UNKNOWN_FAIL)
+        status = check_keys(s, sources, count);
     if (status == STATUS_OK) {
         sheaf_read_options_init(&reading, sizeof(reading));
         reading.progress = progress_show;
@@ -396,6 +565,8 @@ static int write_view(const struct settings *s, char **sources, size_t count)
         status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
         if (code == SHEAF_OK)
             check_fields(s);
+        if (code == SHEAF_OK && s->unknown_keys == UNKNOWN_SAY)
+            (void)check_keys(s, sources, count);
     }
     free(text);
     return status;
@@ -428,6 +599,9 @@ static int cmd_view(const struct command *command, int argc, char **argv)
               .meaning = "choose the samples whose keys are lines of FILE" },
             { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",
               .meaning = "leave out the samples whose keys are lines of FILE" },
+            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = &s.unknown_keys,
+              .choices = unknown_keys_choices,
+              .meaning = "at keys of these files that no source has: say how many, or fail" },
             { "fields", OPTION_TEXT, "NAME,...", .text = &s.fields, .standard = "all",
               .meaning = "fields that samples keep" },
             { "classes", OPTION_TEXT, "HOW", .text = &s.classes, .standard = "by-name",

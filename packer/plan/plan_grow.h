@@ -11,9 +11,11 @@
 
 #include "sheaf.h"
 
-/* Says of each of `count` keys whether it is that of one of the data set's first `samples`. */
+/* Says of each of `count` keys whose sample has it already: NULL: none; "": one of the data set's
+ * first `samples`; else the name of another split of the same data, whose sample must not be in
+ * this split, too. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
-                          bool *known, struct sheaf_error *err);
+                          const char **known, struct sheaf_error *err);
 
 /* Classes that have numbers already: label_base, label_base + 1, ... */
 struct plan_classes {

@@ -18,7 +18,7 @@ struct asking {
     size_t ends[KEYS_ONCE];     /* up to here; */
     uint64_t payloads[KEYS_ONCE];
     char *keys[KEYS_ONCE];
-    bool known[KEYS_ONCE];
+    const char *known[KEYS_ONCE];   /* as plan_known_fn has it */
     size_t count;
 };
 
@@ -41,15 +41,19 @@ static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Each of its files is a problem. */
-static int leave_out(struct asking *a, const uint8_t *record, size_t size, struct sheaf_error *err)
+/* Each of its files is a problem.  `split`: the other split that has the sample; "": this one. */
+static int leave_out(struct asking *a, const uint8_t *record, size_t size, const char *split,
+                     struct sheaf_error *err)
 {
     struct catalog files = { .file_count = 0 };
     struct plan_sample sample;
     int code = plan_record_read(&record, record + size, &files, &sample, err);
 
     for (uint64_t i = 0; i < files.file_count && code == SHEAF_OK; i++)
-        code = problems_add_known(a->sort->problems, err, files.files[i].path);
+        code = split[0] == '\0'
+             ? problems_add_known(a->sort->problems, err, files.files[i].path)
+             : problems_add(a->sort->problems, err, files.files[i].path, SHEAF_ERR_EXISTS,
+                            "the split %s of the same data has a sample with this key", split);
     if (code == SHEAF_OK)
         *plan_sort_count(a->sort, sample.label, sample.has_cls) -= 1;
     catalog_free(&files);
@@ -68,8 +72,8 @@ static int sort_out(struct asking *a, struct sheaf_error *err)
         const size_t size = a->ends[i] - begin;
         struct plan_record_head head;
 
-        if (a->known[i]) {
-            code = leave_out(a, record, size, err);
+        if (a->known[i] != NULL) {
+            code = leave_out(a, record, size, a->known[i], err);
             continue;
         }
         code = plan_record_head(record, size, &head, err);

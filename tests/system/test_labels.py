@@ -289,3 +289,23 @@ class Paths(Labels):
                     self.path("none"), status=1)
         self.assert_error(done, "the path is absolute, but does not begin with the list's root",
                           self.path("tree", "c"))
+
+
+class UnknownKeys(Labels):
+    def test_keys_that_no_source_has_are_counted_and_named(self):
+        tree = make_tree(self.path("im"), {"a/%d.jpg" % i: JPG for i in range(1, 5)})
+        pack(tree, self.path("set"))
+        write(self.path("delete.txt"), b"a/1\r\na/2\n\na/3.jpg\n")
+        for option in ("--not-keys", "--keys"):
+            done = sheaf("view", self.path("set"), "-o", self.path("x" + option + ".view"), option,
+                         self.path("delete.txt"))
+            self.assertEqual(done.stderr.decode(), "sheaf: 1 of 3 keys of %s is in no source: "
+                             "a/3.jpg\n" % self.path("delete.txt"))
+            done = sheaf("view", self.path("set"), "-o", self.path("none.view"), option,
+                         self.path("delete.txt"), "--unknown-keys", "fail", status=1)
+            self.assertIn(b"1 unknown key: nothing was written", done.stderr)
+            self.assertFalse(os.path.exists(self.path("none.view")))
+        write(self.path("good.txt"), b"a/1\na/3")
+        done = sheaf("view", self.path("set"), "-o", self.path("good.view"), "--not-keys",
+                     self.path("good.txt"), "--unknown-keys", "fail")
+        self.assertEqual(done.stderr, b"")

@@ -3,9 +3,11 @@
 
 import collections
 import os
+import shutil
 
 import decoders
-from support import CONTAINERS, Case, image_tree, make_tree, pack, sheaf, tree_of, write
+from support import (CONTAINERS, Case, image_tree, listing, make_tree, pack, sheaf, tree_of,
+                     write)
 
 CLASSES, IMAGES = 6, 40
 
@@ -160,3 +162,35 @@ class Shards(Case):
                         status=None)
             self.assertIn(done.returncode, (1, 2), prefix)
             self.assertFalse(os.path.exists(self.path("bad")))
+
+class Leaks(Case):
+    def test_a_sample_of_another_split_is_not_appended(self):
+        """A key that val has is a bad file for train, however the splits are named."""
+        tree = make_tree(self.path("im"), {"a/%d.txt" % i: b"%d" % i for i in range(20)})
+        out = self.path("out")
+        sheaf("pack", tree, out, "--format", "webdataset", "--split", "train=0.8,val=0.2")
+        key = listing(os.path.join(out, "val"), "--limit", 1)[0].split("\t")[0]
+        more = make_tree(self.path("more"), {key + ".txt": b"x", "a/new.txt": b"y"})
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        for where, dest in ((here, os.path.join(out, "train")), (here, os.path.join(out, "train/")),
+                            (out, "train"), (os.path.join(out, "train"), ".")):
+            os.chdir(where)
+            done = sheaf("append", more, dest, status=1)
+            self.assert_error(done, key + ".txt", "the split val of the same data has a sample "
+                              "with this key")
+        os.chdir(here)
+        sheaf("append", more, os.path.join(out, "train"), "--on-error", "skip")
+        keys = {s: {line.split("\t")[0] for line in listing(os.path.join(out, s))}
+                for s in ("train", "val")}
+        self.assertIn("a/new", keys["train"])
+        self.assertEqual(keys["train"] & keys["val"], set())
+
+    def test_a_split_that_is_gone_is_told(self):
+        tree = make_tree(self.path("im"), {"a/%d.txt" % i: b"%d" % i for i in range(20)})
+        out = self.path("out")
+        sheaf("pack", tree, out, "--format", "webdataset", "--split", "train=0.8,val=0.2")
+        shutil.rmtree(os.path.join(out, "val"))
+        done = sheaf("append", make_tree(self.path("more"), {"a/new.txt": b"y"}),
+                     os.path.join(out, "train"))
+        self.assertIn(b"the keys are not compared with those of the split val", done.stderr)
