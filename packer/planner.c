@@ -14,6 +14,7 @@
 #include "packer/few_fields.h"
 #include "packer/pack_options.h"
 #include "packer/run.h"
+#include "packer/trial.h"
 #include "store/interrupt.h"
 #include "store/store.h"
 
@@ -283,13 +284,30 @@ void planner_count_classes(const struct planner *p)
     }
 }
 
+/* If bad files are skipped, samples are tried where a split wants so many good ones. */
+static int sort_samples(struct planner *p, struct sheaf_error *err)
+{
+    const bool tries = p->options->split != NULL && p->options->on_error == SHEAF_SKIP;
+    struct trial trial;
+    int code = tries ? trial_open(&trial, p->options, p->sources, err) : SHEAF_OK;
+
+    if (code != SHEAF_OK)
+        return code;
+    p->sort.try = tries ? trial_try : NULL;
+    p->sort.try_context = tries ? &trial : NULL;
+    code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
+    if (tries)
+        trial_close(&trial);
+    return code;
+}
+
 int planner_plan(struct planner *p, struct sheaf_error *err)
 {
     int code;
 
     p->sort.source = p->sources;
     p->sort.classes = p->list.count == 0 ? NULL : &p->list.classes;
-    code = problems_after(p->problems, plan_sort_samples(&p->sort, p->plan, err), err);
+    code = sort_samples(p, err);
     p->files -= p->sort.merged;
     if (code == SHEAF_OK)
         code = make_shards(p, err);

@@ -28,12 +28,19 @@ struct sample_stream {
     bool cls_is_label;
 };
 
+/* Sets *good to whether the sample of a record, with a label of the plan, can be packed. */
+typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *record, size_t size,
+                        uint32_t label, bool *good, struct sheaf_error *err);
+
 struct plan_sort {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a data set of its own */
     const struct plan_classes *classes; /* classes that it must have; NULL: those of its samples */
+    plan_try_fn *try;           /* for splits with so many samples of each class; NULL: all are
+                                   good */
+    void *try_context;
     const struct source *source;    /* to look into files called .cls; NULL: they hold numbers */
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* of each sort, and of each stream */

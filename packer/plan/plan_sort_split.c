@@ -16,7 +16,9 @@ struct dealing {
     struct sample_stream *all;
     struct plan *plan;
     struct split_spec spec;
-    struct sort *strata;        /* by label, hash and key; value: the position in the stream */
+    bool tries;                 /* samples of N/class splits are tried first */
+    struct sort *strata;        /* by label, hash and key; value: the position in the stream, and if
+                                   samples are tried the record */
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };
@@ -39,14 +41,16 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pos
     if (code != SHEAF_OK)
         return code;
     label = d->sort->renamed[head.label];
-    code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size, sizeof(position), &key,
-                    &value, err);
+    code = sort_add(d->strata, label, sizeof(uint64_t) + head.key_size,
+                    sizeof(position) + (d->tries ? record->size : 0), &key, &value, err);
     if (code != SHEAF_OK)
         return code;
     d->counts[label]++;
     put_hash(key, XXH3_64bits_withSeed(head.key, head.key_size, seed));
     memcpy(key + sizeof(uint64_t), head.key, head.key_size);
     store64(value, position);
+    if (d->tries)
+        memcpy(value + sizeof(position), record->data, record->size);
     return SHEAF_OK;
 }
 
@@ -66,20 +70,65 @@ static int sort_strata(struct dealing *d, struct buf *record, struct sheaf_error
     return code == SHEAF_OK ? sort_finish(d->strata, err) : code;
 }
 
+static int next_of(struct dealing *d, struct sort_entry *e, struct sheaf_error *err)
+{
+    const int code = sort_next(d->strata, e, err);
+
+    if (code == SHEAF_END || (code == SHEAF_OK && e->value_size < sizeof(uint64_t)))
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has fewer samples than were "
+                       "written");
+    return code;
+}
+
+/* Gives an entry of the strata to split s. */
+static int give(struct dealing *d, const struct sort_entry *e, uint8_t s, struct sheaf_error *err)
+{
+    uint8_t *key, *value;
+    const int code = sort_add(d->positions, load64(e->value), 0, 1, &key, &value, err);
+
+    if (code == SHEAF_OK)
+        *value = s;
+    return code;
+}
+
 /* The next of the stratum goes to split s. */
 static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 {
     struct sort_entry e;
-    uint8_t *key, *value;
-    int code = sort_next(d->strata, &e, err);
+    const int code = next_of(d, &e, err);
 
-    if (code == SHEAF_END || (code == SHEAF_OK && e.value_size != sizeof(uint64_t)))
-        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file has fewer samples than were "
-                       "written");
-    if (code == SHEAF_OK)
-        code = sort_add(d->positions, load64(e.value), 0, 1, &key, &value, err);
-    if (code == SHEAF_OK)
-        *value = s;
+    return code == SHEAF_OK ? give(d, &e, s, err) : code;
+}
+
+/* Deals out a class of which splits get so many good samples; bad ones go to the rest, where they
+ * are skipped as they are packed. */
+static int deal_good(struct dealing *d, uint32_t label, struct sheaf_error *err)
+{
+    uint64_t left = d->counts[label], wanted = 0;
+    uint32_t s = 0, rest = 0, next = 0;
+    int code = SHEAF_OK;
+
+    while (!d->spec.splits[rest].is_rest)
+        rest++;
+    for (; left > 0 && code == SHEAF_OK; left--) {
+        struct sort_entry e;
+        bool good = false;
+
+        for (; wanted == 0 && next < d->spec.count; next++)
+            if (next != rest) {
+                s = next;
+                wanted = d->spec.splits[next].value;
+            }
+        code = next_of(d, &e, err);
+        if (code == SHEAF_OK && wanted != 0)
+            code = d->sort->try(d->sort->try_context, d->plan, e.value + sizeof(uint64_t),
+                                e.value_size - sizeof(uint64_t), label, &good, err);
+        if (code == SHEAF_OK)
+            code = give(d, &e, (uint8_t)(good ? s : rest), err);
+        wanted -= good;
+        if (code == SHEAF_OK)
+            code = watch_check(d->sort->watch, err);
+    }
     return code;
 }
 
@@ -93,6 +142,10 @@ static int deal(struct dealing *d, struct sheaf_error *err)
 
         if (d->counts[label] == 0)
             continue;
+        if (d->tries) {
+            code = deal_good(d, label, err);
+            continue;
+        }
         split_class(&d->spec, d->counts[label], &carry, counts);
         for (uint32_t s = 0; s < d->spec.count; s++)
             for (; counts[s] > 0 && code == SHEAF_OK; counts[s]--)
@@ -144,6 +197,7 @@ int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan 
     struct buf record = BUF_INIT(SIZE_MAX / 4);
     int code = split_parse(g->options->split, &d.spec, err);
 
+    d.tries = d.spec.per_class && g->try != NULL;
     d.counts = calloc(plan->label_count, sizeof(d.counts[0]));
     if (code == SHEAF_OK && d.counts == NULL)
         code = err_memory(err, plan->label_count * sizeof(d.counts[0]));

@@ -6,6 +6,7 @@ import os
 import shutil
 
 import decoders
+from jpegs import jpeg
 from support import (CONTAINERS, Case, image_tree, listing, make_tree, pack, sheaf, tree_of,
                      write)
 
@@ -194,3 +195,38 @@ class Leaks(Case):
         done = sheaf("append", make_tree(self.path("more"), {"a/new.txt": b"y"}),
                      os.path.join(out, "train"))
         self.assertIn(b"the keys are not compared with those of the split val", done.stderr)
+
+
+class GoodOnes(Case):
+    def test_so_many_good_samples_of_each_class(self):
+        """Bad files are not among the N of a class, but in the rest, where they are skipped."""
+        files = {}
+        for name in ("cat", "dog"):
+            for i in range(30):
+                files["%s/%02d.jpg" % (name, i)] = jpeg(seed=i) if i % 3 else b"no image"
+        tree = make_tree(self.path("tree"), files)
+        for more in ((), ("--check-images", "decode"), ("--fix-images",)):
+            out = self.path("out" + "".join(more))
+            sheaf("pack", tree, out, "--format", "webdataset", "--split",
+                  "train=12/class,val=5/class,test=rest", "--on-error", "skip", *more)
+            counts = {}
+            for split in ("train", "val", "test"):
+                for line in listing(os.path.join(out, split)):
+                    counts.setdefault(split, collections.Counter())[line.split("/")[0]] += 1
+            self.assertEqual(counts, {"train": {"cat": 12, "dog": 12}, "val": {"cat": 5, "dog": 5},
+                                      "test": {"cat": 3, "dog": 3}})
+            sheaf("plan", tree, self.path("parts"), "-o", self.path("p"), "--format", "webdataset",
+                  "--split", "train=12/class,val=5/class,test=rest", "--on-error", "skip",
+                  "--overwrite", *more)
+            sheaf("pack", "--plan", self.path("p"))
+            sheaf("commit", self.path("p"))
+            for split in ("train", "val", "test"):
+                self.assertEqual(listing(os.path.join(out, split), "--no-shuffle"),
+                                 listing(self.path("parts", split), "--no-shuffle"))
+
+    def test_too_few_good_samples(self):
+        tree = make_tree(self.path("tree"), {
+            "a/%d.jpg" % i: jpeg(seed=i) if i < 4 else b"no" for i in range(8)})
+        sheaf("pack", tree, self.path("out"), "--format", "webdataset", "--split",
+              "train=3/class,val=rest", "--on-error", "skip")
+        self.assertEqual([len(listing(self.path("out", s))) for s in ("train", "val")], [3, 1])

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tries whether a sample can be packed, while the plan is made: a split that has so many samples of
+ * each class must not be given bad ones, which are only found when they are packed. */
+#ifndef PACKER_TRIAL_H
+#define PACKER_TRIAL_H
+
+#include "packer/image_memory.h"
+
+struct trial {
+    struct block_setup setup;
+    struct image_memory images;
+    struct block block;
+};
+
+/* `options` and `source`: those of the run.  trial_close must be called if this has succeeded. */
+int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
+               const struct source *source, struct sheaf_error *err);
+void trial_close(struct trial *trial);
+
+/* As plan_try_fn: packs the sample of a record into memory.  `context`: a struct trial. */
+int trial_try(void *context, const struct plan *plan, const uint8_t *record, size_t size,
+              uint32_t label, bool *good, struct sheaf_error *err);
+
+#endif
