@@ -13,10 +13,10 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33])
            sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
 }
 
-bool manifest_claim_grows(const char *text, size_t size)
+bool manifest_claim_keeps(const char *text, size_t size)
 {
     return strlen(text) == size && strncmp(text, "sheaf-plan ", 11) == 0 &&
-           strstr(text, "\nstate grows\n") != NULL;
+           (strstr(text, "\nstate grows\n") != NULL || strstr(text, "\nstate indexes\n") != NULL);
 }
 
 int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err)

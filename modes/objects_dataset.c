@@ -12,7 +12,6 @@
 #include "reader/dataset.h"
 #include "store/store.h"
 
-#define CLAIM_BYTES ((size_t)64 << 10)
 
 static int by_name(const void *name, const void *object)
 {
@@ -93,41 +92,41 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Sets *grows to whether the run with this claim appends. */
-static int claim_grows(const struct objects *o, const char *name, bool *grows,
+/* Sets *keep if the run of a claim leaves to others what is there. */
+static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
     const struct object claim = { .name = name };
     char *url = object_url(o, &claim), *text = NULL;
     size_t size = 0;
     int code = url == NULL ? err_memory(err, strlen(name))
-                           : store_get(url, CLAIM_BYTES, &text, &size, err);
+                           : store_get(url, MANIFEST_CLAIM_LIMIT, &text, &size, err);
 
-    *grows = code == SHEAF_OK && manifest_claim_grows(text, size);
+    *keep = code == SHEAF_OK && manifest_claim_keeps(text, size);
     free(text);
     free(url);
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *grows to whether all unfinished runs append to data sets that are there. */
-static int only_grows(const struct objects *o, bool *grows, struct sheaf_error *err)
+/* Sets *keep if all unfinished runs append to data sets that are there, or index them. */
+static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    *grows = o->claims != NULL;
-    for (const struct object_claim *c = o->claims; c != NULL && *grows && code == SHEAF_OK;
+    *keep = o->claims != NULL;
+    for (const struct object_claim *c = o->claims; c != NULL && *keep && code == SHEAF_OK;
          c = c->next)
-        code = claim_grows(o, c->name, grows, err);
+        code = claim_keeps(o, c->name, keep, err);
     return code;
 }
 
 int objects_refuse_unfinished(const struct objects *o, const char *source,
                               struct sheaf_error *err)
 {
-    bool grows;
-    int code = only_grows(o, &grows, err);
+    bool keep;
+    int code = all_keep(o, &keep, err);
 
-    if (code == SHEAF_OK && o->unfinished != 0 && !grows)
+    if (code == SHEAF_OK && o->unfinished != 0 && !keep)
         return manifest_refuse_unfinished(source, err);
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
         code = refuse_stand_in(o, &o->items[i], err);

@@ -260,8 +260,9 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
         return output_sweep(output, err);
     if (d.claim == CLAIM_DAMAGED)
         return destination_refuse_no_run(output, &d, err);
-    memcpy(output->journal.plan.run, d.holder.run, sizeof(d.holder.run));
-    code = output_clean(output, err);
+    code = journal_join(&output->journal, &d.holder, err);
+    if (code == SHEAF_OK)
+        code = output_clean(output, err);
     if (code == SHEAF_OK)
         code = journal_clear(&output->journal, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;

@@ -139,13 +139,9 @@ static int finished_result(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* *finished: the data set of this plan is there. */
-static int prepare(struct pack *p, bool *finished, struct sheaf_error *err)
+static enum output_ask ask_of(const struct pack *p)
 {
-    *finished = false;
-    return p->grow != NULL ? output_grow(&p->output, p->options.resume, p->options.overwrite, err)
-                           : output_prepare(&p->output, p->options.resume, p->options.overwrite,
-                                            finished, err);
+    return output_ask(p->options.resume, p->options.overwrite, p->grow != NULL);
 }
 
 static void abandon(struct pack *p)
@@ -173,7 +169,7 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     if (code == SHEAF_OK)       /* its name may lead through what was not there before */
         code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
-        code = prepare(p, &finished, err);
+        code = output_claim(&p->output, ask_of(p), &finished, err);
     if (code == SHEAF_OK && finished)
         return finished_result(p, err);
     if (code != SHEAF_OK)
@@ -200,7 +196,8 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
 /* The data set has all of it.  What an interrupted run left is refused or removed all the same. */
 static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
 {
-    const int code = output_grow(&p->output, p->options.resume, p->options.overwrite, err);
+    bool finished;
+    const int code = output_claim(&p->output, ask_of(p), &finished, err);
 
     if (code == SHEAF_OK)
         output_abandon_grow(&p->output, false);
@@ -226,11 +223,8 @@ static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
-    if (code == SHEAF_OK && p->grow != NULL)
-        code = output_check_grow(&p->output, p->options.resume, p->options.overwrite,
-                                 &p->foreseen);
-    else if (code == SHEAF_OK && !p->options.resume && !p->options.overwrite)
-        code = output_check_free(&p->output, &p->foreseen);
+    if (code == SHEAF_OK && (p->grow != NULL || ask_of(p) == ASK_PACK))
+        code = output_look(&p->output, ask_of(p), &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }

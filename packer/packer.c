@@ -123,7 +123,8 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
                     p->output.plan_hash);
     }
     if (code == SHEAF_OK)
-        code = output_prepare(&p->output, resume, p->options.overwrite != 0, &p->is_there, err);
+        code = output_claim(&p->output, output_ask(resume, p->options.overwrite != 0, false),
+                            &p->is_there, err);
     if (code == SHEAF_OK && p->is_there)
         return SHEAF_OK;
     if (code == SHEAF_OK && (resume || p->options.overwrite))

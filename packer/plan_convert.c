@@ -108,19 +108,20 @@ static int write_plan(struct conversion *c, const char *url, struct output *outp
                       struct sheaf_error *err)
 {
     struct plan_writer *w = NULL;
+    const enum output_ask ask = output_ask(c->options.resume, c->options.overwrite, false);
     bool finished;
     int code = plan_writer_open(url, &w, err);
 
     for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
         code = plan_sections_end_shard(plan_writer_sections(w), err);
     if (code == SHEAF_OK)
-        code = output_check(output, c->options.resume, c->options.overwrite, err);
+        code = output_check(output, ask, err);
     if (code == SHEAF_OK)
         code = plan_writer_commit(w, &c->facts, err);
     else
         plan_writer_abort(w);
     if (code == SHEAF_OK)
-        code = output_prepare(output, c->options.resume, c->options.overwrite, &finished, err);
+        code = output_claim(output, ask, &finished, err);
     return code;
 }
 

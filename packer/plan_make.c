@@ -114,6 +114,11 @@ static int refuse_replacing(const char *url, const char *dest, struct sheaf_erro
     return code;
 }
 
+static enum output_ask ask_of(const struct sheaf_pack_options *o)
+{
+    return output_ask(o->resume, o->overwrite, false);
+}
+
 static int check_output(struct making *m, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
@@ -129,7 +134,7 @@ static int check_output(struct making *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = planner_refuse(&m->planner, m->dest, err);
     if (code == SHEAF_OK)
-        code = output_check(&m->output, m->options.resume, m->options.overwrite, err);
+        code = output_check(&m->output, ask_of(&m->options), err);
     return code;
 }
 
@@ -141,7 +146,7 @@ static int prepare_output(struct making *m, struct sheaf_error *err)
     if (m->options.dry_run)
         return SHEAF_OK;
     m->output.joins = true;
-    return output_prepare(&m->output, m->options.resume, m->options.overwrite, &finished, err);
+    return output_claim(&m->output, ask_of(&m->options), &finished, err);
 }
 
 static int write_plan(struct making *m, const char *url, struct sheaf_error *err)

@@ -272,6 +272,7 @@ static int inspect_dataset(struct inspection *x, const char *directory, bool is_
         d->fault = f.fault;
     if (is_output)
         d->is_finished &= f.kind == MANIFEST_OF_PLAN;
+    d->is_ours |= f.manifest.ours;
     if (is_output && f.grown_from != 0) {
         d->grown_from = f.grown_from;
         for (size_t i = 0; i < f.manifest.shard_count; i++)
@@ -419,6 +420,39 @@ static int inspect_files(struct inspection *x)
     return code;
 }
 
+static int find_stray(struct inspection *x, const char *directory, const char *name)
+{
+    char *url = store_join(directory, name);
+    struct store_seen seen = { .is_there = false };
+    const int code = url == NULL ? err_memory(x->err, strlen(name)) : store_see(url, &seen, x->err);
+
+    if (code == SHEAF_OK && seen.is_there && x->found->stray == NULL)
+        x->found->stray = url;
+    else
+        free(url);
+    return code;
+}
+
+/* Files that a run writes under names that do not depend on it.  A data set or run that is there
+ * owns those of the same part. */
+static int inspect_stray(struct inspection *x)
+{
+    static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
+    const struct output *o = x->output;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
+        char name[GROWN_NAME_BYTES];
+
+        manifest_part_name(names[i], o->part, name);
+        if (i < 2)
+            code = find_stray(x, o->dest, name);
+        for (uint32_t s = 0; s < o->split_count && i >= 2 && code == SHEAF_OK; s++)
+            code = find_stray(x, o->directories[s], name);
+    }
+    return code;
+}
+
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 int destination_inspect(const struct output *o, unsigned asked, struct destination *found,
@@ -432,6 +466,8 @@ int destination_inspect(const struct output *o, unsigned asked, struct destinati
     /* The owner of files is unknown while a manifest cannot be read. */
     if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
         code = inspect_files(&x);
+    if (code == SHEAF_OK && asked & INSPECT_STRAY)
+        code = inspect_stray(&x);
     return code;
 }
 
@@ -439,6 +475,7 @@ void destination_clear(struct destination *d)
 {
     free(d->dataset);
     free(d->unknown);
+    free(d->stray);
     *d = (struct destination){ .claim = CLAIM_ABSENT };
 }
 
@@ -522,20 +559,29 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
 }
 
 /* Whether the run still works cannot be seen; whose it is can be asked there. */
-static int refuse_leftovers(const struct output *o, const struct destination *d,
-                            struct sheaf_error *err)
+int destination_refuse_run(const struct output *o, const struct destination *d,
+                           struct sheaf_error *err)
 {
     const char *holder = d->holder.holder;      /* empty: no claim, or an old one */
 
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: holds an unfinished run%s%s%s", o->dest,
-                   holder[0] == '\0' ? "" : " (", holder, holder[0] == '\0' ? "" : ")");
+    err_set(err, SHEAF_ERR_EXISTS, "%s: holds an unfinished run%s%s%s", o->dest,
+            holder[0] == '\0' ? "" : " (", holder, holder[0] == '\0' ? "" : ")");
+    return err_because(err, SHEAF_ERR_EXISTS, SHEAF_REASON_UNFINISHED);
+}
+
+int destination_refuse_damaged(const struct output *o, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s/" PLAN_FILE ": the journal of an earlier run is "
+                   "damaged", o->journal.directory);
 }
 
 int destination_refuse(const struct output *o, const struct destination *d, unsigned what,
                        struct sheaf_error *err)
 {
-    if (what & REFUSE_LEFTOVERS && d->has_leftovers)
-        return err_because(err, refuse_leftovers(o, d, err), SHEAF_REASON_UNFINISHED);
+    if (what & REFUSE_OURS)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set that Sheaf packed: an index of "
+                       "its shards would lose its labels and classes, and its keys",
+                       o->dest);
     if (what & REFUSE_FAULT && d->fault.code != SHEAF_OK)
         return err_because(err, err_set(err, d->fault.code, "%s", d->fault.message),
                            (enum sheaf_reason)d->fault.reason);
@@ -550,6 +596,9 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
     if (what & REFUSE_UNKNOWN && d->unknown != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
                        d->unknown);
+    if (what & REFUSE_STRAY && d->stray != NULL)
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to "
+                                        "no data set", d->stray), SHEAF_REASON_DATASET);
     return SHEAF_OK;
 }
 
@@ -575,8 +624,7 @@ int destination_refuse_no_run(const struct output *o, const struct destination *
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: was not prepared for this plan, or has been "
                        "removed since: make the plan again", o->dest);
     if (d->claim == CLAIM_DAMAGED)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s/" PLAN_FILE ": the journal of an earlier run "
-                       "is damaged", o->journal.directory);
+        return destination_refuse_damaged(o, err);
     if (d->holder.state == CLAIM_GROWS)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: another run appends to a data set that is "
                        "there, or was interrupted (%s)", o->dest, d->holder.holder);

@@ -71,6 +71,7 @@ enum {
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
     INSPECT_WHOLE = 4,          /* and whether the shards of this plan's have the sizes they say */
     INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of others, files without owner */
+    INSPECT_STRAY = 16,         /* reports, indexes and tables of keys, if there is no data set */
 };
 
 /* Zero-initialised; what was not asked stays zero. */
@@ -85,8 +86,10 @@ struct destination {
     uint64_t samples;           /* the samples that it has since */
     struct sheaf_error fault;   /* or of what is there something cannot be read, or is missing; code
                                    SHEAF_OK: nothing */
+    bool is_ours;               /* the data set in DEST was packed, and not only indexed */
     bool has_leftovers;         /* of a run, in the journal's directory */
     char *unknown;              /* a file with the name of a shard, of no data set; NULL: none */
+    char *stray;                /* a file with another name of ours, of no data set; NULL: none */
 };
 
 /* Adds what is asked to *found.  The claim is asked for first: a commit removes it after its data
@@ -109,14 +112,20 @@ int destination_result(const struct output *output, struct sheaf_pack_result *re
 
 /* What is refused if it is there: SHEAF_ERR_EXISTS, or the fault's own code. */
 enum {
-    REFUSE_LEFTOVERS = 1,
     REFUSE_FAULT = 2,
     REFUSE_OTHER_DATASET = 4,   /* than this plan's */
     REFUSE_DATASET = 8,
     REFUSE_UNKNOWN = 16,
+    REFUSE_STRAY = 32,
+    REFUSE_OURS = 64,           /* whatever is there */
 };
 int destination_refuse(const struct output *output, const struct destination *found,
                        unsigned what, struct sheaf_error *err);
+/* SHEAF_ERR_EXISTS: an unfinished run is there. */
+int destination_refuse_run(const struct output *output, const struct destination *found,
+                           struct sheaf_error *err);
+/* SHEAF_ERR_CORRUPT: the claim is damaged. */
+int destination_refuse_damaged(const struct output *output, struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED: there is nothing to resume but the run of another plan. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);

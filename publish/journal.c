@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/over.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 /* Of the plan's hash, in the names of entries. */
@@ -248,7 +249,7 @@ int journal_put(const struct journal *j, const char *split, const struct journal
                            : journal_entry_write(entry, j->plan.hash, &bytes, err);
 
     if (code == SHEAF_OK)
-        code = store_put_over(url, bytes.data, bytes.size, seen, now, err);
+        code = journal_put_file(j, url, bytes.data, bytes.size, NULL, seen, now, err);
     buf_free(&bytes);
     free(url);
     return code;
@@ -335,7 +336,8 @@ int journal_open(struct journal *j, const char *dest, struct sheaf_error *err)
 void journal_close(struct journal *j)
 {
     free(j->directory);
-    j->directory = NULL;
+    free(j->stage);
+    j->directory = j->stage = NULL;
 }
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
@@ -405,9 +407,29 @@ int journal_remove_in(const struct journal *j, const char *directory, const char
     if (code == SHEAF_OK && seen.is_there)
         code = journal_check(j, err);
     if (code == SHEAF_OK && seen.is_there)
-        code = store_remove_over(url, &seen, err);
+        code = journal_remove_seen(j, url, &seen, err);
     free(url);
     return code;
+}
+
+int journal_put_file(const struct journal *j, const char *url, const void *data, size_t size,
+                     const char *note, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err)
+{
+    return store_put_through(url, data, size, j->stage, note, seen, now, err);
+}
+
+int journal_remove_seen(const struct journal *j, const char *url, const struct store_seen *seen,
+                        struct sheaf_error *err)
+{
+    return stage_remove(url, seen, j->stage, err);
+}
+
+int journal_commit(const struct journal *j, struct store_writer *writer,
+                   const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err)
+{
+    writer->stage = j->stage;
+    return store_commit_over(writer, seen, now, err);
 }
 
 int journal_remove(const struct journal *j, const char *name, struct sheaf_error *err)
@@ -432,7 +454,7 @@ static int clear_own(const struct clearing *c, const struct store_entry *entry)
     if (entry->etag != NULL && strlen(entry->etag) < sizeof(listed.etag))
         memcpy(listed.etag, entry->etag, strlen(entry->etag) + 1);
     code = url == NULL ? err_memory(c->err, strlen(entry->name))
-                       : store_remove_over(url, &listed, c->err);
+                       : journal_remove_seen(c->journal, url, &listed, c->err);
     free(url);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
@@ -454,12 +476,22 @@ static int clear_one(void *context, const struct store_entry *entry)
                ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }
 
+int journal_release(const struct journal *j, struct sheaf_error *err)
+{
+    const int code = journal_remove(j, PLAN_FILE, err);
+
+    return code != SHEAF_OK || j->stage == NULL ? code
+                                                : stage_drop(j->directory, j->stage, NULL, err);
+}
+
 int journal_clear(const struct journal *j, struct sheaf_error *err)
 {
     struct clearing clearing = { .journal = j, .err = err };
     int code = store_list(j->directory, clear_one, &clearing, err);
 
-    if (code == SHEAF_ERR_NOT_FOUND)
-        return SHEAF_OK;
-    return code == SHEAF_OK ? journal_remove(j, PLAN_FILE, err) : code;
+    if (code == SHEAF_OK)
+        code = stage_drop(j->directory, NULL, j->stage, err);
+    if (code == SHEAF_OK)
+        code = journal_release(j, err);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }

@@ -36,7 +36,10 @@
 
 /* How far a run is: whether what is there may be replaced, until the destination is ready; or that
  * it appends to the data set that is there. */
-enum claim_state { CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS };
+enum claim_state {
+    CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
+    CLAIM_INDEXES       /* it makes an index, or a table of keys, for the shards that are there */
+};
 
 /* The plan file's content. */
 struct journal_plan {
@@ -78,6 +81,7 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
+    char *stage;                /* of the claim's run (store/stage.h); NULL: the store has none */
 };
 
 int journal_open(struct journal *journal, const char *dest, struct sheaf_error *err);
@@ -89,11 +93,15 @@ void journal_close(struct journal *journal);
  * damaged.  `seen`, if not NULL: what was there before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Takes the destination for a new run: over what was seen, or SHEAF_ERR_EXISTS. */
-int journal_claim(struct journal *journal, const struct store_seen *seen, enum claim_state state,
-                  struct sheaf_error *err);
-/* Says of the run's own claim that the destination is ready. */
-int journal_ready(struct journal *journal, struct sheaf_error *err);
+/* Takes the destination for a new run: over the claim of the run `from` that was seen, or
+ * SHEAF_ERR_EXISTS.  From then on nothing that the run before had begun takes effect. */
+int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
+                  enum claim_state state, struct sheaf_error *err);
+/* Takes part in the run of a claim. */
+int journal_join(struct journal *journal, const struct journal_plan *holder,
+                 struct sheaf_error *err);
+/* Says of the run's own claim how far the run is. */
+int journal_state(struct journal *journal, enum claim_state state, struct sheaf_error *err);
 /* SHEAF_ERR_CHANGED if the claim that is there is not the run's. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);
 
@@ -111,7 +119,20 @@ int journal_remove_in(const struct journal *journal, const char *directory, cons
                       struct sheaf_error *err);
 /* One of the journal itself. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Removes everything, the claim last. */
+/* Writes a file of DEST or of the journal over what was seen, with a note or NULL. */
+int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
+                     const char *note, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err);
+/* Removes what was seen. */
+int journal_remove_seen(const struct journal *journal, const char *url,
+                        const struct store_seen *seen, struct sheaf_error *err);
+/* Gives a file its name, over what was seen.  Frees the writer, also on failure. */
+int journal_commit(const struct journal *journal, struct store_writer *writer,
+                   const struct store_seen *seen, struct store_seen *now,
+                   struct sheaf_error *err);
+/* Gives the destination back: removes the claim and its stage. */
+int journal_release(const struct journal *journal, struct sheaf_error *err);
+/* Removes everything, the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
 /* What is there of a shard's entry. */

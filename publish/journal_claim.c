@@ -14,13 +14,14 @@
 #include "base/error.h"
 #include "publish/journal.h"
 #include "store/over.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 #define PLAN_MAGIC     "sheaf-plan 2\n"
 #define PLAN_MAGIC_OLD "sheaf-plan 1\n"       /* without run and holder */
 #define PLAN_BYTES ((size_t)64 << 10)
 
-static const char *const states[] = { "looks", "replaces", "ready", "grows" };
+static const char *const states[] = { "looks", "replaces", "ready", "grows", "indexes" };
 
 static int put_sum(struct buf *text, struct sheaf_error *err)
 {
@@ -70,7 +71,7 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
                            : describe(&j->plan, &text, err);
 
     if (code == SHEAF_OK)
-        code = store_put_over(url, text.data, text.size, seen, &j->claim, err);
+        code = journal_put_file(j, url, text.data, text.size, NULL, seen, &j->claim, err);
     buf_free(&text);
     free(url);
     return code;
@@ -88,26 +89,49 @@ static int refuse_claim(const struct journal *j, struct sheaf_error *err)
                    is_known ? ")" : "");
 }
 
-int journal_claim(struct journal *j, const struct store_seen *seen, enum claim_state state,
-                  struct sheaf_error *err)
+static void leave_stage(struct journal *j)
+{
+    free(j->stage);
+    j->stage = NULL;
+}
+
+/* The stage comes before the claim, so that a claim that is there has one. */
+int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
+                  enum claim_state state, struct sheaf_error *err)
 {
     int code = name_run(&j->plan, err);
 
     j->plan.state = state;
+    leave_stage(j);
     if (code == SHEAF_OK)
         code = store_make_directory(j->directory, err);
     if (code == SHEAF_OK)
+        code = seen->is_there ? stage_take(j->directory, from, j->plan.run, &j->stage, err)
+                              : stage_make(j->directory, j->plan.run, &j->stage, err);
+    if (code == SHEAF_OK)
         code = put_claim(j, seen, err);
-    return code != SHEAF_ERR_CHANGED ? code : refuse_claim(j, err);
+    if (code != SHEAF_ERR_CHANGED)
+        return code;
+    if (!seen->is_there && j->stage != NULL)
+        (void)stage_drop(j->directory, j->stage, NULL, NULL);
+    return refuse_claim(j, err);
 }
 
-int journal_ready(struct journal *j, struct sheaf_error *err)
+int journal_join(struct journal *j, const struct journal_plan *holder, struct sheaf_error *err)
+{
+    memcpy(j->plan.run, holder->run, sizeof(holder->run));
+    j->plan.state = holder->state;
+    leave_stage(j);
+    return stage_find(j->directory, holder->run, &j->stage, err);
+}
+
+int journal_state(struct journal *j, enum claim_state state, struct sheaf_error *err)
 {
     const struct store_seen seen = j->claim;
 
-    if (j->plan.state == CLAIM_READY)
+    if (j->plan.state == state)
         return SHEAF_OK;
-    j->plan.state = CLAIM_READY;
+    j->plan.state = state;
     return put_claim(j, &seen, err);
 }
 

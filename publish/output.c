@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/xxh3_wide.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -180,8 +181,10 @@ static int sweep(const char *directory, struct sheaf_error *err)
 
 int output_sweep(const struct output *o, struct sheaf_error *err)
 {
-    int code = sweep(o->dest, err);
+    int code = stage_drop(o->journal.directory, NULL, NULL, err);
 
+    if (code == SHEAF_OK)
+        code = sweep(o->dest, err);
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
         code = sweep(o->directories[i], err);
     return code;

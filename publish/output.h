@@ -22,7 +22,7 @@ struct output {
     const char *const *sources; /* what the run reads, which DEST must not hold; or NULL */
     size_t source_count;
     struct journal journal;
-    int lock;                   /* on `dest`, from output_prepare on; -1: none */
+    int lock;                   /* on `dest`, from output_claim on; -1: none */
     bool is_shared;             /* others are at work there, too: output_join */
     bool joins;                 /* resume takes part in the run that is there, and takes it from
                                    nobody */
@@ -48,16 +48,29 @@ int output_add_split(struct output *output, const char *name, uint64_t shard_cou
                      struct sheaf_error *err);
 void output_close(struct output *output);
 
-/* Takes DEST's lock, and fails as output_prepare would; changes nothing else. */
-int output_check(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
-/* Makes DEST ready: refuses it if it holds something that is not to be replaced, removes what is
- * to be, and begins the journal.  With `resume`, *finished says that the data set of this very
- * plan is there already.  (output_prepare.c) */
-int output_prepare(struct output *output, bool resume, bool overwrite, bool *finished,
-                   struct sheaf_error *err);
+/* What is asked of a destination. */
+enum output_ask {
+    ASK_PACK, ASK_RESUME, ASK_REPLACE,          /* a new data set */
+    ASK_JOIN,                                   /* to take part in the run that is there */
+    ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,        /* to append to the data set `grows` */
+    ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,     /* an index for the shards that are there; or only
+                                                   its table of keys */
+    ASKS
+};
+static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows)
+{
+    return (enum output_ask)((grows ? ASK_GROW : ASK_PACK) + (resume ? 1 : overwrite ? 2 : 0));
+}
 
-/* Fails as output_prepare would with neither option, and changes nothing. */
-int output_check_free(const struct output *output, struct sheaf_error *err);
+/* Makes DEST ready for what is asked: refuses it if it holds something that is not to be replaced,
+ * claims it, removes what is to be replaced, and begins the journal.  *finished says that the data
+ * set of this very plan is there already.  (output_claim.c has the table.) */
+int output_claim(struct output *output, enum output_ask ask, bool *finished,
+                 struct sheaf_error *err);
+/* Takes DEST's lock, and fails as output_claim would; changes nothing else. */
+int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
+/* Fails as output_claim would, and changes nothing. */
+int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
 /* Whether shard and sides have the sizes and hashes that an entry says; reads all of them.  An
  * error: they cannot be read. */
@@ -83,10 +96,6 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* ---- Appending to a data set (output_grow.c) ------------------------------------------------- */
 
-/* Takes DEST's lock, and fails as output_grow would; changes nothing else. */
-int output_check_grow(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
-/* Claims DEST.  `overwrite`: what an unfinished run has appended is removed. */
-int output_grow(struct output *output, bool resume, bool overwrite, struct sheaf_error *err);
 /* Of a run whose manifest is there: finishes what it has left. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* As output_abandon. */
@@ -94,8 +103,8 @@ void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
-/* Makes sure that DEST is there for this plan, and notes that it is packed in so many parts.
- * Nothing of others is touched.  *finished as in output_prepare. */
+/* Takes part in the run of this plan, and notes that it is packed in so many parts (0: not known).
+ * Nothing of others is touched.  *finished as in output_claim. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* In how many parts the plan was packed last; 0: not known. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);

@@ -51,22 +51,9 @@ static int put_parts(const struct output *o, uint32_t parts, struct sheaf_error 
 
 int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_error *err)
 {
-    struct destination d = { .claim = CLAIM_ABSENT };
-    int code = destination_inspect(o, INSPECT_CLAIM | INSPECT_DATASET, &d, err);
+    const int code = output_claim(o, ASK_JOIN, finished, err);
 
-    o->is_shared = true;
-    *finished = code == SHEAF_OK && d.is_finished;
-    if (code == SHEAF_OK && !d.is_finished)
-        code = destination_refuse(o, &d, REFUSE_FAULT, err);
-    if (code == SHEAF_OK && !d.is_finished)
-        code = destination_refuse_no_run(o, &d, err);
-    if (code == SHEAF_OK && !d.is_finished) {
-        memcpy(o->journal.plan.run, d.holder.run, sizeof(d.holder.run));
-        if (parts != 0)
-            code = put_parts(o, parts, err);
-    }
-    destination_clear(&d);
-    return code;
+    return code == SHEAF_OK && !*finished && parts != 0 ? put_parts(o, parts, err) : code;
 }
 
 /* ---- Finding shards -------------------------------------------------------------------------- */

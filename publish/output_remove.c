@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes what is being replaced, under the run's own claim.
+ *  Removes what is being replaced, under the run's own claim.
  *
  * First it notes what the data set consists of; then it removes the manifest, without which there
  * is no data set; then the rest.  If a run is stopped in between, the next one with the claim
  * finishes the removal.  Only what a manifest or a journal entry names is ever removed.
  *
- * Without locks, a manifest is not removed but replaced by a document that names the run.  So a run
- * that has lost its claim, and does not know it yet, does not find the manifest's name free. */
+ * Where there are no stages, a manifest is not removed but replaced by a document that names the
+ * run. So a run that has lost its claim, and does not know it yet, does not find the manifest's
+ * name free. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ int output_put_over(const struct output *o, const char *directory, const char *n
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK)
-        code = store_put_over(url, data, size, &seen, &now, err);
+        code = journal_put_file(&o->journal, url, data, size, NULL, &seen, &now, err);
     free(url);
     return code;
 }
@@ -56,7 +57,7 @@ int output_write_over(const struct output *o, const char *directory, const char 
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK)
-        code = store_commit_over(writer, &seen, &now, err);
+        code = journal_commit(&o->journal, writer, &seen, &now, err);
     else
         store_abort(writer);
     free(url);
@@ -187,13 +188,6 @@ static int finish_removal(const struct output *o, struct sheaf_error *err)
 
 /* ---- Withdrawing manifests ------------------------------------------------------------------- */
 
-static bool has_locks(const struct output *o)
-{
-    const struct store_ops *store = store_of(o->dest, NULL);
-
-    return store != NULL && store->lock != NULL;
-}
-
 static int note_replaced(const struct output *o, const char *directory,
                          const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -209,8 +203,8 @@ static int replace_manifest(const struct output *o, const char *url,
 
     if (code != SHEAF_OK)
         return code;
-    if (has_locks(o))
-        return seen->is_there ? store_remove_over(url, seen, err) : SHEAF_OK;
+    if (o->journal.stage != NULL)
+        return seen->is_there ? journal_remove_seen(&o->journal, url, seen, err) : SHEAF_OK;
     snprintf(text, sizeof(text), MANIFEST_UNFINISHED, o->journal.plan.run);
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
@@ -429,7 +423,7 @@ static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;
 
-    for (uint32_t i = 0; i < o->split_count && !has_locks(o) && code == SHEAF_OK; i++) {
+    for (uint32_t i = 0; i < o->split_count && o->journal.stage == NULL && code == SHEAF_OK; i++) {
         code = store_list(o->directories[i], find_shard, (void *)(uintptr_t)o, NULL);
         code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     }
@@ -453,6 +447,8 @@ void output_abandon(const struct output *o, bool keep_shards)
             return;
         if (f.kind == MANIFEST_OF_RUN)
             (void)output_remove(o, o->directories[i], MANIFEST_NAME, NULL);
+        (void)remove_part(o, o->directories[i], 0, NULL);
     }
+    (void)remove_part(o, o->dest, 0, NULL);
     journal_clear(&o->journal, NULL);
 }

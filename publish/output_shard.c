@@ -106,12 +106,12 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
 }
 
 /* A commit frees the store's writer, whatever comes of it. */
-static int put_writer(struct store_writer **writer, const struct store_seen *seen,
-                      uint64_t *stamp, struct sheaf_error *err)
+static int put_writer(const struct publication *p, struct store_writer **writer,
+                      const struct store_seen *seen, uint64_t *stamp, struct sheaf_error *err)
 {
     struct store_writer *w = *writer;
     struct store_seen now;
-    const int code = store_commit_over(w, seen, &now, err);
+    const int code = journal_commit(&p->output->journal, w, seen, &now, err);
 
     *writer = NULL;
     *stamp = now.stamp;
@@ -126,10 +126,11 @@ static int put_side(const struct publication *p, struct shard_side *side,
     int code;
 
     if (side->writer != NULL)
-        return put_writer(&side->writer, seen, &side->stamp, err);
+        return put_writer(p, &side->writer, seen, &side->stamp, err);
     url = store_join(p->output->directories[p->split], side->name);
     code = url == NULL ? err_memory(err, strlen(side->name))
-                       : store_put_over(url, side->data.data, side->data.size, seen, &now, err);
+                       : journal_put_file(&p->output->journal, url, side->data.data,
+                                          side->data.size, NULL, seen, &now, err);
     free(url);
     side->stamp = now.stamp;
     return code;
@@ -148,7 +149,7 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     for (size_t i = 0; i < f->side_count && code == SHEAF_OK; i++)
         code = put_side(p, &f->sides[i], &p->seen.sides[i], err);
     if (code == SHEAF_OK)
-        code = put_writer(&f->shard, &p->seen.shard, &stamp, err);
+        code = put_writer(p, &f->shard, &p->seen.shard, &stamp, err);
     for (size_t i = 0; i < f->side_count; i++)
         stamp = output_stamp_add(stamp, f->sides[i].stamp);
     if (code != SHEAF_OK || stamp == 0)

@@ -21,13 +21,7 @@
 #include "store/over.h"
 #include "store/store.h"
 
-/* Where files of a data set go. */
-struct publish_to {
-    const struct output *output;
-    const char *directory;
-};
-
-static int put_file(void *context, const char *name, const void *data, size_t size,
+int publish_file(void *context, const char *name, const void *data, size_t size,
                     struct sheaf_error *err)
 {
     const struct publish_to *p = context;
@@ -273,7 +267,7 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     int code = interop_open(&interop, o->interop, m->container, m->codec, err);
 
     if (code == SHEAF_OK)
-        code = interop_finish_dataset(&interop, m, name, put_file, &to, err);
+        code = interop_finish_dataset(&interop, m, name, publish_file, &to, err);
     interop_free(&interop);
     return code;
 }
@@ -304,7 +298,7 @@ static int put_manifest(struct output *o, uint32_t split, const struct buf *text
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK) {
         o->is_visible = true;
-        code = store_put_note_over(url, text->data, text->size,
+        code = journal_put_file(&o->journal, url, text->data, text->size,
                                    o->origin[0] == '\0' ? NULL : o->origin, &there.seen, &now, err);
     }
     manifest_found_free(&there);
@@ -361,13 +355,13 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     int code = start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)
-        code = publish_keys_open(&keys, o->directories[split], err);
+        code = publish_keys_open(&keys, o->directories[split], UINT64_MAX, err);
     if (code == SHEAF_OK)
         code = output_write_over(o, o->directories[split], INDEX_NAME, publish_index, &index, err);
     if (code == SHEAF_OK)
         code = manifest_write(&m, &text, err);
     if (code == SHEAF_OK)
-        code = publish_keys_put(&keys, o, split, KEYS_NAME, &m, err);
+        code = publish_keys_put(&keys, o, split, KEYS_NAME, m.fingerprint, err);
     if (code == SHEAF_OK)
         code = publish_interop(o, split, name[0] == '\0' ? NULL : name, &m, err);
     if (code == SHEAF_OK)

@@ -35,7 +35,24 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
 /* Index files of the whole data set, for other readers, once the manifest is there. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
+/* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
+
+/* Writes the index, the table of keys, other readers' files of the whole data set, and the manifest
+ * over what was seen when the run claimed the destination. */
+int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
+                 struct manifest *manifest, const struct store_seen *seen,
+                 struct sheaf_error *err);
+
 /* ---- The pieces, also of what is appended (publish_grow.c) ----------------------------------- */
+
+/* Where files of a data set go. */
+struct publish_to {
+    const struct output *output;
+    const char *directory;
+};
+/* As interop_put_fn; the context is a struct publish_to. */
+int publish_file(void *to, const char *name, const void *data, size_t size,
+                 struct sheaf_error *err);
 
 /* What the index of a split is made of, and what is gathered while it is written. */
 struct publish_index {

@@ -96,7 +96,7 @@ static int put_manifest(struct output *o, const struct manifest_found *there,
 
     if (code == SHEAF_OK) {
         o->is_visible = true;
-        code = store_put_note_over(url, text->data, text->size,
+        code = journal_put_file(&o->journal, url, text->data, text->size,
                                    there->note[0] == '\0' ? NULL : there->note, &there->seen, &now,
                                    err);
     }
@@ -115,7 +115,7 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     struct publish_index index = { o, 0, f->splits[0].shard_count, m, &keys,
                                    &m->growths[m->growth_count - 1].options_json };
     char name[GROWN_NAME_BYTES];
-    int code = publish_keys_open(&keys, o->dest, err);
+    int code = publish_keys_open(&keys, o->dest, UINT64_MAX, err);
 
     manifest_part_name(INDEX_NAME, o->part, name);
     if (code == SHEAF_OK)
@@ -124,7 +124,7 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
         code = manifest_write(m, &text, err);
     manifest_part_name(KEYS_NAME, o->part, name);
     if (code == SHEAF_OK)
-        code = publish_keys_put(&keys, o, 0, name, m, err);
+        code = publish_keys_put(&keys, o, 0, name, m->fingerprint, err);
     if (code == SHEAF_OK)
         code = put_manifest(o, there, &text, err);
     publish_keys_close(&keys);

@@ -13,22 +13,29 @@
 #include "publish/output_remove.h"
 #include "store/store.h"
 
-#define SORT_BYTES ((size_t)32 << 20)   /* of memory: a million samples; more go to a file */
+#define SORT_BYTES ((uint64_t)32 << 20) /* of memory: a million samples; more go to a file */
 
-int publish_keys_open(struct publish_keys *k, const char *directory, struct sheaf_error *err)
+int publish_keys_open(struct publish_keys *k, const char *directory, uint64_t memory_bytes,
+                      struct sheaf_error *err)
 {
     *k = (struct publish_keys){
         .directory = tempfile_directory(store_is_local(directory) ? directory : NULL),
     };
     if (k->directory == NULL)
         return err_memory(err, strlen(directory));
-    return sort_open(&k->sort, k->directory, SORT_BYTES, err);
+    return sort_open(&k->sort, k->directory, (size_t)MIN(memory_bytes, SORT_BYTES), err);
 }
 
 void publish_keys_close(struct publish_keys *k)
 {
     sort_close(k->sort);
     free(k->directory);
+    *k = (struct publish_keys){ .sort = NULL };
+}
+
+int publish_keys_add_hash(struct publish_keys *k, uint64_t hash, struct sheaf_error *err)
+{
+    return key_table_add(k->sort, hash, k->samples++, err);
 }
 
 int publish_keys_add(struct publish_keys *k, const struct journal_entry *entry,
@@ -38,7 +45,7 @@ int publish_keys_add(struct publish_keys *k, const struct journal_entry *entry,
 
     k->is_incomplete |= entry->keys.size / sizeof(uint64_t) != entry->facts.samples;
     for (size_t at = 0; at < entry->keys.size && code == SHEAF_OK; at += sizeof(uint64_t))
-        code = key_table_add(k->sort, load64(entry->keys.data + at), k->samples++, err);
+        code = publish_keys_add_hash(k, load64(entry->keys.data + at), err);
     return code;
 }
 
@@ -50,23 +57,23 @@ static int write_some(void *writer, const void *data, size_t size, struct sheaf_
 /* What goes into the table. */
 struct contents {
     const struct publish_keys *keys;
-    const struct manifest *manifest;
+    const char *fingerprint;
 };
 
 static int write_table(void *context, struct store_writer *writer, struct sheaf_error *err)
 {
     const struct contents *c = context;
     struct key_table table;
-    const int code = key_table_make(&table, c->manifest->fingerprint, c->keys->samples, err);
+    const int code = key_table_make(&table, c->fingerprint, c->keys->samples, err);
 
     return code == SHEAF_OK ? key_table_write(&table, c->keys->sort, write_some, writer, err)
                             : code;
 }
 
 int publish_keys_put(struct publish_keys *k, const struct output *o, uint32_t split,
-                     const char *name, const struct manifest *m, struct sheaf_error *err)
+                     const char *name, const char *fingerprint, struct sheaf_error *err)
 {
-    struct contents contents = { k, m };
+    struct contents contents = { k, fingerprint };
 
     if (k->is_incomplete)
         return output_remove(o, o->directories[split], name, err);

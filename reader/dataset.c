@@ -202,16 +202,23 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
     return code;
 }
 
-/* SHEAF_OK: a claim is there; _NOT_FOUND; any other error leaves it open. */
+/* Returns SHEAF_OK if there is a claim of a run that hides what is there, and SHEAF_ERR_NOT_FOUND
+ * if there is none.  Any other error leaves it open. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
-    char *folder = store_join(directory, STORE_PARTIAL);
+    char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
     char *url = folder == NULL ? NULL : store_join(folder, "plan");
-    uint64_t bytes;
-    int code = url == NULL ? err_memory(err, strlen(directory)) : store_size(url, &bytes, err);
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_CLAIM_LIMIT, &text, &size, err);
 
     if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
         code = dataset_look_again(folder, "plan", err);
+    else if (code == SHEAF_OK && manifest_claim_keeps(text, size))
+        code = SHEAF_ERR_NOT_FOUND;
+    else if (code == SHEAF_ERR_LIMIT)       /* whatever it is */
+        code = SHEAF_OK;
+    free(text);
     free(folder);
     free(url);
     return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */

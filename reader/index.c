@@ -11,9 +11,12 @@
 #include "base/sized.h"
 #include "formats/interop_index.h"
 #include "formats/key_table.h"
-#include "reader/lookup/key_file.h"
+#include "publish/output.h"
+#include "publish/publish.h"
+#include "reader/dataset.h"
 #include "reader/shard_walk.h"
 #include "store/interrupt.h"
+#include "store/over.h"
 #include "store/store.h"
 
 struct indexing {
@@ -23,8 +26,10 @@ struct indexing {
     const char *directory;
     struct manifest manifest;
     struct buf index;               /* dataset.index, as it grows */
-    struct sort *keys;
+    struct publish_keys keys;
     struct interop_writer interop;
+    struct output output;
+    struct store_seen seen;         /* of the manifest, when the directory was claimed */
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
 };
@@ -62,7 +67,7 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
     code = tally_add(&x->manifest.fields, &sample, err);
     if (code != SHEAF_OK)
         return code;
-    return key_table_add(x->keys, key_hash(sample.key), x->result->samples, err);
+    return publish_keys_add_hash(&x->keys, key_hash(sample.key), err);
 }
 
 /* Gathers the section of a shard frame by frame. */
@@ -96,39 +101,10 @@ static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *
     }
 }
 
-/* Puts a file, and removes what is left of it by a run that was killed. */
-static int put(const char *url, const void *data, size_t size, struct sheaf_error *err)
-{
-    const int code = store_sweep(url, err);
-
-    return code == SHEAF_OK ? store_put(url, data, size, err) : code;
-}
-
-/* Puts an index file of other readers below the directory. */
-static int put_interop(void *context, const char *name, const void *data, size_t size,
-                       struct sheaf_error *err)
-{
-    const struct indexing *x = context;
-    const char *slash = strrchr(name, '/');
-    char *url = store_join(x->directory, name);
-    int code = SHEAF_OK;
-
-    if (url == NULL)
-        return err_memory(err, strlen(name));
-    if (slash != NULL) {
-        url[strlen(url) - strlen(slash)] = '\0';
-        code = store_make_directory(url, err);
-        url[strlen(url)] = '/';
-    }
-    if (code == SHEAF_OK)
-        code = put(url, data, size, err);
-    free(url);
-    return code;
-}
-
 static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
 {
     struct manifest_shard *shard = &x->manifest.shards[i];
+    struct publish_to to = { &x->output, x->directory };
     const char *slash = strrchr(x->dataset->urls[i], '/');
     struct index_writer writer = { 0 };
     const volatile int *before;
@@ -160,7 +136,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     shard->index_bytes = x->index.size - shard->index_offset;
     index_sum(x->index.data + shard->index_offset, shard->index_bytes, shard->index_xxh3);
     if (code == SHEAF_OK)
-        code = interop_finish_shard(&x->interop, shard->name, put_interop, x, err);
+        code = interop_finish_shard(&x->interop, shard->name, publish_file, &to, err);
     x->result->shards++;
     x->result->bytes += walk.offset;
     x->result->passed_over += frames_passed_over(&walk.frames);
@@ -169,68 +145,19 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     return code;
 }
 
-/* Puts index and table of keys, and the manifest last. */
-static int publish(struct indexing *x, struct sheaf_error *err)
+static int refuse(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
-    struct buf text = { .limit = MANIFEST_LIMIT };
-    char *index_url = store_join(x->directory, INDEX_NAME);
-    char *keys_url = store_join(x->directory, KEYS_NAME);
-    char *url = store_join(x->directory, MANIFEST_NAME);
-    int code = SHEAF_OK;
-
-    if (index_url == NULL || keys_url == NULL || url == NULL)
-        code = err_memory(err, strlen(x->directory));
-    x->manifest.index_bytes = x->index.size;
-    if (code == SHEAF_OK)
-        code = manifest_write(&x->manifest, &text, err);
-    if (code == SHEAF_OK)
-        code = store_remove(url, err);
-    if (code == SHEAF_OK)
-        code = put(index_url, x->index.data, x->index.size, err);
-    if (code == SHEAF_OK)
-        code = key_file_put(keys_url, x->manifest.fingerprint, x->result->samples, x->keys, err);
-    if (code == SHEAF_OK)
-        code = interop_finish_dataset(&x->interop, &x->manifest, NULL, put_interop, x, err);
-    if (code == SHEAF_OK)
-        code = put(url, text.data, text.size, err);
-    buf_free(&text);
-    free(index_url);
-    free(keys_url);
-    free(url);
-    return code;
-}
-
-static int refuse(const char *directory, int overwrite, const struct sheaf_dataset *d,
-                  struct sheaf_error *err)
-{
-    char *url = store_join(directory, MANIFEST_NAME);
-    uint64_t bytes;
-    int code;
-
-    if (url == NULL)
-        return err_memory(err, strlen(directory));
-    code = store_size(url, &bytes, err);
-    free(url);
-    if (code == SHEAF_OK && !overwrite)
-        return err_set(err, SHEAF_ERR_EXISTS, "%s: already has a %s", directory, MANIFEST_NAME);
-    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
-        return code;
     if (d->format == NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be indexed", d->url);
-    if (strlen(d->urls[0]) <= strlen(directory) ||
-        strncmp(d->urls[0], directory, strlen(directory)) != 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: names shards, expected their directory, in "
-                       "which the index is written", directory);
     if (d->codec != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards are compressed (%s) by another "
                        "program, so no index can point into them: convert them instead", d->url,
                        sheaf_codec_name(d->manifest.codec));
-    if (d->damage_count != 0) {
-        if (err != NULL)
-            *err = d->damages[0].error;
-        return d->damages[0].error.code;
-    }
-    return SHEAF_OK;
+    if (d->damage_count == 0)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = d->damages[0].error;
+    return d->damages[0].error.code;
 }
 
 static int index_all(struct indexing *x, struct sheaf_error *err)
@@ -247,7 +174,62 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
         code = index_shard(x, i, err);
         show_progress(x);
     }
-    return code == SHEAF_OK ? publish(x, err) : code;
+    if (code == SHEAF_OK)
+        code = publish_made(&x->output, &x->index, &x->keys, &x->manifest, &x->seen, err);
+    return code;
+}
+
+/* The claim keeps others out until the manifest is there. */
+static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
+{
+    char *url = store_join(x->directory, MANIFEST_NAME);
+    bool finished;
+    int code = url == NULL ? err_memory(err, strlen(x->directory))
+                           : dataset_refuse_unfinished(x->directory, err);
+
+    if (code == SHEAF_OK)
+        code = output_open(&x->output, x->directory, NULL, NULL, "index", err);
+    if (code == SHEAF_OK)
+        code = output_add_split(&x->output, "", 0, err);
+    if (code == SHEAF_OK)
+        code = output_claim(&x->output, overwrite ? ASK_INDEX_REPLACE : ASK_INDEX, &finished, err);
+    if (code == SHEAF_OK) {
+        code = store_see(url, &x->seen, err);
+        if (code == SHEAF_OK && x->seen.is_there && !overwrite)
+            code = err_set(err, SHEAF_ERR_EXISTS, "%s: another process has just made it", url);
+        if (code == SHEAF_OK)
+            code = journal_remove_temporaries(x->directory, err);
+    }
+    free(url);
+    return code;
+}
+
+static int open_all(struct indexing *x, const char *index, struct sheaf_error *err)
+{
+    int code = dataset_open_foreign(&x->directory, 1, &x->dataset, err);
+
+    x->output.interop = index;
+    if (code == SHEAF_OK)
+        code = refuse(x->dataset, err);
+    if (code == SHEAF_OK)
+        code = interop_open(&x->interop, index, x->dataset->manifest.container, SHEAF_CODEC_NONE,
+                            err);
+    if (code == SHEAF_OK)
+        code = publish_keys_open(&x->keys, x->directory, x->options->memory_bytes / 4, err);
+    return code;
+}
+
+/* Shards that are named one by one have no directory in which an index could be written. */
+static int refuse_names(const char *directory, struct sheaf_error *err)
+{
+    uint64_t bytes;
+    const bool is_name = directory[0] == '@' || strcspn(directory, "{}*?[") != strlen(directory) ||
+                         (store_is_local(directory) &&
+                          store_size(directory, &bytes, NULL) == SHEAF_OK);
+
+    return !is_name ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_ARGUMENT, "%s: names shards, expected their directory, in which "
+                   "the index is written", directory);
 }
 
 int sheaf_index(const char *directory, const char *index, int overwrite,
@@ -256,29 +238,29 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
 {
     struct sheaf_verify_options own;
     struct indexing x = { .directory = directory, .options = &own, .result = result,
-                          .index = BUF_INIT(SIZE_MAX) };
+                          .output.lock = -1, .index = BUF_INIT(SIZE_MAX) };
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
     if (options != NULL)
         sized_take(&own, sizeof(own), options, options->sizeof_options);
     memset(result, 0, sizeof(*result));
-    code = dataset_refuse_unfinished(directory, err);
+    code = refuse_names(directory, err);
     if (code == SHEAF_OK)
-        code = dataset_open_foreign(&directory, 1, &x.dataset, err);
-    if (code != SHEAF_OK)
-        return code;
-    code = refuse(directory, overwrite, x.dataset, err);
-    if (code == SHEAF_OK)
-        code = interop_open(&x.interop, index, x.dataset->manifest.container, SHEAF_CODEC_NONE,
-                            err);
-    if (code == SHEAF_OK)
-        code = key_file_sort(directory, own.memory_bytes / 4, &x.keys, err);
-    if (code == SHEAF_OK)
-        code = index_all(&x, err);
+        code = claim(&x, overwrite != 0, err);
+    if (code == SHEAF_OK) {
+        code = open_all(&x, index, err);
+        if (code == SHEAF_OK)
+            code = index_all(&x, err);
+        if (code == SHEAF_OK)
+            code = journal_clear(&x.output.journal, err);
+        else
+            (void)journal_clear(&x.output.journal, NULL);
+    }
+    output_close(&x.output);
     manifest_clear(&x.manifest);
     buf_free(&x.index);
-    sort_close(x.keys);
+    publish_keys_close(&x.keys);
     decode_scratch_free(&x.scratch);
     interop_free(&x.interop);
     sheaf_dataset_free(x.dataset);

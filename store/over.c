@@ -103,9 +103,9 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                                             : check_and_commit(writer, seen, now, err);
 }
 
-int store_put_note_over(const char *url, const void *data, size_t size, const char *note,
-                        const struct store_seen *seen, struct store_seen *now,
-                        struct sheaf_error *err)
+int store_put_through(const char *url, const void *data, size_t size, const char *stage,
+                      const char *note, const struct store_seen *seen, struct store_seen *now,
+                      struct sheaf_error *err)
 {
     struct store_writer *writer = NULL;
     const int code = store_create_whole(url, data, size, &writer, err);
@@ -113,13 +113,14 @@ int store_put_note_over(const char *url, const void *data, size_t size, const ch
     if (code != SHEAF_OK)
         return code;
     writer->note = note;
+    writer->stage = stage;
     return store_commit_over(writer, seen, now, err);
 }
 
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err)
 {
-    return store_put_note_over(url, data, size, NULL, seen, now, err);
+    return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
 /* Removes what was seen. An object that is already gone need not be removed. */

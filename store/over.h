@@ -28,11 +28,11 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
-/* Writes with a note (see STORE_NOTE_SIZE). A store keeps no note with an object that is sent in
- * parts. */
-int store_put_note_over(const char *url, const void *data, size_t size, const char *note,
-                        const struct store_seen *seen, struct store_seen *now,
-                        struct sheaf_error *err);
+/* Writes through a stage (store/stage.h) and with a note (see STORE_NOTE_SIZE), if these are not
+ * NULL. A store keeps no note with an object that is sent in parts. */
+int store_put_through(const char *url, const void *data, size_t size, const char *stage,
+                      const char *note, const struct store_seen *seen, struct store_seen *now,
+                      struct sheaf_error *err);
 /* Removes the object that was seen, if it still exists. Returns SHEAF_ERR_CHANGED if the name
  * refers to another object. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);

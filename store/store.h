@@ -63,6 +63,8 @@ struct store_writer {
     char *url;
     const char *note;           /* note for the object, of less than STORE_NOTE_SIZE, borrowed
                                    until the commit; or NULL */
+    const char *stage;          /* stage through which the object gets its name (store/stage.h),
+                                   borrowed until the commit; or NULL */
 };
 
 /* An object or directory found by store_list or store_walk. */
@@ -200,6 +202,13 @@ struct store_ops {
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
+    /* See store/stage.h. NULL if the store has no stages. `from` is NULL for a new stage. */
+    int (*stage_take)(const char *partial, const char *from, const char *stage,
+                      struct sheaf_error *err);
+    bool (*stage_is_there)(const char *stage);
+    int (*stage_drop)(const char *partial, const char *only, const char *except,
+                      struct sheaf_error *err);
+    int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
     /* store_scope_open for texts that are not NULL. NULL if the store has no settings. */
     int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
                       struct sheaf_error *err);
@@ -288,7 +297,7 @@ int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
 /* Locks the directory `url` for this call's owner alone, or `shared` with others who lock it in
  * this way, until store_unlock or the end of the process. Returns SHEAF_ERR_EXISTS if another owner
- * has it. Sets *lock to -1 if the store has no locks. */
+ * has it. Sets *lock to -1 if the store or the file system has no locks. */
 int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err);
 void store_unlock(int lock);                                /* -1 is fine */
 

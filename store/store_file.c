@@ -7,6 +7,7 @@
  * that write the same name do not interfere. The directory is created on demand and removed with
  * its last file. Leftovers of a killed process must be removed by their owner. */
 #include "store/local_read.h"
+#include "store/local_stage.h"
 #include "store/local_sweep.h"
 #include "store/local_write.h"
 
@@ -297,8 +298,10 @@ static int rename_new(const char *from, const char *to)
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EINVAL || errno == ENOSYS) {
-        if (link(from, to) == 0)
-            return unlink(from);
+        if (link(from, to) == 0) {
+            (void)unlink(from);     /* another run may have taken it with the stage */
+            return 0;
+        }
         if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) {
             errno = EEXIST;
             return lstat(to, &st) == 0 ? -1 : rename(from, to);
@@ -311,19 +314,26 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
                      struct sheaf_error *err)
 {
     const char *path = local_path(w->base.url);
+    int code = SHEAF_OK;
 
-    if (seen != NULL && seen->is_there) {
-        const int code = store_check_seen(w->base.url, seen, err);
-
-        if (code != SHEAF_OK)
-            return code;
-    }
+    if (seen != NULL && seen->is_there)
+        code = store_check_seen(w->base.url, seen, err);
+    if (code == SHEAF_OK && w->base.stage != NULL)
+        code = local_stage_enter(w->base.url, &w->temporary, w->base.stage, err);
+    if (code != SHEAF_OK)
+        return code;
     if ((seen == NULL || seen->is_there ? rename(w->temporary, path)
                                         : rename_new(w->temporary, path)) == 0)
         return SHEAF_OK;
     if (errno == EEXIST && seen != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: another process created it in the meantime",
                                                w->base.url);
+    if (errno == ENOENT && w->base.stage != NULL) {
+        code = local_stage_check(w->base.url, w->base.stage, err);
+        if (code != SHEAF_OK)
+            return code;
+        errno = ENOENT;
+    }
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
@@ -521,11 +531,11 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", url);
     failed = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
-    if (failed == EWOULDBLOCK) {
+    if (failed != 0)
         close(fd);
+    if (failed == EWOULDBLOCK)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: another process is working there", url);
-    }
-    *lock = fd;     /* a file system without locks must do without */
+    *lock = failed == 0 ? fd : -1;      /* a file system without locks must do without */
     return SHEAF_OK;
 }
 
@@ -568,4 +578,6 @@ const struct store_ops store_file_ops = {
     .free_space = file_free_space,
     .make_directory = file_make_directory, .sync = file_sync,
     .lock = file_lock,
+    .stage_take = local_stage_take, .stage_is_there = local_stage_is_there,
+    .stage_drop = local_stage_drop, .stage_remove = local_stage_remove,
 };

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/over.h"
 #include "store/store.h"
 
 #define RUNS 26
@@ -233,6 +234,16 @@ static int memory_size(const char *url, uint64_t *bytes, struct sheaf_error *err
     return store_identify(url, bytes, &stamp, err);
 }
 
+static const char stage_end[] = ".stage";
+
+static bool is_stage(const struct model_object *o, const char *partial)
+{
+    const size_t size = strlen(o->path), tail = strlen(stage_end), start = strlen(partial);
+
+    return size > tail && strcmp(o->path + size - tail, stage_end) == 0 &&
+           strncmp(o->path, partial, start) == 0 && o->path[start] == '/';
+}
+
 /* The names right below a directory, of objects or of directories; a copy, since `each` may call
  * the store. */
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
@@ -254,7 +265,7 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
         struct store_entry entry = { .name = name, .bytes = o->size, .stamp = o->number };
         char *directory = NULL;
 
-        if (strncmp(o->path, prefix, size) != 0 || *name == '.')
+        if (strncmp(o->path, prefix, size) != 0 || *name == '.' || is_stage(o, ""))
             continue;
         slash = strchr(name, '/');
         if ((slash != NULL) != directories)
@@ -314,6 +325,17 @@ static void memory_abort(struct store_writer *writer)
     free(writer);
 }
 
+static int refuse_stage(const char *url, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has taken the destination", url);
+}
+
+void model_remove(const char *path)
+{
+    if (model_find(path) != NULL)
+        drop(find_place(path));
+}
+
 static bool is_same(const struct store_seen *seen, const char *path)
 {
     struct store_seen now;
@@ -329,15 +351,22 @@ static int memory_commit_over(struct store_writer *writer, const struct store_se
     const struct buf *content = &((struct memory_writer *)writer)->content;
     const char *path = path_of(writer->url);
     const struct model_object *there;
-    int code = enter(writer->url, err);
+    const bool staged = ops.stage_take != NULL;
+    int code = staged && seen != NULL && seen->is_there ? store_check_seen(writer->url, seen, err)
+                                                        : SHEAF_OK;
 
+    if (code == SHEAF_OK)
+        code = enter(writer->url, err);
     if (code == SHEAF_OK) {
         there = model_find(path);
-        if (is_same(seen, path)) {
+        if (staged && writer->stage != NULL && model_find(path_of(writer->stage)) == NULL) {
+            code = leave(refuse_stage(writer->url, err));
+        } else if (staged ? seen == NULL || seen->is_there || there == NULL
+                          : is_same(seen, path)) {
             put(path, content->data, content->size);
             show(path, now);
             code = leave_changed(SHEAF_OK);
-        } else if (there != NULL && there->size == content->size &&
+        } else if (!staged && there != NULL && there->size == content->size &&
                    memcmp(there->data, content->data, content->size) == 0) {
             show(path, now);
             code = leave(SHEAF_OK);
@@ -374,6 +403,76 @@ static int memory_remove_over(const char *url, const struct store_seen *seen,
 static int memory_remove(const char *url, struct sheaf_error *err)
 {
     return memory_remove_over(url, NULL, err);
+}
+
+/* ---- Stages: one object each ----------------------------------------------------------------- */
+
+static const struct model_object *any_stage(const char *partial)
+{
+    for (const struct model_object *o = objects; o != NULL; o = o->next)
+        if (is_stage(o, partial))
+            return o;
+    return NULL;
+}
+
+static int memory_stage_take(const char *partial, const char *from, const char *stage,
+                             struct sheaf_error *err)
+{
+    const struct model_object *there = NULL;
+    int code = enter(stage, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (from != NULL)
+        there = model_find(path_of(from)) != NULL ? model_find(path_of(from))
+                                                  : any_stage(path_of(partial));
+    if (there != NULL)
+        drop(find_place(there->path));
+    put(path_of(stage), "", 0);
+    return leave_changed(SHEAF_OK);
+}
+
+static bool memory_stage_is_there(const char *stage)
+{
+    struct sheaf_error ignored;
+    bool is;
+
+    if (enter(stage, &ignored) != SHEAF_OK)
+        return true;
+    is = model_find(path_of(stage)) != NULL;
+    leave(SHEAF_OK);
+    return is;
+}
+
+static int memory_stage_drop(const char *partial, const char *only, const char *except,
+                             struct sheaf_error *err)
+{
+    int code = enter(partial, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    for (struct model_object **at = &objects; *at != NULL;) {
+        if (is_stage(*at, path_of(partial)) &&
+            (only == NULL || strcmp((*at)->path, path_of(only)) == 0) &&
+            (except == NULL || strcmp((*at)->path, path_of(except)) != 0))
+            drop(at);
+        else
+            at = &(*at)->next;
+    }
+    return leave_changed(SHEAF_OK);
+}
+
+static int memory_stage_remove(const char *url, const char *stage, struct sheaf_error *err)
+{
+    int code = enter(url, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (model_find(path_of(stage)) == NULL)
+        return leave(refuse_stage(url, err));
+    if (model_find(path_of(url)) != NULL)
+        drop(find_place(path_of(url)));
+    return leave_changed(SHEAF_OK);
 }
 
 static int memory_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
@@ -433,9 +532,16 @@ void model_close(void)
     unlink(lock_path);
 }
 
-void model_use_locks(bool locks)
+void model_use(enum model_kind kind)
 {
-    ops.lock = locks ? memory_lock : NULL;
+    const bool staged = kind != MODEL_CONDITIONS;
+
+    ops.lock = kind == MODEL_LOCKS ? memory_lock : NULL;
+    ops.remove_over = staged ? NULL : memory_remove_over;
+    ops.stage_take = staged ? memory_stage_take : NULL;
+    ops.stage_is_there = staged ? memory_stage_is_there : NULL;
+    ops.stage_drop = staged ? memory_stage_drop : NULL;
+    ops.stage_remove = staged ? memory_stage_remove : NULL;
 }
 
 bool model_is_locked(void)

@@ -16,8 +16,10 @@
 /* Registers the store; `changed` is called after each change, with nobody else at work. */
 void model_open(void (*changed)(void));
 void model_close(void);
-/* Whether it can keep others out of a directory (as local disks), or cannot (as S3). */
-void model_use_locks(bool locks);
+/* What it can do: compare and act at once, as S3; or it has stages, and locks as local disks mostly
+ * have, or none.  Then it compares in one call, and acts in the next. */
+enum model_kind { MODEL_CONDITIONS, MODEL_LOCKS, MODEL_STAGES, MODEL_KINDS };
+void model_use(enum model_kind kind);
 /* Whether somebody has not given the lock back. */
 bool model_is_locked(void);
 
@@ -51,5 +53,6 @@ struct model_object {
 };
 const struct model_object *model_objects(void);
 const struct model_object *model_find(const char *path);
+void model_remove(const char *path);
 
 #endif

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "formats/key_table.h"
 #include "formats/manifest.h"
+#include "formats/manifest_growth.h"
 #include "sheaf.h"
 
 #define SET "/set/"
@@ -53,10 +55,37 @@ static void check_shard(const struct manifest_shard *s)
         seen_blame("is missing, or of another size than the manifest says", side);
 }
 
+/* The files of one part, which has the shards from `begin` to before `end`.  Its table of keys may
+ * be missing, but is never that of another data set. */
+static void check_part(const struct manifest *m, size_t part, size_t begin, size_t end)
+{
+    const char *fingerprint = part < m->growth_count ? m->growths[part].fingerprint
+                                                     : m->fingerprint;
+    const struct model_object *index, *keys;
+    uint64_t bytes = 0, samples = 0;
+    struct key_table table;
+    char name[GROWN_NAME_BYTES];
+
+    for (size_t i = begin; i < end; i++) {
+        bytes += m->shards[i].index_bytes;
+        samples += m->shards[i].samples;
+    }
+    manifest_part_name(INDEX_NAME, part, name);
+    index = seen_find(name);
+    if (index == NULL || index->size != bytes)
+        seen_blame("is missing, or of another size than the manifest says", name);
+    manifest_part_name(KEYS_NAME, part, name);
+    keys = seen_find(name);
+    if (keys == NULL || key_table_make(&table, fingerprint, samples, &error) != SHEAF_OK)
+        return;
+    if (keys->size != table.bytes || key_table_check_header(&table, keys->data, &error) != SHEAF_OK)
+        seen_blame("is that of another data set", name);
+}
+
 static void check_whole(const struct model_object *manifest)
 {
-    const struct model_object *index = seen_find(INDEX_NAME);
     struct manifest m;
+    size_t begin = 0;
 
     if (manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK) {
         seen_blame(error.message, MANIFEST_NAME);
@@ -64,8 +93,12 @@ static void check_whole(const struct model_object *manifest)
     }
     for (size_t i = 0; i < m.shard_count; i++)
         check_shard(&m.shards[i]);
-    if (index == NULL || index->size != m.index_bytes)
-        seen_blame("is missing, or of another size than the manifest says", INDEX_NAME);
+    for (size_t part = 0; part <= m.growth_count; part++) {
+        const size_t end = part < m.growth_count ? m.growths[part].shards : m.shard_count;
+
+        check_part(&m, part, begin, end);
+        begin = end;
+    }
     manifest_clear(&m);
 }
 
@@ -98,4 +131,18 @@ int seen_tree(void)
         if (strstr((const char *)manifest->data, seen_plans[i]) != NULL)
             return i;
     return -1;
+}
+
+int seen_growths(void)
+{
+    const struct model_object *manifest = seen_find(MANIFEST_NAME);
+    struct manifest m;
+    int count;
+
+    if (manifest == NULL ||
+        manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK)
+        return -1;
+    count = (int)m.growth_count;
+    manifest_clear(&m);
+    return count;
 }

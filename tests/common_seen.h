@@ -24,5 +24,7 @@ void seen_check(void);
 /* The plans of the two trees; of which of them the data set is that is there, -1: there is none. */
 extern char seen_plans[2][33];
 int seen_tree(void);
+/* How often the data set has grown; -1: there is none. */
+int seen_growths(void);
 
 #endif

@@ -67,7 +67,7 @@ static void claim(const char *hash)
     memcpy(own, output.journal.plan.hash, sizeof(own));
     if (hash != NULL)
         memcpy(output.journal.plan.hash, hash, PLAN_HASH_SIZE);
-    must(journal_claim(&output.journal, &nothing, CLAIM_READY, &error));
+    must(journal_claim(&output.journal, &nothing, "", CLAIM_READY, &error));
     memcpy(output.journal.plan.hash, own, sizeof(own));
 }
 

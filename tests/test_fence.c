@@ -13,7 +13,7 @@
  *     test_fence COUNT PART PARTS     a part of COUNT interleavings: of all in which each run is
  *                                     stopped once, and then of random ones with more stops
  *
- * SEED repeats the random ones. */
+ * SEED repeats the random ones; SCENE is the number of the only scene that is tried. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -46,14 +46,18 @@ static struct sheaf_error error;
 static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
 static bool is_campaign;
+static size_t first_scene, scene_count;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
 
-enum what { PACK, OVERWRITE, RESUME, PART, COMMIT };
+enum what {
+    PACK, OVERWRITE, RESUME, PART, COMMIT,
+    APPEND, APPEND_RESUME, APPEND_OVERWRITE, INDEX, INDEX_OVERWRITE, KEYS
+};
 
 struct step {
     enum what what;
-    int tree;                   /* 0 or 1; of parts and commits 0 */
+    int tree;                   /* 0 or 1; 2 or 3 to append; of parts and commits 0 */
 };
 
 struct acting {
@@ -84,13 +88,33 @@ static void set_options(struct sheaf_pack_options *o, enum what what)
     o->shard_bytes = 1500;
     o->no_shuffle = 1;
     o->jobs = 1;
-    o->overwrite = what == OVERWRITE;
-    o->resume = what == RESUME;
+    o->overwrite = what == OVERWRITE || what == APPEND_OVERWRITE;
+    o->resume = what == RESUME || what == APPEND_RESUME;
     o->on_error = what == PART ? SHEAF_SKIP : SHEAF_FAIL;
+}
+
+static const char *source_of(int i)
+{
+    static const char *const names[] = { "one", "two", "more", "most" };
+
+    return tree_path(&tree, names[i]);
+}
+
+static int act_index(enum what what, char run, struct sheaf_error *err)
+{
+    struct sheaf_verify_options o;
+    struct sheaf_verify_result result;
+
+    sheaf_verify_options_init(&o, sizeof(o));
+    o.threads = 1;
+    return what == KEYS ? sheaf_index_keys(dest_of(run), &o, &result, err)
+                        : sheaf_index(dest_of(run), NULL, what == INDEX_OVERWRITE, &o, &result,
+                                      err);
 }
 
 static int act(const struct step *step, char run, struct sheaf_error *err)
 {
+    const char *source = source_of(step->tree);
     struct sheaf_pack_options o;
 
     set_options(&o, step->what);
@@ -98,8 +122,11 @@ static int act(const struct step *step, char run, struct sheaf_error *err)
         return sheaf_pack_part(plan_of(run), 0, 1, &o, NULL, err);
     if (step->what == COMMIT)
         return sheaf_commit(plan_of(run), &o, NULL, err);
-    return sheaf_pack(tree_path(&tree, step->tree == 0 ? "one" : "two"), dest_of(run), &o, NULL,
-                      err);
+    if (step->what >= INDEX)
+        return act_index(step->what, run, err);
+    if (step->what >= APPEND)
+        return sheaf_append(&source, 1, dest_of(run), &o, NULL, err);
+    return sheaf_pack(source, dest_of(run), &o, NULL, err);
 }
 
 static void *run_acting(void *context)
@@ -135,9 +162,20 @@ static void join(struct acting *a)
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
 
-enum place { EMPTY, FULL_ONE, FULL_TWO, PLANNED, PACKED, PLACES };
+enum place {
+    EMPTY, FULL_ONE, FULL_TWO, PLANNED, PACKED,
+    FOREIGN, INDEXED,           /* shards of another program, without and with an index */
+    PLACES
+};
 
-static struct model_state *places[PLACES];
+static struct model_state *all_places[MODEL_KINDS][PLACES], **places = all_places[0];
+
+/* Calls of one kind of place are made on what runs have left at such a place. */
+static void use(enum model_kind kind)
+{
+    model_use(kind);
+    places = all_places[kind];
+}
 
 static const struct {
     enum place place;
@@ -162,6 +200,23 @@ static const struct {
     { PACKED, { COMMIT, 0 }, { OVERWRITE, 0 }, false },
     { PACKED, { COMMIT, 0 }, { PART, 0 }, true },
     { PACKED, { PART, 0 }, { COMMIT, 0 }, false },
+    { FULL_ONE, { APPEND, 2 }, { APPEND, 3 }, false },
+    { FULL_ONE, { APPEND, 2 }, { APPEND_OVERWRITE, 3 }, false },
+    { FULL_ONE, { APPEND, 2 }, { APPEND_RESUME, 2 }, false },
+    { FULL_ONE, { APPEND_OVERWRITE, 2 }, { APPEND_OVERWRITE, 3 }, false },
+    { FULL_ONE, { APPEND, 2 }, { OVERWRITE, 1 }, false },
+    { FULL_ONE, { OVERWRITE, 1 }, { APPEND, 2 }, false },
+    { FULL_ONE, { KEYS, 0 }, { OVERWRITE, 1 }, false },
+    { FULL_ONE, { KEYS, 0 }, { APPEND, 2 }, false },
+    { FULL_ONE, { KEYS, 0 }, { KEYS, 0 }, false },
+    { FULL_ONE, { INDEX_OVERWRITE, 0 }, { APPEND, 2 }, false },
+    { FOREIGN, { INDEX, 0 }, { INDEX, 0 }, false },
+    { FOREIGN, { INDEX, 0 }, { INDEX_OVERWRITE, 0 }, false },
+    { FOREIGN, { INDEX, 0 }, { PACK, 1 }, false },
+    { FOREIGN, { INDEX, 0 }, { OVERWRITE, 1 }, false },
+    { INDEXED, { INDEX_OVERWRITE, 0 }, { INDEX_OVERWRITE, 0 }, false },
+    { INDEXED, { INDEX_OVERWRITE, 0 }, { OVERWRITE, 1 }, false },
+    { INDEXED, { KEYS, 0 }, { INDEX_OVERWRITE, 0 }, false },
 };
 
 enum fate { GOES_ON, KILLED };
@@ -172,7 +227,7 @@ struct one_case {
     size_t scene, turns;
     uint32_t stops[TURNS_MOST];
     enum fate fates[2];
-    bool locks;
+    enum model_kind kind;
 };
 
 static void hide_file(bool hide)
@@ -208,6 +263,41 @@ static void run_case(const struct one_case *c, struct acting acting[2])
         hide_file(false);
 }
 
+static bool has_said(const struct acting *a)
+{
+    return a->code == SHEAF_OK && a->step.what != PART;
+}
+
+/* Who says that it has appended has, and what it has found is still there.  Two that resume one
+ * another append once. */
+static void check_grown(const struct acting acting[2])
+{
+    const bool is_one = acting[0].step.tree == acting[1].step.tree;
+    int said = 0;
+
+    for (int i = 0; i < 2; i++)
+        said += has_said(&acting[i]) && acting[i].step.what >= APPEND &&
+                acting[i].step.what <= APPEND_OVERWRITE;
+    if (seen_tree() != 0)
+        seen_blame("is gone", "the data set that was appended to");
+    else if (seen_growths() < (is_one ? MIN(said, 1) : said))
+        seen_blame("a run says that it has appended, but what it appended is not there",
+                   "the place");
+}
+
+/* Whoever says that it has made an index has, unless the other one has packed since. */
+static void check_indexed(const struct acting acting[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const struct acting *a = &acting[i];
+
+        if (has_said(a) && a->step.what == PACK && seen_tree() != a->step.tree)
+            seen_blame("a run says that it has packed, but its data set is not there", "the place");
+    }
+    if ((has_said(&acting[0]) || has_said(&acting[1])) && seen_growths() < 0)
+        seen_blame("a run says that it has made an index, but there is none", "the place");
+}
+
 /* Who says that it has packed or committed the data set has, unless another one came after it. */
 static void check_said(const struct one_case *c, const struct acting acting[2])
 {
@@ -215,11 +305,20 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
     int tree_there = seen_tree();
 
     for (int i = 0; i < 2; i++)
-        said[i] = acting[i].code == SHEAF_OK && acting[i].step.what != PART;
+        said[i] = has_said(&acting[i]);
     /* Who has replaced what the other one had finished, and then failed, leaves nothing. */
     for (int i = 0; i < 2; i++)
         if (!said[i] && (acting[i].step.what == OVERWRITE || acting[i].step.what == RESUME))
             return;
+    if (acting[0].step.what >= APPEND || acting[1].step.what >= APPEND) {
+        if (acting[0].step.what == OVERWRITE || acting[1].step.what == OVERWRITE)
+            return;
+        if (scenes[c->scene].place == FULL_ONE)
+            check_grown(acting);
+        else
+            check_indexed(acting);
+        return;
+    }
     if (c->fates[0] == KILLED || c->fates[1] == KILLED || (!said[0] && !said[1]))
         return;
     if (tree_there < 0)
@@ -255,10 +354,12 @@ static void check_recovery(char run)
             seen_blame("was left", o->path);
 }
 
+static const char *const kind_texts[MODEL_KINDS] = { "", ", with locks", ", with stages" };
+
 static void describe(const struct one_case *c)
 {
     int size = snprintf(seen_now, SEEN_TEXT, "scene %zu%s, stopped after", c->scene,
-                        c->locks ? ", with locks" : "");
+                        kind_texts[c->kind]);
 
     for (size_t t = 0; t < c->turns; t++)
         size += snprintf(seen_now + size, SEEN_TEXT - (size_t)size, " %u%s",
@@ -272,12 +373,12 @@ static void check_case(const struct one_case *c, bool *ended)
     struct acting acting[2];
 
     describe(c);
-    model_use_locks(c->locks);
+    use(c->kind);
     model_restore(places[scenes[c->scene].place]);
     run_case(c, acting);
     *ended = acting[1].has_ended;
     check_said(c, acting);
-    if (c->locks && model_is_locked())
+    if (c->kind == MODEL_LOCKS && model_is_locked())
         seen_blame("is still held", "the lock");
     if (cases_done++ % RECOVERED == 0)
         check_recovery('c');
@@ -297,6 +398,17 @@ static void make_tree(const char *name, int count, int size)
         snprintf(path, sizeof(path), "%s/x/%d.bin", name, i);
         memset(data, 'a' + i, sizeof(data));
         tree_write(&tree, path, data, (size_t)size);
+    }
+}
+
+/* Files with keys of their own. */
+static void make_more(const char *name)
+{
+    char path[64];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/x/%s%d.bin", name, name, i);
+        tree_text(&tree, path, "appended");
     }
 }
 
@@ -337,13 +449,29 @@ static void make_plans(void)
     places[PLANNED] = model_save();
 }
 
-static int setup(void **state)
+static void make_foreign(void)
 {
-    (void)state;
-    tree_make(&tree);
-    make_tree("one", 4, 700);
-    make_tree("two", 7, 800);
-    model_open(seen_check);
+    static const char *const ours[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME };
+    struct sheaf_pack_options o;
+
+    model_restore(places[EMPTY]);
+    set_options(&o, PACK);
+    o.prefix = "foreign";
+    must(sheaf_pack(source_of(0), dest_of('a'), &o, NULL, &error));
+    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/set/%s", ours[i]);
+        model_remove(path);
+    }
+    places[FOREIGN] = model_save();
+    make_place(INDEXED, (struct step){ INDEX, 0 });
+}
+
+static void make_places(enum model_kind kind)
+{
+    use(kind);
+    model_restore(NULL);
     places[EMPTY] = model_save();
     make_place(FULL_ONE, (struct step){ PACK, 0 });
     take_hash(0);
@@ -351,7 +479,21 @@ static int setup(void **state)
     take_hash(1);
     make_plans();
     make_place(PACKED, (struct step){ PART, 0 });
+    make_foreign();
     assert_int_equal(seen_fault[0], '\0');
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    tree_make(&tree);
+    make_tree("one", 4, 700);
+    make_tree("two", 7, 800);
+    make_more("more");
+    make_more("most");
+    model_open(seen_check);
+    for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
+        make_places(kind);
     return 0;
 }
 
@@ -359,8 +501,8 @@ static int teardown(void **state)
 {
     (void)state;
     model_close();
-    for (size_t i = 0; i < PLACES; i++)
-        model_state_free(places[i]);
+    for (size_t i = 0; i < PLACES * (size_t)MODEL_KINDS; i++)
+        model_state_free(all_places[i / PLACES][i % PLACES]);
     tree_remove(&tree);
     return 0;
 }
@@ -385,13 +527,14 @@ static void stop_second(struct one_case *c)
 
 /* With locks, who finds the place locked may wait for the one that is stopped: so that is killed.
  * What has ended before its stop has one fate. */
-static void stop_first(size_t scene, uint32_t stop, bool locks)
+static void stop_first(size_t scene, uint32_t stop, enum model_kind kind)
 {
     const enum place place = scenes[scene].place;
+    const bool locks = kind == MODEL_LOCKS;
     const bool ends = stop == calls_alone(place, scenes[scene].first);
 
     for (int fates = 0; fates < 4; fates++) {
-        struct one_case c = { .scene = scene, .turns = 2, .stops = { stop }, .locks = locks,
+        struct one_case c = { .scene = scene, .turns = 2, .stops = { stop }, .kind = kind,
                               .fates = { fates & 1 ? KILLED : GOES_ON,
                                          fates & 2 ? KILLED : GOES_ON } };
 
@@ -407,13 +550,13 @@ static void each_stop(void **state)
     (void)state;
     if (!is_campaign)
         skip();
-    for (size_t scene = 0; scene < COUNT_OF(scenes); scene++)
-        for (int locks = 0; locks < 2; locks++) {
-            model_use_locks(locks);
+    for (size_t scene = first_scene; scene < first_scene + scene_count; scene++)
+        for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++) {
+            use(kind);
             for (uint32_t stop = 0, most = calls_alone(scenes[scene].place, scenes[scene].first);
                  stop <= most; stop++)
                 if (unit++ % parts == part)
-                    stop_first(scene, stop, locks);
+                    stop_first(scene, stop, kind);
         }
     printf("%llu interleavings in which each run is stopped once: all of part %u of %u\n",
            (unsigned long long)cases_done, part, parts);
@@ -429,14 +572,14 @@ static void random_stops(void **state)
     rng_seed(&rng, RNG_SHARDS, rng_next(&rng), part, 0);
     while (cases_done < cases_wanted) {
         struct one_case c = {
-            .scene = rng_below(&rng, COUNT_OF(scenes)),
+            .scene = first_scene + rng_below(&rng, scene_count),
             .turns = 2 + rng_below(&rng, TURNS_MOST - 1),
             .fates = { rng_below(&rng, 3) == 0 ? KILLED : GOES_ON,
                        rng_below(&rng, 3) == 0 ? KILLED : GOES_ON },
-            .locks = rng_below(&rng, 4) == 0,
+            .kind = (enum model_kind)rng_below(&rng, MODEL_KINDS),
         };
 
-        if (c.locks) {
+        if (c.kind == MODEL_LOCKS) {
             c.turns = 2;
             c.fates[0] = KILLED;
         }
@@ -468,12 +611,12 @@ static void fail_once(enum place place, struct step step, uint32_t call)
 static void failing_calls(void **state)
 {
     (void)state;
-    for (int locks = 0; locks < 2; locks++)
-        for (size_t scene = 0; scene < COUNT_OF(scenes); scene++) {
+    for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
+        for (size_t scene = first_scene; scene < first_scene + scene_count; scene++) {
             const struct step step = scenes[scene].first;
             uint32_t calls;
 
-            model_use_locks(locks);
+            use(kind);
             calls = calls_alone(scenes[scene].place, step);
             for (uint32_t call = 0; call < calls; call++)
                 fail_once(scenes[scene].place, step, call);
@@ -503,6 +646,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(failing_calls),
     };
 
+    if (getenv("SCENE") != NULL)
+        first_scene = strtoul(getenv("SCENE"), NULL, 10) % COUNT_OF(scenes);
+    scene_count = getenv("SCENE") != NULL ? 1 : COUNT_OF(scenes);
     if (getenv("QUICK") != NULL)
         cases_wanted = QUICK_CASES;
     if (argc == 4) {

@@ -235,7 +235,7 @@ static void test_entries(void **state)
     int code;
 
     (void)state;
-    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, "", CLAIM_READY, &err), SHEAF_OK);
     code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_END);
     assert_int_equal(journal_put(&journal, "train", &entry, &nothing, &now, &err), SHEAF_OK);
@@ -263,7 +263,7 @@ static void test_plan_file(void **state)
     journal.plan.split_count = 2;
     memcpy(journal.plan.splits[0], "train", 6);
     memcpy(journal.plan.splits[1], "val", 4);
-    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, "", CLAIM_READY, &err), SHEAF_OK);
     assert_int_equal(journal_load(&journal, &plan, NULL, &err), SHEAF_OK);
     assert_memory_equal(&plan, &journal.plan, sizeof(plan));
     text = tree_read(&tree, "out/" STORE_PARTIAL "/plan", &size);
@@ -284,8 +284,8 @@ static void test_claimed_twice(void **state)
     char holder[40];
 
     (void)state;
-    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
-    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_ERR_EXISTS);
+    assert_int_equal(journal_claim(&journal, &nothing, "", CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, "", CLAIM_READY, &err), SHEAF_ERR_EXISTS);
     snprintf(holder, sizeof(holder), "(process %ld on ", (long)getpid());
     assert_non_null(strstr(err.message, holder));
 }
@@ -295,7 +295,7 @@ static void test_clear(void **state)
     struct sheaf_error err;
 
     (void)state;
-    assert_int_equal(journal_claim(&journal, &nothing, CLAIM_READY, &err), SHEAF_OK);
+    assert_int_equal(journal_claim(&journal, &nothing, "", CLAIM_READY, &err), SHEAF_OK);
     assert_int_equal(journal_put(&journal, "", &entry, &nothing, &now, &err), SHEAF_OK);
     tree_text(&tree, "out/" STORE_PARTIAL "/x.0123.tmp", "half");
     tree_text(&tree, "out/mine", "x");

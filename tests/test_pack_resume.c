@@ -262,12 +262,15 @@ static void test_skipped_files_are_remembered(void **state)
     (void)state;
     tree_text(&tree, "src/a/bad.jpg", "");
     options.on_error = SHEAF_SKIP;
+    options.container = SHEAF_WEBDATASET;
+    options.index = "energon";
     tree_text(&tree, "src/z/last.jpg", "x");
     pack_well("whole");
-    /* Interrupt the same by a full journal and no manifest: it is as if publishing had failed. */
-    tree_text(&tree, "out/dataset.index/in-the-way", "");
+    /* Publishing fails at the directory of energon's files, so there is a full journal and no
+     * manifest. */
+    tree_text(&tree, "out/.nv-meta", "in the way");
     assert_int_not_equal(pack("out"), SHEAF_OK);
-    tree_delete(&tree, "out/dataset.index");
+    tree_delete(&tree, "out/.nv-meta");
     options.resume = 1;
     pack_well("out");
     assert_int_equal(result.shards_kept, result.shards);

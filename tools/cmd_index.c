@@ -34,7 +34,8 @@ static int cmd_index(const struct command *command, int argc, char **argv)
             { "index", OPTION_TEXT, "LIST", .text = &peers,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             { "overwrite", OPTION_FLAG, .flag = &overwrite,
-              .meaning = "replace an existing manifest and index" },
+              .meaning = "replace an existing index and its manifest, but not those of a data set "
+                         "that Sheaf packed" },
             { "keys", OPTION_FLAG, .flag = &keys,
               .meaning = "DIR is a data set already: only write its dataset.keys, by which samples "
                          "are found by key" },

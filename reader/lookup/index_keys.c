@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "formats/key_table.h"
-#include "reader/lookup/key_file.h"
+#include "publish/output.h"
+#include "publish/publish_keys.h"
+#include "reader/dataset.h"
 
 struct indexing {
     const char *directory;
@@ -16,7 +18,9 @@ struct indexing {
     struct sheaf_verify_result *result;
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
-    struct sort *keys;
+    struct publish_keys keys;
+    struct output output;
+    char *dest;                 /* the directory of the tables */
     size_t part;                /* of which these are */
 };
 
@@ -35,7 +39,7 @@ static int open_reader(struct indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_options options;
     const uint64_t sorting = x->options->memory_bytes / 4;
-    int code = key_file_sort(x->directory, sorting, &x->keys, err);
+    int code = publish_keys_open(&x->keys, x->dest, sorting, err);
 
     sheaf_reader_options_init(&options, sizeof(options));
     options.no_shuffle = 1;
@@ -77,11 +81,11 @@ static int end_part(struct indexing *x, struct sheaf_error *err)
     int code = check_same(x, err);
 
     if (code == SHEAF_OK)
-        code = key_file_put(part->keys_url, part->fingerprint, part->samples, x->keys, err);
-    sort_close(x->keys);
-    x->keys = NULL;
+        code = publish_keys_put(&x->keys, &x->output, 0, strrchr(part->keys_url, '/') + 1,
+                                part->fingerprint, err);
+    publish_keys_close(&x->keys);
     if (code == SHEAF_OK && x->part < x->dataset->part_count)
-        code = key_file_sort(x->directory, x->options->memory_bytes / 4, &x->keys, err);
+        code = publish_keys_open(&x->keys, x->dest, x->options->memory_bytes / 4, err);
     return code;
 }
 
@@ -91,8 +95,7 @@ static int take_key(struct indexing *x, const struct sheaf_sample *sample, struc
     int code;
 
     if (sample->number < part->first_number + part->samples)
-        return key_table_add(x->keys, key_hash(sample->key), sample->number - part->first_number,
-                             err);
+        return publish_keys_add_hash(&x->keys, key_hash(sample->key), err);
     code = end_part(x, err);
     return code == SHEAF_OK ? take_key(x, sample, err) : code;
 }
@@ -116,13 +119,28 @@ static int take_keys(struct indexing *x, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int index_keys(struct indexing *x, struct sheaf_error *err)
+/* The data set must still be the one that was opened: from the claim on nobody else changes it. */
+static int claim(struct indexing *x, struct sheaf_error *err)
+{
+    const char *url = x->dataset->parts[0].keys_url;
+    bool finished;
+    int code;
+
+    x->dest = strndup(url, (size_t)(strrchr(url, '/') - url));
+    code = x->dest == NULL ? err_memory(err, strlen(url))
+                           : output_open(&x->output, x->dest, NULL, NULL, "index", err);
+    if (code == SHEAF_OK)
+        code = output_add_split(&x->output, "", 0, err);
+    if (code == SHEAF_OK)
+        code = output_claim(&x->output, ASK_KEYS, &finished, err);
+    return code == SHEAF_OK ? check_same(x, err) : code;
+}
+
+static int read_all(struct indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
-    int code = open_dataset(x->directory, &x->dataset, err);
+    int code = open_reader(x, err);
 
-    if (code == SHEAF_OK)
-        code = open_reader(x, err);
     if (code == SHEAF_OK)
         code = take_keys(x, err);
     while (code == SHEAF_OK && x->part < x->dataset->part_count)
@@ -136,11 +154,27 @@ static int index_keys(struct indexing *x, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+static int index_keys(struct indexing *x, struct sheaf_error *err)
+{
+    int code = open_dataset(x->directory, &x->dataset, err);
+
+    if (code == SHEAF_OK)
+        code = claim(x, err);
+    if (code == SHEAF_OK)
+        code = read_all(x, err);
+    if (code == SHEAF_OK)
+        return journal_clear(&x->output.journal, err);
+    if (x->output.journal.claim.is_there)
+        (void)journal_clear(&x->output.journal, NULL);
+    return code;
+}
+
 int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
                      struct sheaf_verify_result *result, struct sheaf_error *err)
 {
     struct sheaf_verify_options own;
-    struct indexing x = { .directory = directory, .options = &own, .result = result };
+    struct indexing x = { .directory = directory, .options = &own, .result = result,
+                          .output.lock = -1 };
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
@@ -150,6 +184,8 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
     code = index_keys(&x, err);
     sheaf_reader_free(x.reader);
     sheaf_dataset_free(x.dataset);
-    sort_close(x.keys);
+    publish_keys_close(&x.keys);
+    output_close(&x.output);
+    free(x.dest);
     return code;
 }

@@ -10,55 +10,15 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/tempfile.h"
 #include "formats/key_table.h"
 #include "store/interrupt.h"
 #include "store/read_item.h"
 
-#define SORT_BYTES  ((uint64_t)32 << 20)    /* of memory, at most: a million samples */
 #define KEYS_ONCE   ((size_t)1024)          /* looked up together */
 #define GAP_LOCAL   ((uint64_t)4 << 10)     /* between ranges of one read */
 #define GAP_REMOTE  ((uint64_t)32 << 10)
 #define READS_MOST  ((size_t)64)            /* under way */
 #define CHECK_BYTES ((uint64_t)4 << 20)     /* of buckets that are checked together */
-
-/* ---- Writing --------------------------------------------------------------------------------- */
-
-int key_file_sort(const char *directory, uint64_t memory_bytes, struct sort **sort,
-                  struct sheaf_error *err)
-{
-    char *temporary = tempfile_directory(store_is_local(directory) ? directory : NULL);
-    const int code = temporary == NULL ? err_memory(err, strlen(directory))
-                   : sort_open(sort, temporary, (size_t)MIN(memory_bytes, SORT_BYTES), err);
-
-    free(temporary);
-    return code;
-}
-
-static int write_some(void *writer, const void *data, size_t size, struct sheaf_error *err)
-{
-    return store_write(writer, data, size, err);
-}
-
-int key_file_put(const char *url, const char *fingerprint, uint64_t samples, struct sort *sort,
-                 struct sheaf_error *err)
-{
-    struct store_writer *writer = NULL;
-    struct key_table table;
-    int code = key_table_make(&table, fingerprint, samples, err);
-
-    if (code == SHEAF_OK)
-        code = store_sweep(url, err);
-    if (code == SHEAF_OK)
-        code = store_create(url, &writer, err);
-    if (code == SHEAF_OK)
-        code = key_table_write(&table, sort, write_some, writer, err);
-    if (code == SHEAF_OK)
-        code = store_commit(writer, err);
-    else
-        store_abort(writer);
-    return code;
-}
 
 /* ---- The file -------------------------------------------------------------------------------- */
 

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.keys beside a data set (formats/key_table.h): writes it, looks keys up, and checks it. */
+ * dataset.keys beside a data set (formats/key_table.h): looks keys up, and checks it. */
 #ifndef READER_LOOKUP_KEY_FILE_H
 #define READER_LOOKUP_KEY_FILE_H
 
 #include "base/buf.h"
-#include "base/sort.h"
 #include "reader/dataset.h"
-
-/* A sort for the keys of the data set in `directory`, of a share of the caller's memory. */
-int key_file_sort(const char *directory, uint64_t memory_bytes, struct sort **sort,
-                  struct sheaf_error *err);
-/* Writes the file `url` of the data set, or part of one, with this fingerprint, from a sort with
- * the keys of all its samples.  Who reads meanwhile finds the old one or the new one. */
-int key_file_put(const char *url, const char *fingerprint, uint64_t samples, struct sort *sort,
-                 struct sheaf_error *err);
 
 /* A sample that may have one of the keys that were asked for. */
 struct key_match {

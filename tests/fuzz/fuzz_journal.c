@@ -108,7 +108,7 @@ static void check_plan(const struct journal_plan *plan)
     require(plan->split_count > 0 && plan->split_count <= SPLIT_LIMIT);
     require(plan->state <= CLAIM_GROWS);
     require(store_get(PARTIAL "/" PLAN_FILE, 1 << 20, &text, &size, NULL) == SHEAF_OK);
-    require(manifest_claim_grows(text, size) == (plan->state == CLAIM_GROWS));
+    require(manifest_claim_keeps(text, size) == (plan->state >= CLAIM_GROWS));
     free(text);
 }
 
@@ -117,8 +117,8 @@ static void take_over(struct journal *j, const struct store_seen *seen)
 {
     struct journal_plan plan;
 
-    require(journal_claim(j, seen, CLAIM_REPLACES, NULL) == SHEAF_OK);
-    require(journal_ready(j, NULL) == SHEAF_OK);
+    require(journal_claim(j, seen, "", CLAIM_REPLACES, NULL) == SHEAF_OK);
+    require(journal_state(j, CLAIM_READY, NULL) == SHEAF_OK);
     require(journal_check(j, NULL) == SHEAF_OK);
     require(journal_load(j, &plan, NULL, NULL) == SHEAF_OK);
     require(strcmp(plan.hash, j->plan.hash) == 0 && strcmp(plan.prefix, j->plan.prefix) == 0);

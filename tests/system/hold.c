@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * A library to preload that holds a process just before a file gets its name, if that ends with
- * HOLD_END: until the file HOLD_FILE, which it makes then, is gone. */
+ * HOLD_END: until the file HOLD_FILE, which it makes then, is gone.  With NO_FLOCK set, flock fails
+ * as on a file system without locks. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
@@ -47,4 +50,13 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
 {
     hold(to);
     return NEXT(renameat2)(from_at, from, to_at, to, flags);
+}
+
+int flock(int fd, int operation)
+{
+    if (getenv("NO_FLOCK") != NULL) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return NEXT(flock)(fd, operation);
 }

@@ -107,14 +107,15 @@ def view_of(case_, sources, **rest):
     return path
 
 
-def held(case_, end, *words):
+def held(case_, end, *words, **variables):
     """A command that waits just before a file whose path ends so gets its name; and the file that is
     to be removed for it to go on."""
     library, mark = case_.path("hold.so"), case_.path("held")
     subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
                     os.path.join(HERE, "hold.c"), "-ldl"], check=True)
     run = subprocess.Popen([SHEAF, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                           env=dict(os.environ, LD_PRELOAD=library, HOLD_END=end, HOLD_FILE=mark))
+                           env=dict(os.environ, LD_PRELOAD=library, HOLD_END=end, HOLD_FILE=mark,
+                                    **variables))
     while not os.path.exists(mark):
         case_.assertIsNone(run.poll())
         time.sleep(0.005)

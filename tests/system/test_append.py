@@ -257,7 +257,8 @@ class Append(Case):
         self.append()
         os.unlink(os.path.join(self.dest, "dataset.json"))
         self.assertEqual(len(listing(self.dest)), 24)
-        sheaf("index", self.dest)
+        self.assert_error(sheaf("index", self.dest, status=1), "belongs to no data set")
+        sheaf("index", self.dest, "--overwrite")
         sheaf("verify", self.dest)
 
     def test_conversion_of_what_has_grown(self):
@@ -578,7 +579,7 @@ class Remote(servers.S3Case):
         run.communicate()
         folder = os.path.join(local, ".sheaf-partial")
         for name in os.listdir(folder):
-            if not name.endswith(".tmp"):
+            if not name.endswith((".tmp", ".stage")):
                 self.client.request("PUT", "/%s/set/.sheaf-partial/%s" % (self.bucket, name),
                                     body=read(os.path.join(folder, name)))
 

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *  Claims a destination: what is found there and what is asked for decide what is done.
+ *
+ * The splits of one data set are that data set, even if the run has no splits, or others.  Only
+ * what a manifest or a journal names as a data set's own is ever removed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "publish/destination.h"
+#include "publish/output_remove.h"
+#include "publish/own_source.h"
+#include "store/store.h"
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+enum action {
+    NEXT,                       /* this row does not decide */
+    /* Refusals. */
+    FAULTY,                     /* the manifest cannot be read, or a file of its is missing */
+    FULL,                       /* a data set is there */
+    OTHER,                      /* the data set of another plan is there */
+    OURS,                       /* Sheaf packed the data set: it has more than its shards tell */
+    NO_RUN,                     /* no run is there in which a part could take part */
+    O_RUN,                      /* the run there is of another plan */
+    BUSY,                       /* a run is at work there, or was killed */
+    PACKS,                      /* the same, of a run that packs */
+    GROWS,                      /* the same, of a run that appends */
+    BROKEN,                     /* the claim is damaged */
+    ALIEN,                      /* a file with the name of a shard, of no data set */
+    STRAY,                      /* a file with another of our names, of no data set */
+    /* What is done. */
+    DONE,                       /* nothing: the data set is there */
+    END,                        /* the same, but end the run that has published it */
+    RESUME,                     /* go on with the run */
+    JOIN,                       /* take part in the run */
+    BEGIN,                      /* claim, and look again */
+    MEND,                       /* the same, and remove what a run with a damaged claim has left */
+    CLEAR,                      /* claim, and remove what is there */
+    GROW,                       /* claim, and look at the data set again */
+    G_ON,                       /* the same, and keep what a run of this plan has appended */
+    G_ANEW,                     /* the same, and remove what a run has appended */
+    INDEX,                      /* claim: nothing is removed before the index is made */
+};
+
+#define IS(name, expression)                                                                     \
+    static bool name(const struct output *o, const struct destination *d)                        \
+    {                                                                                            \
+        (void)o, (void)d;                                                                        \
+        return expression;                                                                       \
+    }
+
+IS(is_always, true)
+IS(is_finished, d->is_finished)
+IS(is_published, d->claim == CLAIM_OF_PLAN && d->is_finished)
+IS(is_faulty, d->fault.code != SHEAF_OK)
+IS(is_grown, d->grown_from != 0)
+IS(is_broken, d->claim == CLAIM_DAMAGED)
+IS(has_own, d->claim == CLAIM_OF_PLAN)
+IS(has_own_ready, d->claim == CLAIM_OF_PLAN && d->holder.state == CLAIM_READY)
+IS(has_own_growing, d->claim == CLAIM_OF_PLAN && d->holder.state == CLAIM_GROWS)
+IS(has_other, d->claim == CLAIM_OF_OTHER_PLAN)
+IS(has_growing, d->claim > CLAIM_DAMAGED && d->holder.state == CLAIM_GROWS)
+IS(has_indexing, d->claim > CLAIM_DAMAGED && d->holder.state == CLAIM_INDEXES)
+IS(has_dead_indexing, has_indexing(o, d) && o->lock >= 0)       /* so the lock says */
+IS(has_run, d->claim > CLAIM_DAMAGED)
+IS(has_dataset, d->dataset != NULL)
+IS(has_ours, d->is_ours)
+IS(has_leftovers, d->has_leftovers)
+IS(has_alien, d->unknown != NULL)
+IS(has_stray, d->stray != NULL)
+
+/* What is inspected first for each of what is asked.  Not all of it costs the same.  A claim is
+ * asked for before the data set, since a commit removes it after its data set became visible. */
+#define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
+static const unsigned firsts[ASKS] = {
+    [ASK_PACK] = INSPECT_DATASET, [ASK_RESUME] = USUAL | INSPECT_WHOLE,
+    [ASK_REPLACE] = USUAL | INSPECT_FILES, [ASK_JOIN] = USUAL,
+    [ASK_GROW] = USUAL, [ASK_GROW_RESUME] = USUAL, [ASK_GROW_REPLACE] = USUAL,
+    [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
+};
+
+/* The first row that is found, and has an action for what is asked, decides.  `needs` is inspected
+ * before, if it was not yet.
+ *
+ *   pack    resume  replace join    append  resume  replace index   replace keys             */
+static const struct row {
+    bool (*is)(const struct output *output, const struct destination *found);
+    unsigned needs;
+    unsigned char actions[ASKS];
+} rows[] = {
+    { is_published, 0,
+      { NEXT,   END,    NEXT,   DONE,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_other, 0,
+      { NEXT,   O_RUN,  NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_own, 0,
+      { NEXT,   RESUME, NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { is_finished, 0,
+      { NEXT,   DONE,   NEXT,   DONE,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { is_faulty, 0,
+      { NEXT,   FAULTY, FAULTY, FAULTY, FAULTY, FAULTY, FAULTY, FAULTY, FAULTY, FAULTY } },
+    { is_grown, 0,
+      { NEXT,   NEXT,   NEXT,   NO_RUN, NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_own_ready, 0,
+      { NEXT,   NEXT,   NEXT,   JOIN,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { is_always, 0,
+      { NEXT,   NEXT,   NEXT,   NO_RUN, NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_ours, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   FULL,   OURS,   NEXT } },
+    { has_dead_indexing, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  INDEX,  INDEX,  INDEX } },
+    { has_indexing, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  BUSY,   INDEX,  INDEX } },
+    { is_broken, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   BROKEN, BROKEN, G_ANEW, BROKEN, BROKEN, BROKEN } },
+    { has_own_growing, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   GROWS,  G_ON,   G_ANEW, BUSY,   BUSY,   BUSY } },
+    { has_growing, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   GROWS,  O_RUN,  G_ANEW, BUSY,   BUSY,   BUSY } },
+    { has_run, 0,
+      { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  BUSY,   BUSY,   BUSY } },
+    { has_dataset, 0,
+      { FULL,   OTHER,  NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   FULL,   NEXT,   NEXT } },
+    { has_leftovers, INSPECT_FILES,
+      { BUSY,   NEXT,   NEXT,   NEXT,   BUSY,   BUSY,   BUSY,   NEXT,   NEXT,   NEXT } },
+    { has_dataset, INSPECT_FILES,       /* a split of a run that had others */
+      { FULL,   FULL,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_alien, INSPECT_FILES,
+      { ALIEN,  ALIEN,  ALIEN,  NEXT,   ALIEN,  ALIEN,  ALIEN,  NEXT,   NEXT,   NEXT } },
+    { is_broken, 0,                     /* what is stray may be that run's */
+      { NEXT,   MEND,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
+    { has_stray, INSPECT_STRAY,
+      { STRAY,  STRAY,  NEXT,   NEXT,   STRAY,  STRAY,  NEXT,   STRAY,  NEXT,   NEXT } },
+    { is_always, 0,
+      { BEGIN,  BEGIN,  CLEAR,  NEXT,   GROW,   GROW,   GROW,   INDEX,  INDEX,  INDEX } },
+};
+
+static int decide(const struct output *o, enum output_ask ask, struct destination *d,
+                  enum action *action, struct sheaf_error *err)
+{
+    unsigned inspected = firsts[ask];
+    int code = destination_inspect(o, inspected, d, err);
+
+    for (size_t i = 0; code == SHEAF_OK; i++) {
+        const struct row *row = &rows[i];
+
+        *action = (enum action)row->actions[ask];
+        if (*action == NEXT)
+            continue;
+        code = destination_inspect(o, row->needs & ~inspected, d, err);
+        inspected |= row->needs;
+        if (code == SHEAF_OK && row->is(o, d))
+            break;
+    }
+    if (code == SHEAF_OK && *action == BUSY)        /* the refusal says whose run it is */
+        code = destination_inspect(o, INSPECT_CLAIM & ~inspected, d, err);
+    return code;
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+static int refuse_run(const struct output *o, const struct destination *d, const char *what,
+                      struct sheaf_error *err)
+{
+    return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: %s (%s)", o->dest, what,
+                                    d->holder.holder),
+                       d->holder.state == CLAIM_GROWS ? SHEAF_REASON_UNFINISHED
+                                                      : SHEAF_REASON_NONE);
+}
+
+static int refuse(const struct output *o, enum action action, const struct destination *d,
+                  struct sheaf_error *err)
+{
+    switch (action) {
+    case FAULTY: return destination_refuse(o, d, REFUSE_FAULT, err);
+    case FULL:   return destination_refuse(o, d, REFUSE_DATASET, err);
+    case OTHER:  return destination_refuse(o, d, REFUSE_OTHER_DATASET, err);
+    case OURS:   return destination_refuse(o, d, REFUSE_OURS, err);
+    case BUSY:   return destination_refuse_run(o, d, err);
+    case ALIEN:  return destination_refuse(o, d, REFUSE_UNKNOWN, err);
+    case STRAY:  return destination_refuse(o, d, REFUSE_STRAY, err);
+    case NO_RUN: return destination_refuse_no_run(o, d, err);
+    case O_RUN:  return destination_refuse_other_run(o, d, err);
+    case BROKEN: return destination_refuse_damaged(o, err);
+    case PACKS:  return refuse_run(o, d, "a run that packs it has not finished", err);
+    case GROWS:  return refuse_run(o, d, "another run appends to it, or was interrupted", err);
+    default:     return SHEAF_OK;
+    }
+}
+
+/* ---- Begin, resume, or replace --------------------------------------------------------------- */
+
+static int claim(struct output *o, const struct destination *d, enum claim_state state,
+                 struct sheaf_error *err)
+{
+    return journal_claim(&o->journal, &d->claim_seen, d->holder.run, state, err);
+}
+
+static int make_ready(struct output *o, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = store_make_directory(o->directories[i], err);
+    return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
+}
+
+/* Takes away what is there, or what is not of the run's own plan. */
+static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = journal_remove_temporaries(o->directories[i], err);
+    return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
+}
+
+/* A run that came between the inspection and the claim is seen now; none can come later.  A server
+ * that cannot list the names below the destination shows now, too. */
+static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
+{
+    const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
+    struct destination d = { .claim = CLAIM_ABSENT };
+    int code = destination_inspect(o, INSPECT_DATASET | files, &d, err);
+
+    if (code == SHEAF_OK)
+        code = destination_refuse(o, &d, REFUSE_DATASET | REFUSE_UNKNOWN | REFUSE_STRAY, err);
+    if (code == SHEAF_ERR_EXISTS || code == SHEAF_ERR_CORRUPT)
+        (void)journal_release(&o->journal, NULL);
+    destination_clear(&d);
+    return code;
+}
+
+/* A claim that was damaged does not say who was there, and what that run has left. */
+static int begin(struct output *o, const struct destination *d, bool is_mending,
+                 struct sheaf_error *err)
+{
+    int code = claim(o, d, CLAIM_LOOKS, err);
+
+    if (code == SHEAF_OK)
+        code = check_claimed(o, is_mending, err);
+    if (code == SHEAF_OK && is_mending)
+        code = output_clear(o, true, err);
+    return code == SHEAF_OK ? make_ready(o, err) : code;
+}
+
+/* The run was killed when only its traces were left. */
+static int end(struct output *o, const struct destination *d, struct sheaf_error *err)
+{
+    int code = journal_join(&o->journal, &d->holder, err);
+
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
+        code = store_sync(o->directories[i], err);
+    return code == SHEAF_OK ? output_end(o, err) : code;
+}
+
+/* The claim is of this plan: what is damaged or gone is made anew. */
+static int resume(struct output *o, const struct destination *d, struct sheaf_error *err)
+{
+    const enum claim_state state = d->holder.state;
+    int code;
+
+    if (o->joins && state == CLAIM_READY)
+        return journal_join(&o->journal, &d->holder, err);
+    code = claim(o, d, state, err);
+    if (code == SHEAF_OK)
+        code = state == CLAIM_LOOKS ? check_claimed(o, false, err) : clear(o, true, err);
+    return code == SHEAF_OK ? make_ready(o, err) : code;
+}
+
+/* All that can refuse comes first; then the destination is claimed; then what is there goes.  From
+ * the claim on another run knows that this one is to be resumed. */
+static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
+{
+    int code = claim(o, d, CLAIM_REPLACES, err);
+
+    if (code == SHEAF_OK)
+        code = clear(o, false, err);
+    return code == SHEAF_OK ? make_ready(o, err) : code;
+}
+
+/* ---- Append ---------------------------------------------------------------------------------- */
+
+static int refuse_changed(const struct output *o, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown or was replaced meanwhile: "
+                   "append again", o->dest);
+}
+
+/* Writes the manifest again with another ending, so that the run before, which may be about to
+ * replace the one that it has read, cannot. */
+static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
+    const bool has_end = f->size != 0 && f->text[f->size - 1] == '\n';
+    struct store_seen now;
+    int code = url == NULL || text == NULL ? err_memory(err, f->size) : SHEAF_OK;
+
+    if (code == SHEAF_OK) {
+        memcpy(text, f->text, f->size);
+        text[f->size] = '\n';
+        code = journal_put_file(&o->journal, url, text, has_end ? f->size - 1 : f->size + 1,
+                                f->note[0] == '\0' ? NULL : f->note, &f->seen, &now, err);
+    }
+    free(text);
+    free(url);
+    return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
+}
+
+/* What was changed before the claim is seen now; nothing of it can be changed later. */
+static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
+{
+    struct manifest_found f;
+    int code = destination_manifest(o, o->dest, &f, err);
+
+    if (code == SHEAF_OK && (f.kind < MANIFEST_OF_OTHER_PLAN ||
+                             strcmp(f.manifest.fingerprint, o->grows->fingerprint) != 0))
+        code = refuse_changed(o, err);
+    else if (code == SHEAF_OK && was_claimed && o->journal.stage == NULL)
+        code = touch(o, &f, err);
+    manifest_found_free(&f);
+    return code;
+}
+
+/* `keep_own`: what a run of this plan has appended stays. */
+static int grow(struct output *o, const struct destination *d, bool keep_own,
+                struct sheaf_error *err)
+{
+    const bool was_claimed = d->claim != CLAIM_ABSENT;
+    int code = claim(o, d, CLAIM_GROWS, err);
+
+    if (code == SHEAF_OK) {
+        code = check_same(o, was_claimed, err);
+        if (code != SHEAF_OK && !was_claimed)
+            (void)journal_clear(&o->journal, NULL);
+    }
+    return code == SHEAF_OK && was_claimed ? output_remove_appended(o, keep_own, err) : code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static int act(struct output *o, enum action action, const struct destination *d,
+               struct sheaf_error *err)
+{
+    switch (action) {
+    case DONE:   return o->is_shared ? SHEAF_OK : output_sweep(o, err);
+    case END:    return end(o, d, err);
+    case RESUME: return resume(o, d, err);
+    case JOIN:   return journal_join(&o->journal, &d->holder, err);
+    case BEGIN:  return begin(o, d, false, err);
+    case MEND:   return begin(o, d, true, err);
+    case CLEAR:  return replace(o, d, err);
+    case GROW:   return grow(o, d, false, err);
+    case G_ON:   return grow(o, d, true, err);
+    case G_ANEW: return grow(o, d, false, err);
+    case INDEX:  return claim(o, d, CLAIM_INDEXES, err);
+    default:     return SHEAF_OK;
+    }
+}
+
+static int look(const struct output *o, enum output_ask ask, struct destination *d,
+                enum action *action, struct sheaf_error *err)
+{
+    const int code = decide(o, ask, d, action, err);
+
+    return code == SHEAF_OK ? refuse(o, *action, d, err) : code;
+}
+
+static int take_lock(struct output *o, enum output_ask ask, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (ask <= ASK_REPLACE) {
+        code = store_make_directory(o->dest, err);
+        if (code == SHEAF_OK)
+            code = refuse_own_source(o->dest, o->sources, o->source_count, err);
+    }
+    if (code == SHEAF_OK && ask != ASK_JOIN && o->lock < 0)
+        code = store_lock(o->dest, false, &o->lock, err);
+    o->is_shared = ask == ASK_JOIN;
+    return code;
+}
+
+int output_look(const struct output *o, enum output_ask ask, struct sheaf_error *err)
+{
+    struct destination d = { .claim = CLAIM_ABSENT };
+    enum action action;
+    const int code = look(o, ask, &d, &action, err);
+
+    destination_clear(&d);
+    return code;
+}
+
+int output_check(struct output *o, enum output_ask ask, struct sheaf_error *err)
+{
+    const int code = take_lock(o, ask, err);
+
+    return code == SHEAF_OK ? output_look(o, ask, err) : code;
+}
+
+int output_claim(struct output *o, enum output_ask ask, bool *finished, struct sheaf_error *err)
+{
+    struct destination d = { .claim = CLAIM_ABSENT };
+    enum action action = NEXT;
+    int code = take_lock(o, ask, err);
+
+    if (code == SHEAF_OK)
+        code = look(o, ask, &d, &action, err);
+    *finished = code == SHEAF_OK && (action == DONE || action == END);
+    if (code == SHEAF_OK)
+        code = act(o, action, &d, err);
+    destination_clear(&d);
+    return code;
+}

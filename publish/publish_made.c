@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Publishing the index of shards that another program has made.
+ *
+ * The manifest that an earlier index has left stays until the new one replaces it.  In between, a
+ * reader that finds the new index under the old manifest sees by the hashes in the manifest whether
+ * they go together, and refuses them if not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "publish/output_remove.h"
+#include "publish/publish.h"
+
+static int put_manifest(struct output *o, const struct buf *text, const struct store_seen *seen,
+                        struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, MANIFEST_NAME);
+    struct store_seen now;
+    int code = url == NULL ? err_memory(err, strlen(o->dest)) : journal_check(&o->journal, err);
+
+    if (code == SHEAF_OK)
+        code = journal_put_file(&o->journal, url, text->data, text->size, NULL, seen, &now, err);
+    free(url);
+    return code;
+}
+
+int publish_made(struct output *o, const struct buf *index, struct publish_keys *keys,
+                 struct manifest *m, const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    int code;
+
+    m->index_bytes = index->size;
+    code = manifest_write(m, &text, err);
+    if (code == SHEAF_OK)
+        code = output_put_over(o, o->dest, INDEX_NAME, index->data, index->size, err);
+    if (code == SHEAF_OK)
+        code = publish_keys_put(keys, o, 0, KEYS_NAME, m->fingerprint, err);
+    if (code == SHEAF_OK)
+        code = publish_interop(o, 0, NULL, m, err);
+    if (code == SHEAF_OK)
+        code = put_manifest(o, &text, seen, err);
+    buf_free(&text);
+    return code;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stages of local directories; see store/stage.h. */
+#ifndef STORE_LOCAL_STAGE_H
+#define STORE_LOCAL_STAGE_H
+
+#include <stdbool.h>
+
+#include "sheaf.h"
+
+/* The calls of the store's table. */
+int local_stage_take(const char *partial, const char *from, const char *stage,
+                     struct sheaf_error *err);
+bool local_stage_is_there(const char *stage);
+int local_stage_drop(const char *partial, const char *only, const char *except,
+                     struct sheaf_error *err);
+int local_stage_remove(const char *url, const char *stage, struct sheaf_error *err);
+
+/* Renames a temporary file into the stage; *path is replaced by its path there.  A file of another
+ * file system stays where it is, if the stage is there. */
+int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
+/* SHEAF_ERR_CHANGED if the stage is not under its name any longer. */
+int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Two runs at one place do not mix, whatever the place can do: where flock fails, and where one of
+them makes an index.  Files of other programs stay."""
+
+import os
+import unittest
+
+import support
+from support import Case, held, make_tree, read, sheaf, write
+
+NO_LOCKS = {"NO_FLOCK": "1"}
+
+
+class Places(Case):
+    def setUp(self):
+        super().setUp()
+        self.one = make_tree(self.path("one"), {"cat/a%d.bin" % i: b"one" * 99 for i in range(6)})
+        self.two = make_tree(self.path("two"), {"dog/b%d.bin" % i: b"two" * 99 for i in range(4)})
+        self.dest = self.path("set")
+        self.options = ("--format", "tfrecord", "--shard-count", "2")
+
+    def keys(self):
+        listed = sheaf("cat", self.dest, "--list", "--no-shuffle").stdout.decode()
+        return [line.split("\t")[0] for line in listed.splitlines()]
+
+    def without_locks(self, *words, status=0):
+        """A run at a place where flock fails."""
+        return sheaf(*words, status=status, env=dict(os.environ, **NO_LOCKS,
+                                                     LD_PRELOAD=self.path("hold.so")))
+
+    def end(self, run, mark):
+        os.unlink(mark)
+        errors = run.communicate(timeout=60)[1]
+        return run.returncode, errors
+
+    def foreign(self):
+        """Shards without an index."""
+        sheaf("pack", self.one, self.dest, *self.options, "--prefix", "foreign")
+        for name in ("json", "index", "keys"):
+            os.unlink(os.path.join(self.dest, "dataset." + name))
+
+    # ---- Places without locks --------------------------------------------------------------------
+
+    def test_taken_over_in_the_middle_of_a_call(self):
+        """A run that is held where a file gets its name does nothing once another one took over."""
+        for begins in ("pack", "--overwrite"):
+            for end in ("shard-000000.tfrecord", "dataset.index", "dataset.keys", "dataset.json"):
+                with self.subTest(begins=begins, end=end):
+                    self.dest = self.path("set-%s-%s" % (begins, end))
+                    more = ()
+                    if begins != "pack":
+                        sheaf("pack", self.two, self.dest, *self.options)
+                        more = (begins,)
+                    run, mark = held(self, end, "pack", self.one, self.dest, *self.options, *more,
+                                     **NO_LOCKS)
+                    self.without_locks("pack", self.two, self.dest, *self.options, "--overwrite")
+                    code, errors = self.end(run, mark)
+                    self.assertEqual(code, 1)
+                    self.assertIn(b"another run", errors)
+                    sheaf("verify", self.dest)
+                    self.assertEqual(len(self.keys()), 4)
+                    self.assertFalse(os.path.exists(os.path.join(self.dest, ".sheaf-partial")))
+
+    def test_append_without_locks(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        run, mark = held(self, "dataset.json", "append", self.two, self.dest, **NO_LOCKS)
+        self.without_locks("append", self.two, self.dest, status=1)
+        more = make_tree(self.path("more"), {"cat/c.bin": b"c"})
+        self.without_locks("append", more, self.dest, "--overwrite")
+        code, errors = self.end(run, mark)
+        self.assertEqual(code, 1, errors)
+        sheaf("verify", self.dest)
+        self.assertEqual(len(self.keys()), 7)
+
+    # ---- Indexing --------------------------------------------------------------------------------
+
+    def test_an_index_keeps_others_out(self):
+        self.foreign()
+        run, mark = held(self, "dataset.json", "index", self.dest)
+        done = sheaf("pack", self.two, self.dest, *self.options, status=1)
+        self.assertIn(b"another process is working there", done.stderr)
+        self.assertEqual(len(self.keys()), 6)   # of the shards, which anybody may read meanwhile
+        self.assertEqual(self.end(run, mark)[0], 0)
+        sheaf("verify", self.dest)
+        self.assertEqual(len(self.keys()), 6)
+
+    def test_an_index_that_is_taken_over(self):
+        self.foreign()
+        run, mark = held(self, "dataset.json", "index", self.dest, **NO_LOCKS)
+        self.without_locks("pack", self.two, self.dest, *self.options, status=1)
+        self.without_locks("index", self.dest, status=1)
+        self.without_locks("index", self.dest, "--overwrite")
+        self.assertEqual(self.end(run, mark)[0], 1)
+        sheaf("verify", self.dest)
+        self.assertEqual(len(self.keys()), 6)
+
+    def test_a_killed_index_is_made_again(self):
+        self.foreign()
+        run, mark = held(self, "dataset.json", "index", self.dest)
+        run.kill()
+        run.communicate()
+        os.unlink(mark)
+        done = sheaf("pack", self.two, self.dest, *self.options, status=1)
+        self.assertIn(b"unfinished run", done.stderr)
+        self.assertEqual(len(self.keys()), 6)
+        sheaf("index", self.dest)
+        sheaf("verify", self.dest)
+        self.assertFalse(os.path.exists(os.path.join(self.dest, ".sheaf-partial")))
+
+    def test_keys_keep_others_out(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        run, mark = held(self, "dataset.keys", "index", self.dest, "--keys")
+        sheaf("pack", self.two, self.dest, *self.options, "--overwrite", status=1)
+        sheaf("append", self.two, self.dest, status=1)
+        self.assertEqual(self.end(run, mark)[0], 0)
+        sheaf("append", self.two, self.dest)
+        sheaf("verify", self.dest)
+
+    def test_keys_of_a_set_that_was_replaced(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        run, mark = held(self, "dataset.keys", "index", self.dest, "--keys", **NO_LOCKS)
+        self.without_locks("pack", self.two, self.dest, *self.options, "--overwrite")
+        self.assertEqual(self.end(run, mark)[0], 1)
+        sheaf("verify", self.dest)
+        self.assertEqual(len(self.keys()), 4)
+
+    # ---- What stays ------------------------------------------------------------------------------
+
+    def test_an_own_set_is_not_indexed(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        sheaf("append", self.two, self.dest)
+        before = support.tree_of(self.dest)
+        for more in ((), ("--overwrite",)):
+            sheaf("index", self.dest, *more, status=1)
+            self.assertEqual(support.tree_of(self.dest), before)
+
+    def test_a_manifest_of_another_program(self):
+        self.foreign()
+        manifest = os.path.join(self.dest, "dataset.json")
+        for text in (b'{"labels": [["a.jpg", 6]]}', b"no JSON", b"[]", b""):
+            write(manifest, text)
+            for words in (("index", self.dest), ("pack", self.two, self.dest, *self.options)):
+                for more in ((), ("--overwrite",)):
+                    with self.subTest(text=text, words=words[0], more=more):
+                        sheaf(*words, *more, status=1)
+                        self.assertEqual(read(manifest), text)
+
+    def test_a_stray_report(self):
+        for name in ("skipped.tsv", "converted.tsv", "dataset.keys", "dataset.index"):
+            with self.subTest(name=name):
+                self.dest = self.path("stray-" + name)
+                stray = os.path.join(self.dest, name)
+                os.makedirs(self.dest)
+                write(stray, b"mine")
+                for more in ((), ("--resume",)):
+                    done = sheaf("pack", self.two, self.dest, *self.options, *more, status=1)
+                    self.assertIn(name.encode() + b": already exists", done.stderr)
+                self.assertEqual(os.listdir(self.dest), [name])
+                self.assertEqual(read(stray), b"mine")
+                sheaf("pack", self.two, self.dest, *self.options, "--overwrite")
+                sheaf("verify", self.dest)
+
+    def test_a_stray_file_of_an_index_or_of_a_part(self):
+        self.foreign()
+        write(os.path.join(self.dest, "dataset.keys"), b"mine")
+        sheaf("index", self.dest, status=1)
+        self.assertEqual(read(os.path.join(self.dest, "dataset.keys")), b"mine")
+        sheaf("index", self.dest, "--overwrite")
+        sheaf("verify", self.dest)
+        own = self.path("own")
+        sheaf("pack", self.one, own, *self.options)
+        write(os.path.join(own, "skipped-1.tsv"), b"mine")
+        sheaf("append", self.two, own, status=1)
+        self.assertEqual(read(os.path.join(own, "skipped-1.tsv")), b"mine")
+        sheaf("append", self.two, own, "--overwrite")
+        sheaf("verify", own)
+
+
+if __name__ == "__main__":
+    unittest.main()
