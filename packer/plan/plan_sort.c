@@ -3,6 +3,7 @@
  * Files into the sort, and samples out of it. */
 #include "packer/plan/plan_sort.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -204,21 +205,31 @@ static struct catalog_file *settle(struct group *g)
     return files;
 }
 
-/* Several lines of a list that name files of one sample may say the same of it: that is one field.
- * Files of one name are next to each other. */
+static bool is_same_text(const struct catalog_file *a, const struct catalog_file *b)
+{
+    return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
+}
+
+/* Several lines of a list may name files of one sample.  What they all say of it is one field; what
+ * they say differently, such as a number of each line, says nothing of the sample, and is left out
+ * and counted.  Files of one name are next to each other.  Returns how many files are left. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, end;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct catalog_file *f = &files[i], *last = kept == 0 ? f : &files[kept - 1];
+    for (uint32_t i = 0; i < count; i = end) {
+        const struct catalog_file first = files[i];
+        bool same = true;
 
-        if (kept != 0 && f->origin == CATALOG_TEXT && last->origin == CATALOG_TEXT &&
-            strcmp(f->path, last->path) == 0 && f->bytes == last->bytes &&
-            f->label == last->label && memcmp(f->text, last->text, f->bytes) == 0)
-            x->merged++;
-        else
-            files[kept++] = *f;
+        for (end = i + 1; first.origin == CATALOG_TEXT && end < count &&
+                          files[end].origin == CATALOG_TEXT &&
+                          strcmp(files[end].path, first.path) == 0; end++)
+            same &= is_same_text(&files[end], &first);
+        x->merged += end - i - same;
+        if (same)
+            files[kept++] = first;
+        else if (x->differing++ == 0)
+            snprintf(x->first_differing, sizeof(x->first_differing), "%s", first.path);
     }
     return kept;
 }
@@ -248,8 +259,8 @@ static int end_group(struct plan_sort *x, struct group *g, struct sample_stream 
     struct catalog_file *files = settle(g);
     const uint32_t count = merge_texts(x, files, (uint32_t)count_of(g));
     struct plan_sample sample;
-    bool good;
-    int code = plan_check_group(files, count, x->problems, &good, err);
+    bool good = false;
+    int code = count == 0 ? SHEAF_OK : plan_check_group(files, count, x->problems, &good, err);
 
     if (code == SHEAF_OK && good) {
         plan_make_sample(files, count, &sample);
@@ -359,6 +370,11 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     code = sort_finish(x->files, err);
     if (code == SHEAF_OK)
         code = make_groups(x, &g, all, err);
+    if (code == SHEAF_OK && x->differing != 0)
+        problems_note(x->problems, SHEAF_REASON_NONE, x->first_differing, "%llu field%s left out, "
+                      "such as %s: the lines of a list that name files of one sample say it "
+                      "differently", (unsigned long long)x->differing, plural(x->differing),
+                      x->first_differing);
     buf_free(&g.files);
     buf_free(&g.texts);
     buf_free(&g.record);

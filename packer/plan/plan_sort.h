@@ -53,7 +53,10 @@ struct plan_sort {
     uint64_t *cls_counts;       /* but for those that have a file .cls, which are counted here */
     unsigned cls_looked;        /* such files that were looked into; */
     bool cls_is_number;         /* one of them holds numbers, or may */
-    uint64_t merged;            /* texts that several lines of a list say of one sample */
+    uint64_t merged;            /* texts that several lines of a list say of one sample, beyond the
+                                   first, or all if they differ */
+    uint64_t differing;         /* fields of which several lines say different texts */
+    char first_differing[200];
     uint32_t *renamed;          /* what each becomes in the plan */
     struct sample_stream streams[SPLIT_LIMIT];  /* of each split */
     uint32_t stream_count;

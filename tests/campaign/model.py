@@ -100,8 +100,9 @@ def _group_is_bad(group):
 
 def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
     """entries: [(path, None | name of a class | tuple of numbers)] of the source.
-    known: (classes, keys) of the data set to which the samples are appended."""
-    old_classes, old_keys = known or ([], ())
+    known: (classes, keys) of the data set to which the samples are appended, and the keys of the
+    other splits of its data."""
+    old_classes, old_keys, other_keys = known or ([], (), ())
     skipped, in_set, groups = collections.Counter(), collections.Counter(), {}
     for path, label in entries:
         if label is BAD_LINE or name_is_bad(path):
@@ -111,9 +112,9 @@ def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
         groups.setdefault(key, []).append((suffix, path, files.get(path), label))
     kept, names = [], set()
     for key, group in groups.items():
-        if _group_is_bad(group) or key in old_keys:
+        if _group_is_bad(group) or key in old_keys or key in other_keys:
             skipped.update(path for _, path, _, _ in group)
-            if not _group_is_bad(group):
+            if not _group_is_bad(group) and key in old_keys:
                 in_set.update(path for _, path, _, _ in group)
             continue
         own = [data for suffix, _, data, _ in group if lower(suffix) == "cls"]

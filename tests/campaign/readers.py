@@ -141,8 +141,9 @@ def tar(raw):
 def _tar_sample(key, fields):
     labels = ()
     for suffix, data in fields:
-        if model.lower(suffix) == "cls":
-            labels = tuple(decoders.parse_labels(data) or ())
+        if model.lower(suffix) == "cls" or suffix == "__label__":
+            labels = tuple(decoders.parse_labels(data) or labels)
+    fields = [field for field in fields if field[0] != "__label__"]
     return Sample(key, tuple(sorted(fields, key=lambda f: f[0].encode())), labels, None)
 
 

@@ -92,7 +92,7 @@ def listed(chain, tree, folder, kind):
         entries.append((path, label_of(path, text, kind)))
         lines.append(line(kind, number, path, text))
     if kind == "csv" and by_key.header:
-        lines.insert(0, "id,label,path")
+        lines.insert(0, "no/field,label,path")
         lines[1:] = ["%d,%s" % (i, with_label_first(entry, by_key(entry[0])))
                      for i, entry in enumerate(entries)]
     text = "".join(line + "\n" for line in lines).encode()

@@ -41,8 +41,20 @@ class Growth:
         shards = self.shards
         keys = {sample.key for sample in shards.samples}
         self.planned = model.plan(self.source.files, self.source.entries, shards.container,
-                                  shards.base, (shards.classes, keys), self.images)
+                                  shards.base, (shards.classes, keys, self.other_keys()),
+                                  self.images)
         self.samples = model.pack_order(self.planned.samples, self.seed, self.shuffle)
+
+    def other_keys(self):
+        """Those of the other splits of the data, where they still are."""
+        options = self.before.manifest["options"] or {}
+        keys, folder = set(), self.chain.local(self.shards.folder).rstrip("/")
+        for part in (options.get("split") or "").split(","):
+            other = os.path.join(os.path.dirname(folder), part.partition("=")[0])
+            if part and other != folder and os.path.exists(os.path.join(other, "dataset.json")):
+                keys |= {sample.key for shard in readers.data_set(other).shards
+                         for sample in shard}
+        return keys
 
     def words(self, *more):
         words = ["append", *self.source.arguments, self.shards.folder, *self.source.options]
