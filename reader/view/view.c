@@ -431,20 +431,42 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
     return code;
 }
 
+static int refuse_existing(const char *path, const char *what, struct sheaf_error *err)
+{
+    return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: %s", path, what),
+                       SHEAF_REASON_DATASET);
+}
+
+/* Sees what is under the name of a view that is to be written. Only a view is ever replaced. */
+static int see_view(const char *path, bool overwrite, struct store_seen *seen,
+                    struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size;
+    int code = store_see(path, seen, err);
+
+    if (code != SHEAF_OK || !seen->is_there)
+        return code;
+    if (!overwrite)
+        return refuse_existing(path, "exists", err);
+    code = read_text(path, &text, &size, err);
+    free(text);
+    return code != SHEAF_END ? code
+         : err_set(err, SHEAF_ERR_EXISTS, "%s: exists, and is not a view: choose another name",
+                   path);
+}
+
 int sheaf_view_write(const char *document, const char *path, int overwrite,
                      const struct sheaf_read_options *reading, struct sheaf_error *err)
 {
     const size_t known = reading == NULL ? 0 : reading->sizeof_options;
     struct sheaf_read_options own;
     struct sheaf_dataset *d = NULL;
-    uint64_t bytes;
+    struct store_seen seen, now;
     char *text;
-    int code = store_size(path, &bytes, err);
+    int code = see_view(path, overwrite != 0, &seen, err);
 
-    if (code == SHEAF_OK && !overwrite)
-        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: exists", path),
-                           SHEAF_REASON_DATASET);
-    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+    if (code != SHEAF_OK)
         return code;
     if (!view_is_name(path))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the name of a view ends with .view or .json",
@@ -463,9 +485,9 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    /* Of two who write a new one at once, one is told. */
-    code = overwrite ? store_put(path, text, strlen(text), err)
-                     : store_put_new(path, text, strlen(text), err);
+    /* Of two who write the same view at once, one is told. */
+    code = store_put_over(path, text, strlen(text), &seen, &now, err);
     free(text);
-    return code == SHEAF_ERR_EXISTS ? err_because(err, code, SHEAF_REASON_DATASET) : code;
+    return code == SHEAF_ERR_CHANGED && !seen.is_there
+         ? refuse_existing(path, "already exists", err) : code;
 }

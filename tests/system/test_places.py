@@ -176,6 +176,18 @@ class Places(Case):
         sheaf("append", self.two, own, "--overwrite")
         sheaf("verify", own)
 
+    def test_a_view_replaces_only_a_view(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        sheaf("pack", self.two, self.path("other"), *self.options)
+        before = support.tree_of(self.dest)
+        own, labels = os.path.join(self.dest, "dataset.json"), self.path("labels.json")
+        write(labels, b'{"labels": []}')
+        for path in (own, labels):
+            sheaf("view", self.path("other"), "-o", path, "--overwrite", status=1)
+        self.assertEqual((support.tree_of(self.dest), read(labels)), (before, b'{"labels": []}'))
+        for _ in range(2):
+            sheaf("view", self.path("other"), "-o", self.path("own.view"), "--overwrite")
+
 
 if __name__ == "__main__":
     unittest.main()
