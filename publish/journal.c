@@ -5,9 +5,8 @@
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
  *     keys | fields | converted | XXH3-64 of all before
  *
- * Older entries have no number of images that were made smaller, before that no lines of converted
- * files, before that no fields, and those before no keys; those of release 0.1 not the library that
- * compressed the shard either; nor have they the words for these. */
+ * Only the versions of releases are read. Entries of release 0.2 lack the number of resized images.
+ * Entries of release 0.1 have no words and no content for all that follows the sides. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -29,7 +28,6 @@
 #define SUM_BYTES  8
 
 static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'J', 'R', '9' };
-static const char first_version = '4';
 
 enum word {
     WORD_BYTES, WORD_RAW_BYTES, WORD_PAYLOAD_BYTES, WORD_SAMPLES, WORD_FILES,
@@ -37,7 +35,11 @@ enum word {
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
     WORD_LIBRARY_SIZE, WORD_KEYS_SIZE, WORD_FIELDS_SIZE, WORD_CONVERTED_SIZE,
     WORD_RESIZED,
-    WORD_COUNT, FIRST_WORD_COUNT = WORD_LIBRARY_SIZE    /* each version has one word more */
+    WORD_COUNT
+};
+
+static const struct { uint8_t version; size_t words; } versions[] = {
+    { '4', WORD_LIBRARY_SIZE }, { '8', WORD_RESIZED }, { '9', WORD_COUNT },
 };
 
 /* ---- Entries as bytes ------------------------------------------------------------------------ */
@@ -87,10 +89,12 @@ static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
 
-    if (size < sizeof(magic) || memcmp(data, magic, most) != 0 || data[most] > magic[most] ||
-        data[most] < first_version)
+    if (size < sizeof(magic) || memcmp(data, magic, most) != 0)
         return 0;
-    return FIRST_WORD_COUNT + (size_t)(data[most] - first_version);
+    for (size_t i = 0; i < COUNT_OF(versions); i++)
+        if (versions[i].version == data[most])
+            return versions[i].words;
+    return 0;
 }
 
 static size_t fixed_bytes(size_t words)
