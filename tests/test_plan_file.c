@@ -56,7 +56,7 @@ static void add_kind(struct catalog *c, struct rng *rng, const char *path, uint3
     static const char text[] = "[1, 2, {\"a\": \"text of a manifest's line\"}]";
     struct catalog_stat stat = { .bytes = rng_below(rng, 100000),
                                  .mtime_ns = (int64_t)rng_next(rng) };
-    char url[200];
+    char url[200], named[100];
 
     switch (rng_below(rng, 4)) {
     case 0:
@@ -67,6 +67,9 @@ static void add_kind(struct catalog *c, struct rng *rng, const char *path, uint3
     case 1:
         stat.bytes = rng_below(rng, sizeof(text));
         stat.text = text;
+        /* Two texts of one name would be merged, which test_labels.py looks at. */
+        snprintf(named, sizeof(named), "%s%u", path, (unsigned)rng_below(rng, 1u << 30));
+        path = named;
         break;
     }
     add(c, path, &stat, label);
