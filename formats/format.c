@@ -5,8 +5,10 @@
 #include "formats/format.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "base/bytes.h"
+#include "formats/codec.h"
 
 static const struct format_ops *const formats[] = { &tfrecord_ops, &recordio_ops, &webdataset_ops };
 
@@ -73,6 +75,39 @@ static const struct format_ops *format_by_name(const char *name)
             if (has_word(name, formats[i]->words[j]))
                 return formats[i];
     return NULL;
+}
+
+/* Returns whether these bytes are the suffix of a container's files. */
+static bool is_word(const char *text, size_t size)
+{
+    for (size_t i = 0; i < COUNT_OF(formats); i++)
+        for (size_t j = 0; j < COUNT_OF(formats[i]->words) && formats[i]->words[j] != NULL; j++)
+            if (strlen(formats[i]->words[j]) == size &&
+                memcmp(formats[i]->words[j], text, size) == 0)
+                return true;
+    return false;
+}
+
+/* The length up to the last dot of the first `size` bytes; `size` if there is none. */
+static size_t to_last_dot(const char *name, size_t size)
+{
+    const char *dot = memrchr(name, '.', size);
+
+    return dot == NULL ? size : (size_t)(dot - name);
+}
+
+size_t format_stem(const char *name)
+{
+    const size_t size = codec_stem(name), stem = to_last_dot(name, size), all = strlen(name);
+
+    if (stem != size && is_word(name + stem + 1, size - stem - 1))
+        return stem;
+    if (size != all)
+        return size;
+    for (size_t i = stem + 1; i < all; i++)
+        if (!isalpha((unsigned char)name[i]))
+            return all;
+    return stem;
 }
 
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name)

@@ -222,6 +222,11 @@ extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
 const struct format_ops *format_of(enum sheaf_container container);
 int format_id_of(const char *name);     /* without aliases; -1: unknown */
 
+/* Returns the length of a file's name without the suffixes of a codec and of a container, or, if it
+ * has neither, without one last suffix of letters: 3 for "a.1.tar.gz", 5 for "train.bin".  Other
+ * dots stay, because they tell shards apart: "cifar10.tfrecord-00000-of-00002". */
+size_t format_stem(const char *name);
+
 /* Returns the container of an uncompressed stream from its first bytes, or NULL if it is none of
  * ours. 1024 bytes are enough, fewer if the stream is shorter. The name decides where the content
  * cannot (an empty stream). */

@@ -49,7 +49,7 @@ struct text name_stem(const char *name)
     static const char any[] = "shard";
     const char *slash = strrchr(name, '/');
     const char *base = slash == NULL ? name : slash + 1;
-    const size_t size = strcspn(base, ".");
+    const size_t size = base[0] == '.' ? 0 : format_stem(base);
 
     if (size == 0 || size > STEM_MOST || !name_is_text(base, size))
         return (struct text){ any, sizeof(any) - 1 };

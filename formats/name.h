@@ -19,8 +19,9 @@ bool name_split(const char *path, size_t *key_size, const char **suffix);
  * Returns the new size; *climbs: it has a component "..". */
 size_t name_clean(char *path, size_t size, bool *climbs);
 
-/* Returns the beginning of made-up keys: the base name of a shard up to its first dot, or "shard"
- * if a key cannot begin with that. The result points into `name`, or is static. */
+/* Returns the beginning of the keys that are made up for the records of a shard: its base name
+ * without the suffix of a container (format_stem), or "shard" if no key can begin with that name.
+ * It points into `name`, or is static. */
 struct text name_stem(const char *name);
 
 /* Returns why a path cannot be packed, or NULL if it can. Reasons are: not UTF-8, control

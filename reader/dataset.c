@@ -61,20 +61,18 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
 
     d->samples = calloc(count + 1, sizeof(d->samples[0]));
     d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
-    d->stems = calloc(count + 1, sizeof(d->stems[0]));
-    if (d->samples == NULL || d->first_numbers == NULL || d->stems == NULL)
-        return err_memory(err, (count + 1) * 32);
+    if (d->samples == NULL || d->first_numbers == NULL)
+        return err_memory(err, (count + 1) * 16);
     for (size_t i = 0; i < count; i++) {
         const struct manifest_shard *shard = &d->manifest.shards[i];
 
         d->samples[i] = shard->samples;
         d->first_numbers[i + 1] = d->first_numbers[i] + shard->samples;
-        d->stems[i] = name_stem(shard->name);
         d->total_bytes += shard->bytes;
         d->total_payload += shard->payload_bytes;
     }
     d->end_number = d->first_numbers[count];
-    return SHEAF_OK;
+    return dataset_make_stems(d, err);
 }
 
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,

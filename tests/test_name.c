@@ -60,9 +60,15 @@ static void has_a_stem(void **state)
     const struct {
         const char *name, *stem;
     } cases[] = {
-        { "d.x/train.v2.tfrecord", "train" },
+        { "d.x/train.v2.tfrecord", "train.v2" },
         { "shard-000000.tar", "shard-000000" },
         { "train", "train" },
+        { "c10.tfrecord-00000-of-00002", "c10.tfrecord-00000-of-00002" },
+        { "c10.tfrecord-00000-of-00002.gz", "c10.tfrecord-00000-of-00002" },
+        { "a/train.part1.tar.zst", "train.part1" },
+        { "train.00", "train.00" },
+        { "train.bin", "train" },
+        { "train.v1.BIN", "train.v1" },
         { "s3://bucket/a\xc3\x84.tar.gz", "a\xc3\x84" },
         { longest, TEXT_255 },
         { longer, "shard" },
