@@ -93,7 +93,8 @@ enum sheaf_reason {
     SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, perhaps for want of a header */
     SHEAF_REASON_ODD_IMAGE,         /* packing: as BAD_FILES, and fix_images makes it a JPEG */
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
-    SHEAF_REASON_SIBLING_CLASSES    /* packing: a data set beside it numbers classes otherwise */
+    SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
+    SHEAF_REASON_REPEATED_KEY       /* EXISTS: another sample has the key: duplicate_keys */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -596,7 +597,12 @@ enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* of the bas
 /* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
 struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
-enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1 };
+enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
+                          SHEAF_CHECK_USUAL = 3 };
+/* A sample whose key another sample of the data set has: it is an error, or it gets the first free
+ * key of KEY-2, KEY-3, ..., or it is left out. */
+enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
+                            SHEAF_DUPLICATE_DROP = 2 };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
@@ -631,7 +637,8 @@ struct sheaf_pack_options {
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., up to a NULL */
     enum sheaf_key_end key_end;     /* FIRST_DOT; LAST_DOT: earlier dots become '_' in the key */
     int fix_images;                 /* 0; 1: odd files named .jpg, .jpeg become plain JPEGs */
-    enum sheaf_check_images check_images;   /* MARKERS; DECODE: every pixel must decode */
+    enum sheaf_check_images check_images;   /* USUAL: NONE in sheaf_convert, MARKERS elsewhere;
+                                       DECODE: every pixel must decode */
     int quality;                    /* 90: of JPEGs that are made, 1 to 100 */
     const char *const *s3;          /* NULL; "acl=private", ..., up to a NULL, of what is written */
     uint32_t resize; enum sheaf_resize_mode resize_mode;    /* 0; N: of larger images a side is N */
@@ -642,6 +649,7 @@ struct sheaf_pack_options {
                                        classes have its numbers, and there are no others */
     sheaf_class_count_fn *class_count;  /* NULL; called for each class of a plan (with dry_run, or
                                        by sheaf_plan_make) */
+    enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 /* A name of options->s3 (doc/s3.md), what it takes and its header; NULL: no more.  NULL is fine. */
@@ -662,6 +670,7 @@ struct sheaf_pack_result {
     char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
     uint64_t filtered;          /* left out by filters: files, and directories with all in them */
     uint64_t converted, resized;    /* images in converted.tsv; others that became smaller */
+    uint64_t duplicates;        /* samples with a repeated key: numbered, or in the report file */
 };
 /* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
  * is created if needed (each split in a directory of its own below it).  A failed call leaves no
@@ -838,9 +847,11 @@ struct sheaf_unpack_options {
     size_t sizeof_options;
     int resume;                     /* 0; 1: existing files stay, if they are identical */
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
+    enum sheaf_duplicate_keys duplicate_keys;   /* FAIL: only if a file would be overwritten */
 };
 SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size);
-struct sheaf_unpack_result { uint64_t samples, files, bytes; };
+struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were written */
+    uint64_t duplicates; };     /* samples with a repeated key: numbered, or left out */
 /* Writes each field as the file `directory`/KEY.SUFFIX; `directory` is created.  Nothing is written
  * outside it.  _EXISTS: so does a file.  `reading` also has memory_bytes and threads. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,

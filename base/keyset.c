@@ -73,7 +73,8 @@ bool keyset_has_hash(const struct keyset *set, uint64_t hash)
 
 int keyset_refuse(const char *key, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key is already packed", key);
+    return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: a sample with this key is already "
+                                    "packed", key), SHEAF_REASON_REPEATED_KEY);
 }
 
 static int make_room(struct keyset *set, struct sheaf_error *err)

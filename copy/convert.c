@@ -55,6 +55,9 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
     c->packing.progress = show;
     c->packing.report = NULL;       /* it has no files */
     c->packing.plan = NULL;
+    if (c->packing.check_images == SHEAF_CHECK_USUAL)
+        c->packing.check_images = SHEAF_CHECK_NONE;
+    c->packing.on_error = SHEAF_FAIL;       /* what is left out is decided here */
     c->packing.context = c;
     copying_init(&c->in, dataset, &watch, "convert");
 }
@@ -66,20 +69,92 @@ int convert_packed(const struct convert *c, int code, struct sheaf_error *err)
     return code;
 }
 
-int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err)
+/* Whether an error is the sample's own. */
+static bool is_of_sample(int code, const struct sheaf_error *err)
+{
+    switch (code) {
+    case SHEAF_ERR_ARGUMENT:
+    case SHEAF_ERR_EXISTS:
+        return true;
+    case SHEAF_ERR_LIMIT:
+        return err->reason != SHEAF_REASON_MEMORY;
+    default:
+        return err->reason == SHEAF_REASON_BAD_FILES || err->reason == SHEAF_REASON_ODD_IMAGE;
+    }
+}
+
+/* A sample that does not fit or fails a check is as bad as one that cannot be read. */
+static int leave_out(struct convert *c, const struct sheaf_sample *sample,
+                     const struct sheaf_sample *mapped, struct sheaf_error *err)
+{
+    struct sheaf_reader_stats stats;
+    int code = err->code;
+
+    sheaf_reader_get_stats(c->in.reader, &stats, sizeof(stats));
+    if (c->reading.on_corrupt != SHEAF_SKIP || code == SHEAF_ERR_EXISTS ||
+        stats.corrupt + c->left_out >= c->reading.max_corrupt)
+        return code;
+    if (c->reading.report != NULL) {
+        struct sheaf_shard_info shard = { .name = "" };
+        char place[400];
+
+        if (sheaf_dataset_shard(c->in.dataset, sample->shard, &shard, sizeof(shard)) != SHEAF_OK)
+            shard.name = "";
+        snprintf(place, sizeof(place), "%.300s: record %" PRIu64, shard.name, sample->record);
+        c->reading.report(c->reading.report_context, place, err);
+    }
+    c->left_out++;
+    return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
+}
+
+static int append_sample(struct convert *c, const struct sheaf_sample *sample,
+                         struct sheaf_error *err)
 {
     struct sheaf_sample mapped = *sample;
     struct kept_features kept = reader_features(c->in.reader, sample);
     int code = field_map_apply(c->map, &mapped, &kept, err);
+    bool is_own = code == SHEAF_ERR_UNSUPPORTED;
 
-    if (code != SHEAF_OK)
-        return copying_place(&c->in, sample, err);
-    code = convert_packed(c, packer_append_kept(c->packer, &mapped, c->keeps ? &kept : NULL),
-                          err);
-    if (code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_EXISTS)
+    if (code == SHEAF_OK) {
+        code = convert_packed(c, packer_append_kept(c->packer, &mapped, c->keeps ? &kept : NULL),
+                              err);
+        is_own = code != SHEAF_OK && is_of_sample(code, err);
+    } else {
+        mapped = *sample;
+        packer_prepare_skip(c->packer);
+    }
+    if (is_own)
+        code = leave_out(c, sample, &mapped, err);
+    if (is_own && code != SHEAF_OK)
         return copying_place(&c->in, sample, err);
     if (code == SHEAF_OK)
         copying_done(&c->in, sample);
+    return code;
+}
+
+/* Converts or checks the images of the first of some samples.  *count becomes the number of these
+ * samples, which must be appended before the next call. */
+static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
+                   struct sheaf_error *err)
+{
+    const size_t group = packer_prepare(c->packer, samples, *count);
+    int code = SHEAF_OK;
+
+    if (group == 0)
+        return SHEAF_OK;
+    *count = group;
+    for (size_t i = 0; i < group && code == SHEAF_OK; i++) {
+        struct sheaf_sample mapped = samples[i];
+        struct kept_features kept = reader_features(c->in.reader, &samples[i]);
+        struct sheaf_error found;
+
+        /* a sample that cannot be mapped is refused where it is appended */
+        if (field_map_apply(c->map, &mapped, &kept, &found) != SHEAF_OK)
+            mapped.field_count = 0;
+        code = convert_packed(c, packer_prepare_add(c->packer, &mapped), err);
+    }
+    if (code == SHEAF_OK)
+        packer_prepare_run(c->packer);
     return code;
 }
 
@@ -290,7 +365,23 @@ static int copy_sample(struct convert *c, const struct sheaf_sample *s, uint64_t
                                    : convert_packed(c, sheaf_packer_cut(c->packer), err);
 
     *shard = its;
-    return code == SHEAF_OK ? convert_append(c, s, err) : code;
+    return code == SHEAF_OK ? append_sample(c, s, err) : code;
+}
+
+int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
+                       uint64_t *shard, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0, end; i < count && code == SHEAF_OK; ) {
+        size_t group = count - i;
+
+        code = prepare(c, &samples[i], &group, err);
+        for (end = i + group; i < end && code == SHEAF_OK; i++)
+            code = shard == NULL ? append_sample(c, &samples[i], err)
+                                 : copy_sample(c, &samples[i], shard, err);
+    }
+    return code;
 }
 
 static int copy_all(struct convert *c, struct sheaf_error *err)
@@ -303,8 +394,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
         size_t count = 0;
 
         code = copying_next(&c->in, 0, &samples, &count, err);
-        for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-            code = copy_sample(c, &samples[i], &shard, err);
+        if (code == SHEAF_OK)
+            code = convert_append_all(c, samples, count, &shard, err);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
 }

@@ -18,6 +18,7 @@ struct convert {
                                    share; 0 if shards get equal numbers of samples */
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
+    uint64_t left_out;          /* samples that do not fit, or fail a check, and are skipped */
 };
 
 /* Initialises a conversion. Half of the memory is for reading, and the packer reports this call's
@@ -25,8 +26,10 @@ struct convert {
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends a sample. If the error concerns the sample, its message says where the sample is. */
-int convert_append(struct convert *c, const struct sheaf_sample *sample, struct sheaf_error *err);
+/* Appends the samples that were read last. If an error concerns a sample, its message says where the
+ * sample is. `shard` is the new shard of the sample before them, or NULL if no shard is cut here. */
+int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
+                       uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */
 int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
 /* Keeps a record's features if records of this container are written and can have them. */

@@ -50,8 +50,8 @@ static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_
         if (code == SHEAF_END)
             return err_set(err, SHEAF_ERR_CHANGED, "the data set ends at sample %llu, before the "
                            "plan's end", (unsigned long long)*at);
-        for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-            code = convert_append(c, &given[i], err);
+        if (code == SHEAF_OK)
+            code = convert_append_all(c, given, count, NULL, err);
         *at += count;
     }
     return code;

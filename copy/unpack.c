@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "copy/copying.h"
 #include "copy/extract.h"
+#include "base/keyset.h"
 
 #define PATH_LIMIT 8192     /* bytes of a key and a suffix */
 
@@ -19,35 +20,106 @@ void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size
     options->sizeof_options = size;
 }
 
+/* What an unpacking knows of the samples before. */
+struct unpacking {
+    struct copying in;
+    struct extract *extract;
+    enum sheaf_duplicate_keys duplicate_keys;
+    struct keyset seen;         /* keys; or paths, where a file that exists is the only error */
+    char key[PATH_LIMIT];       /* that a sample with a repeated key gets */
+    struct sheaf_unpack_result *result;
+};
+
+static int make_path(const struct sheaf_sample *sample, const char *key, const char *suffix,
+                     char path[PATH_LIMIT], struct sheaf_error *err)
+{
+    const int n = snprintf(path, PATH_LIMIT, "%s.%s", key, suffix);
+
+    if (n < 0 || (size_t)n >= PATH_LIMIT)
+        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
+                       "limit is %d", sample->number, n, PATH_LIMIT - 1);
+    return SHEAF_OK;
+}
+
 static int write_field(struct extract *extract, const struct sheaf_sample *sample,
                        const struct sheaf_field *field, struct sheaf_error *err)
 {
     char path[PATH_LIMIT];
-    const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
+    const int code = make_path(sample, sample->key, field->suffix, path, err);
 
-    if (n < 0 || (size_t)n >= sizeof(path))
-        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
-                       "limit is %d", sample->number, n, PATH_LIMIT - 1);
-    return extract_file(extract, path, field->data, field->size, err);
+    return code == SHEAF_OK ? extract_file(extract, path, field->data, field->size, err) : code;
 }
 
-static int unpack_sample(struct copying *c, struct extract *extract,
-                         const struct sheaf_sample *sample, uint64_t *files,
+/* The same of a file that no other sample may have written. */
+static int write_once(struct unpacking *u, const struct sheaf_sample *sample,
+                      const struct sheaf_field *field, struct sheaf_error *err)
+{
+    char path[PATH_LIMIT];
+    int code = make_path(sample, sample->key, field->suffix, path, err);
+
+    if (code == SHEAF_OK && u->duplicate_keys == SHEAF_DUPLICATE_FAIL) {
+        code = keyset_check(&u->seen, path, err);
+        if (code == SHEAF_ERR_EXISTS)
+            return err_because(err, err_set(err, code, "%s: another sample of the data set has a "
+                                            "file of this name", path),
+                               SHEAF_REASON_REPEATED_KEY);
+        if (code == SHEAF_OK)
+            keyset_add(&u->seen, path);
+    }
+    return code == SHEAF_OK ? extract_file(u->extract, path, field->data, field->size, err) : code;
+}
+
+/* Gives a sample with a repeated key another one.  SHEAF_END: it is left out. */
+static int take_key(struct unpacking *u, struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const char *key = sample->key;
+    int code = u->duplicate_keys == SHEAF_DUPLICATE_FAIL ? SHEAF_OK
+                                                         : keyset_check(&u->seen, key, err);
+
+    if (u->duplicate_keys == SHEAF_DUPLICATE_FAIL)
+        return SHEAF_OK;
+    u->result->duplicates += code == SHEAF_ERR_EXISTS;
+    if (code == SHEAF_ERR_EXISTS && u->duplicate_keys == SHEAF_DUPLICATE_DROP)
+        return SHEAF_END;
+    for (uint64_t number = 2; code == SHEAF_ERR_EXISTS; number++) {
+        const int n = snprintf(u->key, sizeof(u->key), "%s-%" PRIu64, key, number);
+
+        if (n < 0 || (size_t)n >= sizeof(u->key))
+            return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the key has %d bytes; the "
+                           "limit is %d", sample->number, n, PATH_LIMIT - 1);
+        sample->key = u->key;
+        code = keyset_check(&u->seen, sample->key, err);
+    }
+    if (code == SHEAF_OK)
+        keyset_add(&u->seen, sample->key);
+    return code;
+}
+
+static int unpack_sample(struct unpacking *u, const struct sheaf_sample *given,
                          struct sheaf_error *err)
 {
-    for (size_t i = 0; i < sample->field_count; i++) {
-        const int code = write_field(extract, sample, &sample->fields[i], err);
+    struct sheaf_sample sample = *given;
+    int code = take_key(u, &sample, err);
 
-        if (code != SHEAF_OK)
-            return copying_place(c, sample, err);
-        ++*files;
+    if (code == SHEAF_END) {
+        copying_done(&u->in, given);
+        return SHEAF_OK;
     }
-    copying_done(c, sample);
+    for (size_t i = 0; i < sample.field_count && code == SHEAF_OK; i++) {
+        code = write_once(u, &sample, &sample.fields[i], err);
+        if (code == SHEAF_OK) {
+            u->result->files++;
+            u->result->bytes += sample.fields[i].size;
+        }
+    }
+    if (code != SHEAF_OK)
+        return copying_place(&u->in, given, err);
+    u->result->samples++;
+    copying_done(&u->in, given);
     return SHEAF_OK;
 }
 
-static int unpack_all(struct copying *c, struct extract *extract,
-                      struct sheaf_unpack_result *result, struct sheaf_error *err)
+static int unpack_all(struct unpacking *u, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -55,26 +127,26 @@ static int unpack_all(struct copying *c, struct extract *extract,
         const struct sheaf_sample *samples;
         size_t count = 0;
 
-        code = copying_next(c, 0, &samples, &count, err);
+        code = copying_next(&u->in, 0, &samples, &count, err);
         for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-            code = unpack_sample(c, extract, &samples[i], &result->files, err);
+            code = unpack_sample(u, &samples[i], err);
             if (code == SHEAF_OK)
-                code = watch_check(&c->watch, err);
+                code = watch_check(&u->in.watch, err);
         }
     }
-    result->samples = c->progress.done_count;
-    result->bytes = c->progress.done_bytes;
-    return code == SHEAF_END ? extract_sync(extract, err) : code;
+    return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the output equals the input. The reader checks its own sum. */
-static int check_sum(const struct copying *c, const struct sheaf_unpack_result *r,
-                     struct sheaf_error *err)
+/* Checks that the output, and what was left out, equals the input. The reader checks its own sum. */
+static int check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
+    const struct sheaf_unpack_result *r = u->result;
+    const uint64_t left_out = u->duplicate_keys == SHEAF_DUPLICATE_DROP ? r->duplicates : 0;
     struct sheaf_reader_stats stats;
 
-    sheaf_reader_get_stats(c->reader, &stats, sizeof(stats));
-    if (stats.samples == r->samples && stats.payload_bytes == r->bytes)
+    sheaf_reader_get_stats(u->in.reader, &stats, sizeof(stats));
+    if (stats.samples == r->samples + left_out &&
+        (stats.payload_bytes == r->bytes || (left_out != 0 && stats.payload_bytes > r->bytes)))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_MISMATCH, "unpack: %" PRIu64 " sample%s (%" PRIu64 " byte%s) "
                    "were read, but %" PRIu64 " (%" PRIu64 " byte%s) written", stats.samples,
@@ -90,26 +162,26 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     struct sheaf_unpack_options o = { .resume = 0 };
     struct sheaf_unpack_result own_result;
     struct sheaf_error own_error;
-    struct extract *extract = NULL;
-    struct copying c;
+    struct unpacking u = { .result = result != NULL ? result : &own_result };
     int code;
 
-    result = result != NULL ? result : &own_result;
     error = error != NULL ? error : &own_error;
-    *result = (struct sheaf_unpack_result){ .samples = 0 };
+    *u.result = (struct sheaf_unpack_result){ .samples = 0 };
     if (options != NULL)
         sized_take(&o, sizeof(o), options, options->sizeof_options);
-    copying_init(&c, dataset, &(struct watch){ .progress = o.progress, .context = o.context,
-                                               .interrupt = o.interrupt }, "unpack");
-    code = copying_open(&c, reading, error);
+    u.duplicate_keys = o.duplicate_keys;
+    copying_init(&u.in, dataset, &(struct watch){ .progress = o.progress, .context = o.context,
+                                                  .interrupt = o.interrupt }, "unpack");
+    code = copying_open(&u.in, reading, error);
     if (code == SHEAF_OK)
-        code = extract_open(directory, o.resume != 0, &extract, error);
+        code = extract_open(directory, o.resume != 0, &u.extract, error);
     if (code == SHEAF_OK)
-        code = unpack_all(&c, extract, result, error);
+        code = unpack_all(&u, error);
     if (code == SHEAF_OK)
-        code = check_sum(&c, result, error);
-    extract_close(extract);
-    copying_close(&c, stats);
+        code = check_sum(&u, error);
+    extract_close(u.extract);
+    keyset_free(&u.seen);
+    copying_close(&u.in, stats);
     return code;
 }
 

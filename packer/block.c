@@ -194,6 +194,27 @@ int block_allow(struct block *b, const struct block_need *need, struct sheaf_err
     return code == SHEAF_OK ? allow(&b->samples, need->samples, err) : code;
 }
 
+/* ---- Notes ----------------------------------------------------------------------------------- */
+
+static int add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
+{
+    *offset = b->texts.size;
+    return buf_append(&b->texts, text, strlen(text) + 1, err);
+}
+
+int block_note(struct block *b, const char *path, const struct sheaf_error *why,
+               const char *reason, struct sheaf_error *err)
+{
+    struct block_problem problem = { .code = why == NULL ? SHEAF_OK : why->code,
+                                     .because = why == NULL ? SHEAF_REASON_NONE : why->reason };
+    int failed = add_text(b, path, &problem.path, err);
+
+    if (failed == SHEAF_OK)
+        failed = add_text(b, reason, &problem.reason, err);
+    return failed != SHEAF_OK ? failed
+         : buf_append(why == NULL ? &b->conversions : &b->problems, &problem, sizeof(problem), err);
+}
+
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
 /* Whether it is an image of which --fix-images would make a plain JPEG. */
@@ -211,7 +232,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
     struct jpeg_info info;
     const char *problem;
 
-    if (block_is_jpeg(field->name)) {
+    if (b->setup->checks && block_is_jpeg(field->name)) {
         problem = jpeg_check(field->data, field->size, &info);
         if (problem == NULL)
             problem = jpeg_reader_check(b->jpeg, field->data, field->size);
@@ -222,7 +243,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
                                                       : SHEAF_REASON_NONE);
         }
     }
-    return b->setup->decodes ? block_check_image(b, field, err) : SHEAF_OK;
+    return b->setup->decodes && !b->has_decoded ? block_check_image(b, field, err) : SHEAF_OK;
 }
 
 static uint64_t label_of(const struct sheaf_sample *s)

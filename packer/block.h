@@ -37,6 +37,7 @@ struct block_setup {
     const struct source *source;        /* block_run only: of its files */
     const volatile int *interrupt;      /* NULL; nonzero: objects need not be waited for */
     block_take_fn *take;                /* NULL: block_add; else block_run encodes nothing */
+    bool checks;                /* JPEGs are checked by their markers */
     bool fix_images;            /* images of files that loaders do not expect become plain JPEGs */
     bool decodes;               /* images are checked by decoding them */
     struct image_settings images;
@@ -109,6 +110,7 @@ struct block {
     uint64_t resized_before;    /*   again if it is refused */
     uint64_t extra;             /* bytes that these need beyond what is usual */
     const struct kept_features *kept;   /* block_add only: of the sample's record; or NULL */
+    bool has_decoded;           /* block_add only: the sample's images need not be decoded again */
     const struct sheaf_field *refused;  /* by block_add; NULL: what it says is of the sample */
 };
 
@@ -150,8 +152,9 @@ struct block_fetched {
  * or vanished is noted in block.fetched; other errors are the result.  (block_fetch.c) */
 int block_fetch(struct block *block, struct sheaf_error *err);
 
-/* Appends a text to block.texts. */
-int block_add_text(struct block *block, const char *text, size_t *offset, struct sheaf_error *err);
+/* Adds to block.problems, or (`why` NULL) to block.conversions. */
+int block_note(struct block *block, const char *path, const struct sheaf_error *why,
+               const char *reason, struct sheaf_error *err);
 /* Whether a field of this name, in either case, is to be a JPEG. */
 bool block_is_jpeg(const char *name);
 /* Replaces images of a sample by plain JPEGs, as the setup says.  `paths`: of its fields' files, as
@@ -162,6 +165,21 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 /* SHEAF_ERR_CORRUPT or _UNSUPPORTED: an image does not decode.  Other fields are not looked at. */
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
+
+/* What became of an image: the reason why it was converted, or "" if it at most became smaller. */
+struct image_change {
+    char why[120];
+    bool resized;
+};
+/* Appends to `out` the JPEG that the setup makes of an image.  *change says whether there is one.
+ * Errors as of image_to_jpeg. */
+int block_make_image(const struct block_setup *setup, const struct image_room *room,
+                     const struct sheaf_field *field, struct buf *out, struct image_change *change,
+                     struct sheaf_error *err);
+/* Whether an error is of the image, and not of the machine. */
+bool block_blames_image(int code);
+/* Whether the name of a field is that of an image. */
+bool block_is_image(const char *name);
 
 /* The job: reads, checks, encodes, finishes.  Result in block.code. */
 void block_run(struct job *job);

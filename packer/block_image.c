@@ -23,18 +23,17 @@ bool block_is_jpeg(const char *name)
     return ends_in(name, "jpg") || ends_in(name, "jpeg");
 }
 
-static bool is_image(const struct sheaf_field *field)
+bool block_is_image(const char *name)
 {
     static const char *const names[] = { "png", "gif", "bmp", "webp" };
 
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (ends_in(field->name, names[i]))
+        if (ends_in(name, names[i]))
             return true;
-    return block_is_jpeg(field->name);
+    return block_is_jpeg(name);
 }
 
-/* Whether an error is of the image, and not of the machine. */
-static bool is_of_image(int code)
+bool block_blames_image(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED;
 }
@@ -45,11 +44,11 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
     int code;
 
     /* what was made here is whole */
-    if (!is_image(field) || (b->converted.data != NULL && data >= b->converted.data &&
+    if (!block_is_image(field->name) || (b->converted.data != NULL && data >= b->converted.data &&
                              data < b->converted.data + b->converted.size))
         return SHEAF_OK;
     code = image_check(field->data, field->size, b->room, err);
-    if (is_of_image(code))
+    if (block_blames_image(code))
         b->refused = field;
     return code;
 }
@@ -57,11 +56,11 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
 /* Why the image is to become another one; empty if it is not. */
-static void why_convert(const struct block *b, const struct image_look *look, char *why,
+static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
     why[0] = '\0';
-    if (!b->setup->fix_images)
+    if (!setup->fix_images)
         return;
     if (look->kind != IMAGE_JPEG)
         snprintf(why, size, "was %s", image_kind_name(look->kind));
@@ -75,24 +74,41 @@ static void why_convert(const struct block *b, const struct image_look *look, ch
 }
 
 /* Of what is not to be fixed, the check is to name what is wrong. */
-static bool is_to_shrink(const struct block *b, const struct image_look *look)
+static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
 
     return look->kind == IMAGE_JPEG && look->components != 4 &&
-           image_shrinks(look, &b->setup->images, &width, &height);
+           image_shrinks(look, &setup->images, &width, &height);
 }
 
-static int note(struct block *b, const struct catalog_file *file, const char *why,
-                struct sheaf_error *err)
+/* Of a JPEG that is not whole, says what is said of those that are only checked. */
+static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
+                      struct sheaf_error *err)
 {
-    struct block_problem conversion = { .code = SHEAF_OK };
-    int code = block_add_text(b, catalog_shown(file), &conversion.path, err);
+    struct jpeg_info info;
+    const char *problem = kind == IMAGE_JPEG ? jpeg_check_whole(field->data, field->size, &info)
+                                             : NULL;
 
-    if (code == SHEAF_OK)
-        code = block_add_text(b, why, &conversion.reason, err);
-    return code == SHEAF_OK
-         ? buf_append(&b->conversions, &conversion, sizeof(conversion), err) : code;
+    return problem == NULL ? code : err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
+}
+
+int block_make_image(const struct block_setup *setup, const struct image_room *room,
+                     const struct sheaf_field *field, struct buf *out, struct image_change *change,
+                     struct sheaf_error *err)
+{
+    struct image_look look;
+    int code;
+
+    *change = (struct image_change){ .resized = false };
+    if (!image_look(field->data, field->size, &look))
+        return SHEAF_OK;        /* the check names what is wrong */
+    why_convert(setup, &look, change->why, sizeof(change->why));
+    if (change->why[0] == '\0' && !is_to_shrink(setup, &look))
+        return SHEAF_OK;
+    code = image_to_jpeg(field->data, field->size, &setup->images, room, out, err);
+    change->resized = change->why[0] == '\0';
+    return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
 /* The JPEGs of a sample have outgrown what is usual: the next try has twice as much. */
@@ -103,44 +119,23 @@ static int outgrow(struct block *b, uint64_t bytes, int code)
     return code;
 }
 
-/* Of a JPEG that is not whole, what is said of those that are only checked. */
-static int refuse(struct block *b, const struct sheaf_field *field, enum image_kind kind, int code,
-                  struct sheaf_error *err)
-{
-    struct jpeg_info info;
-    const char *problem = kind == IMAGE_JPEG ? jpeg_check_whole(field->data, field->size, &info)
-                                             : NULL;
-
-    b->refused = field;
-    return problem == NULL ? code : err_set(err, SHEAF_ERR_CORRUPT, "%s", problem);
-}
-
 static int convert(struct block *b, struct sheaf_field *field, const struct catalog_file *file,
                    struct sheaf_error *err)
 {
     const size_t start = b->converted.size;
-    struct image_look look;
-    char why[120];
-    int code;
+    struct image_change change;
+    int code = block_make_image(b->setup, b->room, field, &b->converted, &change, err);
 
-    if (!image_look(field->data, field->size, &look))
-        return SHEAF_OK;        /* the check names what is wrong */
-    why_convert(b, &look, why, sizeof(why));
-    if (why[0] == '\0' && !is_to_shrink(b, &look))
-        return SHEAF_OK;
-    code = image_to_jpeg(field->data, field->size, &b->setup->images, b->room, &b->converted, err);
-    if (is_of_image(code))
-        return refuse(b, field, look.kind, code, err);
+    if (block_blames_image(code))
+        b->refused = field;
     if (code == SHEAF_ERR_LIMIT && err->reason != SHEAF_REASON_MEMORY)
         return outgrow(b, field->size + b->converted.capacity, code);
-    if (code != SHEAF_OK)
+    if (code != SHEAF_OK || (change.why[0] == '\0' && !change.resized))
         return code;
     field->data = b->converted.data + start;
     field->size = b->converted.size - start;
-    if (why[0] != '\0')
-        return note(b, file, why, err);
-    b->resized++;
-    return SHEAF_OK;
+    b->resized += change.resized;
+    return change.resized ? SHEAF_OK : block_note(b, catalog_shown(file), NULL, change.why, err);
 }
 
 int block_convert_images(struct block *b, struct sheaf_field *fields, size_t count,

@@ -22,25 +22,6 @@
 /* Of a block that has outgrown what it has: at least this much more. */
 #define MORE_BYTES 4096u
 
-int block_add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
-{
-    *offset = b->texts.size;
-    return buf_append(&b->texts, text, strlen(text) + 1, err);
-}
-
-static int note(struct block *b, const char *path, const struct sheaf_error *why,
-                const char *reason, struct sheaf_error *err)
-{
-    struct block_problem problem = { .code = why->code, .because = why->reason };
-    int failed = block_add_text(b, path, &problem.path, err);
-
-    if (failed == SHEAF_OK)
-        failed = block_add_text(b, reason, &problem.reason, err);
-    if (failed == SHEAF_OK)
-        failed = buf_append(&b->problems, &problem, sizeof(problem), err);
-    return failed;
-}
-
 /* Notes a bad file, and that the others of its sample are left out with it; nothing was made of
  * their images, then. */
 static int refuse(struct block *b, const struct plan_sample *s,
@@ -49,7 +30,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
 {
     const struct plan *plan = b->plan;
     char reason[sizeof(why->message)];
-    int code = note(b, catalog_shown(bad), why, why->message, err);
+    int code = block_note(b, catalog_shown(bad), why, why->message, err);
 
     b->conversions.size = b->conversions_before;
     b->resized = b->resized_before;
@@ -57,7 +38,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
              catalog_shown(bad));
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
         if (&plan->files[s->file + i] != bad)
-            code = note(b, plan->files[s->file + i].path, why, reason, err);
+            code = block_note(b, plan->files[s->file + i].path, why, reason, err);
     return code;
 }
 

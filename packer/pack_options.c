@@ -27,6 +27,7 @@ static void set_defaults(struct sheaf_pack_options *o)
         .prefix = "shard",
         .memory_bytes = (uint64_t)512 << 20,
         .quality = 90,
+        .check_images = SHEAF_CHECK_USUAL,
     };
 }
 
@@ -63,9 +64,9 @@ static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error 
 
 static int check_images(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
-    if (o->check_images != SHEAF_CHECK_MARKERS && o->check_images != SHEAF_CHECK_DECODE)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "check_images is %d, expected SHEAF_CHECK_MARKERS "
-                       "or SHEAF_CHECK_DECODE", (int)o->check_images);
+    if (o->check_images < SHEAF_CHECK_MARKERS || o->check_images > SHEAF_CHECK_USUAL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "check_images is %d, expected SHEAF_CHECK_MARKERS, "
+                       "_DECODE, _NONE or _USUAL", (int)o->check_images);
     if (o->resize > 65535)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the size of images is %u, expected at most 65535",
                        o->resize);
@@ -76,14 +77,6 @@ static int check_images(const struct sheaf_pack_options *o, struct sheaf_error *
         return err_set(err, SHEAF_ERR_ARGUMENT, "the quality is %d, expected 1 to 100",
                        o->quality);
     return SHEAF_OK;
-}
-
-int pack_options_refuse_images(const struct sheaf_pack_options *o, struct sheaf_error *err)
-{
-    if (!o->fix_images && o->resize == 0)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "images are converted only as files are packed, not "
-                   "those of samples or of another data set");
 }
 
 static int check_options(const struct sheaf_pack_options *o, struct sheaf_error *err)
@@ -105,14 +98,17 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
     if (o->resume && o->overwrite)
         return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude "
                                         "each other"), SHEAF_REASON_EXCLUSIVE);
+    if (o->duplicate_keys < SHEAF_DUPLICATE_FAIL || o->duplicate_keys > SHEAF_DUPLICATE_DROP)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "duplicate_keys is %d, expected "
+                       "SHEAF_DUPLICATE_FAIL, _NUMBER or _DROP", (int)o->duplicate_keys);
     code = check_images(o, err);
     if (code == SHEAF_OK)
         code = check_prefix(o->prefix, err);
     return code == SHEAF_OK ? check_interop(o, err) : code;
 }
 
-int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
-                 struct sheaf_error *err)
+int pack_options_take_usual(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
+                            struct sheaf_error *err)
 {
     set_defaults(o);
     if (given != NULL && given->sizeof_options == 0)
@@ -122,6 +118,30 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
     return check_options(o, err);
 }
 
+int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
+                 struct sheaf_error *err)
+{
+    const int code = pack_options_take_usual(given, o, err);
+
+    if (o->check_images == SHEAF_CHECK_USUAL)
+        o->check_images = SHEAF_CHECK_MARKERS;
+    return code;
+}
+
+char *pack_options_origin(const struct sheaf_pack_options *o, const char *samples)
+{
+    const bool converts = o->fix_images || o->resize != 0;
+    char images[300] = "", keys[40] = "";
+    char *text;
+
+    if (converts)
+        snprintf(images, sizeof(images), " images %d %u %d %d %s", o->fix_images != 0, o->resize,
+                 o->resize == 0 ? 0 : (int)o->resize_mode, o->quality, image_libraries());
+    if (o->duplicate_keys != SHEAF_DUPLICATE_FAIL)
+        snprintf(keys, sizeof(keys), " keys %d", (int)o->duplicate_keys);
+    return asprintf(&text, "%s%s%s", samples, images, keys) < 0 ? NULL : text;
+}
+
 void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *setup)
 {
     *setup = (struct block_setup){
@@ -129,6 +149,7 @@ void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *
         .codec = codec_of(o->codec),
         .interop = o->index,
         .context.label_base = o->label_base,
+        .checks = o->check_images != SHEAF_CHECK_NONE,
         .fix_images = o->fix_images != 0,
         .decodes = o->check_images == SHEAF_CHECK_DECODE,
         .images = { o->resize, (enum image_resize)o->resize_mode, o->quality },
@@ -245,6 +266,8 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
         set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));
         set(object, &failed, "label_base", json_integer(o->label_base));
     }
+    if (split_name != NULL && o->check_images == SHEAF_CHECK_NONE)
+        set(object, &failed, "check_images", json_string("none"));
     if (split_name != NULL && split_name[0] != '\0') {
         set(object, &failed, "split", json_string(o->split));
         set(object, &failed, "split_name", json_string(split_name));

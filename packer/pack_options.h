@@ -12,6 +12,13 @@
 /* Copies the caller's options over the defaults, as far as the caller's version has them. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
+/* The same, but SHEAF_CHECK_USUAL stays, because it is not known yet what is packed. */
+int pack_options_take_usual(const struct sheaf_pack_options *given,
+                            struct sheaf_pack_options *options, struct sheaf_error *err);
+
+/* Returns the text for the hash of a program's samples that says what the packer changes in them,
+ * to be freed: `samples` if it changes nothing.  NULL: out of memory. */
+char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
 /* What follows from them. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
@@ -23,8 +30,5 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
  * NULL if the samples are a program's, whose order is its own.  NULL: out of memory. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
-
-/* SHEAF_ERR_ARGUMENT: images are to be converted, where no files are packed. */
-int pack_options_refuse_images(const struct sheaf_pack_options *options, struct sheaf_error *err);
 
 #endif

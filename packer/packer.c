@@ -102,6 +102,43 @@ static void give_up(struct sheaf_packer *p)
         err_set(&p->error, SHEAF_ERR_STATE, "the packer was aborted");
 }
 
+int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct sheaf_error *err)
+{
+    const uint64_t images = packer_images_share(&p->setup, p->options.memory_bytes);
+
+    p->engine_open = true;
+    p->resumed.converts = setup_converts(&p->setup);
+    p->converted.on_error = p->problems.on_error = SHEAF_SKIP;     /* decided sample by sample */
+    if (setup_converts(&p->setup))
+        p->problems.converted = &p->converted;
+    if (setup_converts(&p->setup) || p->setup.decodes) {
+        p->images = calloc(1, sizeof(*p->images));
+        if (p->images == NULL)
+            return err_memory(err, sizeof(*p->images));
+    }
+    return engine_open(&p->engine, &p->setup, &p->output, &p->problems, &p->watch,
+                       p->options.jobs, shard_bytes, p->options.memory_bytes - images, err);
+}
+
+/* By these hashes the journal, and the data set, are known again. */
+static int identify(struct sheaf_packer *p, struct sheaf_error *err)
+{
+    const struct sheaf_pack_options *o = &p->options;
+    char *identity = pack_options_origin(o, o->identity);
+    char *origin = pack_options_origin(o, o->origin != NULL ? o->origin : o->identity);
+    int code = SHEAF_OK;
+
+    if (identity == NULL || origin == NULL)
+        code = err_memory(err, strlen(o->identity));
+    else {
+        origin_hash(o, identity, p->output.journal.plan.hash);
+        origin_hash(o, origin, p->output.plan_hash);
+    }
+    free(identity);
+    free(origin);
+    return code;
+}
+
 static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const bool resume = p->can_resume && p->options.resume;
@@ -114,14 +151,8 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
         code = pack_output_open(&p->output, p->dest, &p->setup, p->prefix, NULL, err);
     p->output.sources = p->options.sources;
     p->output.source_count = p->options.source_count;
-    if (code == SHEAF_OK && p->can_resume) {
-        const char *origin = p->options.origin;
-
-        /* By these the journal, and the data set, are known again. */
-        origin_hash(&p->options, p->options.identity, p->output.journal.plan.hash);
-        origin_hash(&p->options, origin != NULL ? origin : p->options.identity,
-                    p->output.plan_hash);
-    }
+    if (code == SHEAF_OK && p->can_resume)
+        code = identify(p, err);
     if (code == SHEAF_OK)
         code = output_claim(&p->output, output_ask(resume, p->options.overwrite != 0, false),
                             &p->is_there, err);
@@ -131,9 +162,7 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
         code = output_clean(&p->output, err);
     if (code != SHEAF_OK)
         return code;
-    p->engine_open = true;
-    code = engine_open(&p->engine, &p->setup, &p->output, &p->problems, &p->watch,
-                       p->options.jobs, 0, p->options.memory_bytes, err);
+    code = packer_open_engine(p, 0, err);
     if (code == SHEAF_OK && resume)
         code = resumed_find(&p->resumed, &p->output, &p->engine, err);
     p->has_cls = p->resumed.has_cls;
@@ -153,8 +182,6 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
         return err_memory(error, sizeof(*p));
     p->output.lock = -1;
     code = pack_options_take(options, &p->options, &found);
-    if (code == SHEAF_OK)
-        code = pack_options_refuse_images(&p->options, &found);
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
     if (code == SHEAF_OK)
@@ -201,6 +228,9 @@ void sheaf_packer_free(struct sheaf_packer *p)
     let_go(p);
     plan_file_close(&p->file);
     problems_free(&p->problems);
+    problems_free(&p->converted);
+    packer_images_free(p->images);
+    buf_free(&p->new_key);
     keyset_free(&p->keys);
     keyset_free(&p->kept_keys);
     resumed_free(&p->resumed);
@@ -340,16 +370,49 @@ static int make_room(struct sheaf_packer *p, const struct block_need *need)
     return engine_charge(&p->engine, p->slot, &rounded, &p->error);
 }
 
+/* Names the field that an error blames. */
+static int blame(struct sheaf_packer *p, const struct sheaf_sample *sample,
+                 const struct sheaf_field *field, int code)
+{
+    if (p->error.reason == SHEAF_REASON_NONE)
+        err_because(&p->error, code, SHEAF_REASON_BAD_FILES);
+    err_prefix(&p->error, "%s.%s: ", sample->key, field_suffix(field));
+    return code;
+}
+
+/* Notes what became of the sample's images. */
+static int note_images(struct sheaf_packer *p, const struct sheaf_sample *sample)
+{
+    const struct ready_sample *r = p->ready;
+    struct block *b = &p->slot->block;
+    struct buf path = BUF_INIT(SIZE_MAX / 4);
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; r != NULL && i < r->field_count && code == SHEAF_OK; i++) {
+        if (r->changes[i].why[0] == '\0')
+            continue;
+        path.size = 0;
+        code = buf_printf(&path, &p->error, "%s.%s", sample->key, field_suffix(&r->fields[i]));
+        if (code == SHEAF_OK)
+            code = block_note(b, (const char *)path.data, NULL, r->changes[i].why, &p->error);
+    }
+    if (r != NULL)
+        b->resized += r->resized;
+    buf_free(&path);
+    return code;
+}
+
 static int add_to_block(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     struct block *b = &p->slot->block;
     int code;
 
     b->kept = p->kept;
+    b->has_decoded = p->ready != NULL;
     code = block_add(b, sample, &p->error);
     if (code != SHEAF_OK && b->refused != NULL)
-        err_prefix(&p->error, "%s.%s: ", sample->key, field_suffix(b->refused));
-    return code;
+        return blame(p, sample, b->refused, code);
+    return code == SHEAF_OK ? note_images(p, sample) : code;
 }
 
 static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *sample,
@@ -371,6 +434,117 @@ static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *samp
     return code;
 }
 
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static int check_key(struct sheaf_packer *p, const char *key)
+{
+    if (keyset_has_hash(&p->kept_keys, key_hash(key)))
+        return keyset_refuse(key, &p->error);
+    return keyset_check(&p->keys, key, &p->error);
+}
+
+/* Gives a sample with a repeated key the first free one of KEY-2, KEY-3, ... */
+static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
+{
+    int code = SHEAF_ERR_EXISTS;
+
+    for (uint64_t number = 2; code == SHEAF_ERR_EXISTS; number++) {
+        p->new_key.limit = SIZE_MAX / 4;
+        p->new_key.size = 0;
+        code = buf_printf(&p->new_key, &p->error, "%s-%llu", s->key, (unsigned long long)number);
+        if (code == SHEAF_OK)
+            code = check_key(p, (const char *)p->new_key.data);
+    }
+    s->key = (const char *)p->new_key.data;
+    return code;
+}
+
+/* What the options say about a key that is repeated.  SHEAF_END: the sample is left out. */
+static int take_key(struct sheaf_packer *p, struct sheaf_sample *s)
+{
+    int code = check_key(p, s->key);
+
+    if (code != SHEAF_ERR_EXISTS || p->options.duplicate_keys == SHEAF_DUPLICATE_FAIL)
+        return code;
+    if (p->options.duplicate_keys == SHEAF_DUPLICATE_NUMBER)
+        code = number_key(p, s);
+    else {
+        struct sheaf_error why;
+
+        err_set(&why, SHEAF_ERR_EXISTS, "left out: a sample with this key is already packed");
+        code = packer_leave_out(p, s, s->key, &why);
+        code = code == SHEAF_OK ? SHEAF_END : code;
+    }
+    p->duplicates += code == SHEAF_OK || code == SHEAF_END;
+    return code;
+}
+
+/* ---- Images ---------------------------------------------------------------------------------- */
+
+size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count)
+{
+    if (p->images == NULL || p->state != PACKER_OPEN || p->is_there ||
+        resumed_has_next(&p->resumed))
+        return 0;
+    p->images->count = p->images->next = 0;
+    return packer_images_group(samples, count,
+                               packer_images_share(&p->setup, p->options.memory_bytes));
+}
+
+int packer_prepare_add(struct sheaf_packer *p, const struct sheaf_sample *sample)
+{
+    return packer_images_add(p->images, &p->engine, sample, &p->error);
+}
+
+void packer_prepare_run(struct sheaf_packer *p)
+{
+    packer_images_run(p->images, &p->engine);
+}
+
+void packer_prepare_skip(struct sheaf_packer *p)
+{
+    if (p->images != NULL)
+        (void)packer_images_next(p->images);
+}
+
+/* Takes the images of the sample that is appended, which become ready now if they are not. */
+static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
+{
+    int code = SHEAF_OK;
+
+    p->ready = NULL;
+    if (p->images == NULL || resumed_has_next(&p->resumed))
+        return SHEAF_OK;
+    p->ready = packer_images_next(p->images);
+    if (p->ready != NULL)
+        return SHEAF_OK;
+    code = packer_prepare_add(p, s);
+    if (code == SHEAF_OK) {
+        packer_prepare_run(p);
+        p->ready = packer_images_next(p->images);
+    }
+    return code;
+}
+
+/* Replaces the fields of a sample by those that are ready. */
+static int use_ready(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t *payload)
+{
+    const struct ready_sample *r = p->ready;
+
+    if (r == NULL)
+        return SHEAF_OK;
+    if (r->code != SHEAF_OK) {
+        p->error = r->error;
+        return r->refused == SIZE_MAX ? err_prefix(&p->error, "%s: ", s->key)
+                                      : blame(p, s, &s->fields[r->refused], r->code);
+    }
+    s->fields = r->fields;
+    *payload = 0;
+    for (size_t i = 0; i < s->field_count; i++)
+        *payload += s->fields[i].size;
+    return SHEAF_OK;
+}
+
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t *payload)
@@ -387,9 +561,7 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
                            "%s: field %zu has no name or no data, or the fields have more than "
                            "%llu bytes", s->key, i, (unsigned long long)FRAME_LIMIT);
     }
-    if (keyset_has_hash(&p->kept_keys, key_hash(s->key)))
-        return keyset_refuse(s->key, &p->error);
-    return keyset_check(&p->keys, s->key, &p->error);
+    return SHEAF_OK;
 }
 
 /* A sample has its place in the plan also if it is left out of it. */
@@ -397,7 +569,6 @@ static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, u
 {
     bool has_cls = false;
 
-    keyset_add(&p->keys, s->key);
     p->samples++;
     p->appended++;
     p->files += s->field_count;
@@ -420,6 +591,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     bool ends;
     int code;
 
+    keyset_add(&p->keys, s->key);
     count_sample(p, s, payload);
     code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
     if (code != SHEAF_OK)
@@ -451,9 +623,67 @@ static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
     return SHEAF_OK;
 }
 
+int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *s, const char *path,
+                     const struct sheaf_error *why)
+{
+    const struct sheaf_error found = *why;
+    uint64_t payload;
+    int code = packer_check_open(p);
+
+    p->appended += code == SHEAF_OK && p->is_there;
+    if (code != SHEAF_OK || p->is_there)
+        return code;
+    if (resumed_has_next(&p->resumed))
+        return packer_fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "finished shard %u lacks no "
+                                      "sample, but %.400s would be left out of it now",
+                                      p->shard.number, s->key));
+    code = check_sample(p, s, &payload);
+    if (code == SHEAF_OK)
+        code = open_block(p);
+    if (code == SHEAF_OK)
+        code = make_room(p, &p->need);
+    if (code == SHEAF_OK)
+        code = block_note(&p->slot->block, path, &found, found.message, &p->error);
+    if (code != SHEAF_OK)
+        return packer_fail(p, code);
+    count_sample(p, s, payload);
+    p->error = (struct sheaf_error){ 0 };
+    return SHEAF_OK;
+}
+
 int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sample)
 {
     return packer_append_kept(p, sample, NULL);
+}
+
+/* Whether an image of the sample is to blame, and not what was written to. */
+static bool is_refused(const struct sheaf_packer *p, int code)
+{
+    return block_blames_image(code) && (p->error.reason == SHEAF_REASON_BAD_FILES ||
+                                        p->error.reason == SHEAF_REASON_ODD_IMAGE);
+}
+
+/* A sample of an open shard. */
+static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t payload)
+{
+    struct sheaf_sample packed = *s;
+    uint64_t packed_bytes = payload;
+    int code = use_ready(p, &packed, &packed_bytes);
+
+    if (code == SHEAF_OK)
+        code = open_block(p);
+    if (code == SHEAF_OK) {
+        packed.number = p->samples;
+        packed.shard = p->shard.number;
+        packed.record = p->shard.sample_count;
+        code = encode_sample(p, &packed, packed_bytes);
+    }
+    if (code == SHEAF_OK) {
+        keyset_add(&p->keys, s->key);
+        count_sample(p, s, payload);
+    } else if (is_refused(p, code) && p->options.on_error == SHEAF_SKIP)
+        code = packer_leave_out(p, s, s->key, &p->error);
+    return code;
 }
 
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
@@ -467,7 +697,13 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     p->appended += code == SHEAF_OK && p->is_there;
     if (code != SHEAF_OK || p->is_there)
         return code;
-    code = check_sample(p, &s, &payload);
+    code = take_ready(p, sample);
+    if (code == SHEAF_OK)
+        code = check_sample(p, &s, &payload);
+    if (code == SHEAF_OK)
+        code = take_key(p, &s);
+    if (code == SHEAF_END)
+        return SHEAF_OK;
     if (code == SHEAF_OK)
         code = round_labels(p, &s);
     if (code == SHEAF_OK)
@@ -476,25 +712,12 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
                                  &p->error);
     if (code == SHEAF_OK && resumed_has_next(&p->resumed))
         return pass_kept(p, &s, payload);
-    if (code == SHEAF_OK)
-        code = open_block(p);
     if (code != SHEAF_OK)
         return code;
-    s.number = p->samples;
-    s.shard = p->shard.number;
-    s.record = p->shard.sample_count;
-    code = encode_sample(p, &s, payload);
-    if (code == SHEAF_ERR_CORRUPT && p->options.on_error == SHEAF_SKIP) {
-        code = problems_add(&p->problems, &p->error, s.key, SHEAF_ERR_CORRUPT, "%s",
-                            p->error.message);
-        if (code == SHEAF_OK)
-            p->error = (struct sheaf_error){ 0 };
-    }
-    if (code == SHEAF_OK)
-        count_sample(p, &s, payload);
+    code = append_new(p, &s, payload);
     /* A sample that is refused leaves the packer as it was. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
-        code != SHEAF_ERR_CORRUPT)
+        !is_refused(p, code))
         code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);
     return code;
 }
@@ -608,7 +831,10 @@ int sheaf_packer_finish(struct sheaf_packer *p, struct sheaf_pack_result *result
         *result = p->engine.result;
         result->files = p->files;
         result->skipped = p->problems.count;
-        result->memory_peak_bytes = engine_peak(&p->engine);
+        result->converted = p->converted.count;
+        result->duplicates = p->duplicates;
+        result->memory_peak_bytes = engine_peak(&p->engine) +
+                                    (p->images == NULL ? 0 : p->images->peak);
     }
     packer_stop(p);
     let_go(p);

@@ -8,6 +8,7 @@
 #include "packer/class_names.h"
 #include "packer/engine.h"
 #include "packer/pack_options.h"
+#include "packer/packer_images.h"
 #include "base/keyset.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
@@ -16,7 +17,7 @@
 struct sheaf_packer {
     struct sheaf_pack_options options;
     char *dest, *prefix, *index;
-    struct problems problems;
+    struct problems problems, converted;
     struct watch watch;
     struct block_setup setup;
     struct output output;
@@ -40,6 +41,10 @@ struct sheaf_packer {
                                    passed over */
 
     const struct kept_features *kept;    /* of the sample that is being appended; or NULL */
+    struct packer_images *images;        /* NULL: images stay as they are */
+    struct ready_sample *ready;          /* the sample that is being appended, or NULL */
+    struct buf new_key;                  /* the key that it gets because its own is repeated */
+    uint64_t duplicates;                 /* samples with repeated keys */
     struct slot *slot;          /* the open block; NULL: none */
     struct block_need need;     /* of what is in it */
     uint64_t block_cost;        /* as plan_block_end() counts */
@@ -63,6 +68,18 @@ uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* sheaf_packer_append, with what was kept of the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
+/* Says that the images of samples are to be converted or checked on several threads at once, before
+ * the samples are appended.  Returns how many of the given samples to add; 0 if images stay as they
+ * are, or if the samples are packed already.  Otherwise append works on one sample at a time. */
+size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
+/* Adds the sample that is appended next, or after those added before, with its data unchanged. */
+int packer_prepare_add(struct sheaf_packer *p, const struct sheaf_sample *sample);
+void packer_prepare_run(struct sheaf_packer *p);
+/* Says that a sample that was added is not appended. */
+void packer_prepare_skip(struct sheaf_packer *p);
+/* Leaves out a sample in its place, as a problem of `path`. */
+int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
+                     const struct sheaf_error *why);
 /* Whether calls are allowed; the first error is kept. */
 int packer_check_open(struct sheaf_packer *p);
 /* Gives the open block away. */
@@ -81,5 +98,7 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
  * have cleaned up behind it. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 void packer_stop(struct sheaf_packer *p);
+/* Opens the engine for shards of about this many bytes (0: not known). */
+int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct sheaf_error *err);
 
 #endif

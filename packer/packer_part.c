@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "publish/destination.h"
 #include "packer/packer.h"
+#include "packer/planned.h"
 #include "packer/run.h"
 
 int packer_check_shard(struct sheaf_packer *p)
@@ -52,6 +53,11 @@ static void take_facts(struct sheaf_packer *p)
     p->options.prefix = f->prefix;
     p->options.index = f->index;
     p->options.on_error = f->on_error;
+    p->options.fix_images = f->images.fix != 0;
+    p->options.check_images = (enum sheaf_check_images)f->images.check;
+    p->options.quality = (int)f->images.quality;
+    p->options.resize = (uint32_t)f->images.resize;
+    p->options.resize_mode = (enum sheaf_resize_mode)f->images.mode;
     p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
 }
 
@@ -72,9 +78,7 @@ static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
         code = output_join(&p->output, parts, &p->is_there, err);
     if (code != SHEAF_OK || p->is_there)
         return code;
-    p->engine_open = true;
-    return engine_open(&p->engine, &p->setup, &p->output, &p->problems, &p->watch,
-                       p->options.jobs, largest, p->options.memory_bytes, err);
+    return packer_open_engine(p, largest, err);
 }
 
 int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
@@ -90,6 +94,8 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
     code = pack_options_take(options, &p->options, err);
     if (code == SHEAF_OK)
         code = plan_file_open(plan, &p->file, err);
+    if (code == SHEAF_OK)
+        code = planned_check_libraries(&p->file, err);
     if (code == SHEAF_OK) {
         take_facts(p);
         code = packer_copy_texts(p, p->file.facts.dest, err);

@@ -49,18 +49,6 @@ static int pack_shards(struct part_run *p, struct sheaf_error *err)
                                                 p->result.files_packed, err) : code;
 }
 
-/* All parts make the same bytes, or the data set would depend on which machine had which part. */
-static int check_libraries(const struct planned *planned, struct sheaf_error *err)
-{
-    const char *theirs = planned->file.facts.images.libraries;
-
-    if (!setup_converts(&planned->setup) || strcmp(theirs, image_libraries()) == 0)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan that converts images by %s; here are "
-                   "%s, which may give other bytes", planned->file.object->url, theirs,
-                   image_libraries());
-}
-
 static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
 {
     struct planned *planned = &p->planned;
@@ -80,7 +68,7 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
                                         "expected one of files", planned->file.object->url),
                            SHEAF_REASON_CONVERSION_PLAN);
     if (code == SHEAF_OK)
-        code = check_libraries(planned, err);
+        code = planned_check_libraries(&planned->file, err);
     if (code == SHEAF_OK)
         code = run_check_memory(&p->run, err);
     if (code == SHEAF_OK)

@@ -31,10 +31,11 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
     sheaf_pack_options_init(&usual, sizeof(usual));
     if (o->split == NULL && o->root == NULL && o->shard_count == 0 && !o->no_shuffle &&
         o->seed == 0 && o->on_error == SHEAF_FAIL && o->shard_bytes == usual.shard_bytes &&
-        !o->reshard && !o->reshuffle && o->field_map == NULL)
+        !o->reshard && !o->reshuffle && o->field_map == NULL &&
+        o->duplicate_keys == SHEAF_DUPLICATE_FAIL)
         return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards, order and fields "
-                   "are kept: a plan cannot split, shuffle or reshard it", source);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose shards, order, fields and "
+                   "keys are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
 /* Shards without samples are left out, as they are where they are converted at once. */
@@ -85,9 +86,13 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
                      struct sheaf_error *err)
 {
     struct plan_facts *f = &c->facts;
+    char *origin = pack_options_origin(&c->options, c->manifest.fingerprint);
 
     /* As where it is converted at once. */
-    origin_hash(&c->options, c->manifest.fingerprint, f->plan.hash);
+    if (origin == NULL)
+        return err_memory(err, sizeof(c->manifest.fingerprint));
+    origin_hash(&c->options, origin, f->plan.hash);
+    free(origin);
     c->root = plan_absolute(source);
     c->json = pack_options_json(&c->options, "program", f->plan.hash, NULL);
     if (c->root == NULL || c->json == NULL)
@@ -147,8 +152,8 @@ static int make_plan(struct conversion *c, const char *source, const char *dest,
 {
     int code = check_options(&c->options, source, err);
 
-    if (code == SHEAF_OK)
-        code = pack_options_refuse_images(&c->options, err);
+    if (c->options.check_images == SHEAF_CHECK_USUAL)
+        c->options.check_images = SHEAF_CHECK_NONE;
     c->options.label_base = c->manifest.label_base;
     c->options.shard_bytes = INT64_MAX;
     if (code == SHEAF_OK)

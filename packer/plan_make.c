@@ -232,7 +232,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
     struct sheaf_error found;
     bool is_conversion = false;
     int code = m.dest == NULL ? err_memory(&found, strlen(dest))
-                              : pack_options_take(options, &m.options, &found);
+                              : pack_options_take_usual(options, &m.options, &found);
 
     if (code == SHEAF_OK && count == 0)
         code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
@@ -248,6 +248,8 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
     if (code == SHEAF_OK && !is_conversion)
         code = class_list_take(&m.list, &m.options, &found);
     if (code == SHEAF_OK && !is_conversion) {
+        if (m.options.check_images == SHEAF_CHECK_USUAL)
+            m.options.check_images = SHEAF_CHECK_MARKERS;
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);
         code = make_and_write(&m, sources, count, plan, &found);

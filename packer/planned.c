@@ -23,6 +23,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
         .interop = facts->index,
         .context = { .classes = facts->plan.classes, .class_count = facts->plan.class_count,
                      .label_base = facts->label_base },
+        .checks = facts->images.check != SHEAF_CHECK_NONE,
         .fix_images = facts->images.fix != 0,
         .decodes = facts->images.check == SHEAF_CHECK_DECODE,
         .images = { (uint32_t)facts->images.resize, (enum image_resize)facts->images.mode,
@@ -33,6 +34,16 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
     if (code != SHEAF_OK)
         planned_close(p);
     return code;
+}
+
+int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err)
+{
+    const char *theirs = file->facts.images.libraries;
+
+    if (theirs[0] == '\0' || strcmp(theirs, image_libraries()) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a plan that converts images by %s; here are "
+                   "%s, which may give other bytes", file->object->url, theirs, image_libraries());
 }
 
 void planned_close(struct planned *p)

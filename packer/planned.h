@@ -20,6 +20,9 @@ struct planned {
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
 void planned_close(struct planned *planned);
+/* Refuses a plan that converts images by libraries other than those of this machine.  All parts
+ * must make the same bytes, or the data set would depend on which machine had which part. */
+int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
 /* The shards of part `part` of `parts`: from *first to before *end, which may be none.  Parts are
  * stretches of about the same number of payload bytes, so that a part reads one stretch of the

@@ -77,7 +77,7 @@ int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
     if (!*ends)
         return SHEAF_OK;
     r->at++;
-    if (shard->payload_bytes == kept->payload_bytes)
+    if (shard->payload_bytes == kept->payload_bytes || r->converts)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "finished shard %u has samples of %" PRIu64 " byte%s, "
                    "but %" PRIu64 " were appended now", shard->number, kept->payload_bytes,

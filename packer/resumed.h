@@ -18,6 +18,7 @@ struct resumed {
     bool has_cls;               /* some sample of theirs has a field `cls` */
     struct buf keys;            /* key_hash() of each of their samples' keys */
     bool lacks_keys;            /* these are not all of them */
+    bool converts;              /* images changed as they were packed, and so did the payload */
 };
 
 /* Finds them, and counts them among what the engine has done. */

@@ -13,6 +13,7 @@
 #include "base/hash_text.h"
 #include "base/text.h"
 #include "formats/name.h"
+#include "formats/stems.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
@@ -55,6 +56,28 @@ static void find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
+/* A shard with a manifest keeps the short stem, because its table of keys was made with it. */
+static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const size_t count = d->manifest.shard_count;
+    struct stem *stems = calloc(count + 1, sizeof(stems[0]));
+    size_t foreign = 0;
+
+    d->stems = calloc(count + 1, sizeof(d->stems[0]));
+    if (d->stems == NULL || stems == NULL) {
+        free(stems);
+        return err_memory(err, (count + 1) * sizeof(stems[0]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        d->stems[i] = name_stem(d->manifest.shards[i].name);
+        if (!dataset_source(d, (uint32_t)i)->has_manifest)
+            stems[foreign++] = (struct stem){ d->manifest.shards[i].name, &d->stems[i] };
+    }
+    stems_tell_apart(stems, foreign);
+    free(stems);
+    return SHEAF_OK;
+}
+
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -72,7 +95,7 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
         d->total_payload += shard->payload_bytes;
     }
     d->end_number = d->first_numbers[count];
-    return dataset_make_stems(d, err);
+    return make_stems(d, err);
 }
 
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,

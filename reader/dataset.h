@@ -54,7 +54,7 @@ struct sheaf_dataset {
     char **urls;                        /* of the shards; may hold secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
-    struct text *stems;                 /* of each shard, for made-up keys (dataset_stems.c) */
+    struct text *stems;                 /* of each shard, for made-up keys (formats/stems.h) */
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
@@ -199,8 +199,6 @@ int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_er
 
 /* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Fills in the stems of the shards.  No two foreign shards have the same one.  (dataset_stems.c) */
-int dataset_make_stems(struct sheaf_dataset *d, struct sheaf_error *err);
 
 /* The places of an epoch's line: its samples, or as many as all hosts have. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);

@@ -48,6 +48,13 @@ static const struct advice all[] = {
       "--manifest says where it is; sheaf index makes one for shards that never had one" },
     { SHEAF_REASON_BAD_FILES, 0, " pack plan append ",
       "--on-error skip packs the rest, --exclude leaves files out" },
+    { SHEAF_REASON_BAD_FILES, 0, " convert ",
+      "--on-corrupt skip leaves out such samples, --check-images none keeps them" },
+    { SHEAF_REASON_ODD_IMAGE, 0, " convert ",
+      "--fix-images makes plain JPEGs of such images, --on-corrupt skip leaves out such samples, "
+      "--check-images none keeps them" },
+    { SHEAF_REASON_REPEATED_KEY, 0, " convert unpack ",
+      "--duplicate-keys number gives it a key of its own, --duplicate-keys drop leaves it out" },
     { SHEAF_REASON_ODD_IMAGE, 0, " pack append ",
       "--fix-images makes plain JPEGs of such images, --on-error skip packs the rest" },
     { SHEAF_REASON_BUCKET_POLICY, 0, " pack plan append convert commit ",

@@ -6,17 +6,31 @@
 
 #include "tools/details.h"
 #include "tools/fields.h"
-#include "tools/options.h"
+#include "tools/pack_rows.h"
 #include "tools/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
+/* Reports samples that were left out, and keys that changed. */
+static void say_changes(const char *dest, const struct sheaf_pack_result *r,
+                        const struct sheaf_pack_options *options)
+{
+    if (r->skipped > 0)         /* even with --quiet */
+        complain("%" PRIu64 " sample%s left out: skipped.tsv in %s lists the keys", r->skipped,
+                 plural(r->skipped), shown(dest));
+    if (r->duplicates > 0 && options->duplicate_keys == SHEAF_DUPLICATE_NUMBER)
+        say("%" PRIu64 " sample%s had the key of another sample: the keys are now numbered",
+            r->duplicates, plural(r->duplicates));
+}
+
 /* Prints the result of the conversion. */
-static void print_result(const struct sheaf_pack_result *result,
+static void print_result(const char *dest, const struct sheaf_pack_result *result,
+                         const struct sheaf_pack_options *options,
                          const struct sheaf_reader_stats *stats)
 {
     say_uncached(stats);
     say_left_out(stats);
+    say_changes(dest, result, options);
     detail_reading(stats);
     detail_packing(result);
     if (is_quiet())
@@ -27,6 +41,7 @@ static void print_result(const struct sheaf_pack_result *result,
            result->stored_bytes, plural(result->stored_bytes));
     if (result->shards_kept > 0)
         printf(", %" PRIu64 " of them kept", result->shards_kept);
+    print_images(result);
     putchar('\n');
 }
 
@@ -49,7 +64,7 @@ static int convert(char **sources, size_t count, struct sheaf_pack_options *opti
     code = sheaf_convert(dataset, sources[count], options, reading, &result, &stats, &error);
     progress_clear();
     if (code == SHEAF_OK) {
-        print_result(&result, &stats);
+        print_result(sources[count], &result, options, &stats);
         if (!is_quiet())
             fields_say_packed(sources[count], NULL);
     } else
@@ -93,14 +108,18 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     const char *plan = NULL, *part = NULL;
     int container = 0, codec, on_corrupt, status;
     struct option_texts s3 = { .count = 0 };
+    struct pack_choices choices;
     uint64_t jobs, size = 0;
+    int duplicate_keys;
     size_t count;
 
-    sheaf_pack_options_init(&o, sizeof(o));
+    pack_choices_init(&choices, &o);
+    choices.check_images = SHEAF_CHECK_NONE;
     sheaf_reader_options_init(&reading, sizeof(reading));
     codec = (int)o.codec;
     on_corrupt = (int)reading.on_corrupt;
     jobs = o.jobs;
+    duplicate_keys = (int)o.duplicate_keys;
     {
         const struct option table[] = {
             CONTAINER_ROW(&container),
@@ -121,6 +140,8 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "delete the existing data set in DEST and its splits, then convert" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
+            IMAGE_ROWS(&choices, &o),
+            DUPLICATE_KEYS_ROW(&duplicate_keys),
             CORRUPT_ROWS(&on_corrupt, &reading),
             CACHE_ROWS(&reading),
             S3_ROW(&s3),
@@ -145,11 +166,15 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     o.s3 = s3.texts;
     o.progress = progress_show;
     o.interrupt = &signals_caught;
+    o.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
+    pack_choices_give_images(&choices, &o);
     reading.report = report_skipped;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
                          o.resume || o.overwrite || o.index != NULL ||
                          size != 0 || o.shard_count != 0 || o.reshuffle || o.seed != 0 ||
-                         o.field_map != NULL ||
+                         o.field_map != NULL || duplicate_keys != SHEAF_DUPLICATE_FAIL ||
+                         o.fix_images || o.resize != 0 || o.check_images != SHEAF_CHECK_NONE ||
+                         o.resize_mode != SHEAF_SHORTER || o.quality != 90 ||
                          on_corrupt != (int)reading.on_corrupt ||
                          reading.max_corrupt != UINT64_MAX))
         return misuse("convert: --plan replaces DATASET and DEST, and allows no options but "
@@ -185,10 +210,14 @@ const struct command convert_command = {
             "or codec in DEST, a directory or s3://BUCKET/PREFIX/. Keys, fields, labels and class "
             "names are kept, and each shard keeps its samples, in their order, unless "
             "--shard-size, --shard-count or --shuffle is given. Without these, the shards equal "
-            "those of packing the files into that container; the fingerprint differs. A single "
+            "those of packing the files into that container; the fingerprint differs. Images stay "
+            "as they are and are not checked, unless --fix-images, --resize or --check-images is "
+            "given. A single "
             "foreign file, standard input (-), or a view is cut into shards of 150MB. With "
             "--resume, an interrupted conversion resumes: DATASET is read from its start, and "
-            "shards that are finished are kept.\n\nWith --plan, packs the shards of one part of a "
+            "shards that are finished are kept. --on-corrupt skip also leaves out samples that do "
+            "not fit the container or fail --check-images, and lists them in DEST/skipped.tsv.\n\n"
+            "With --plan, packs the shards of one part of a "
             "stored plan of a data set. When all parts are done, sheaf commit publishes the data "
             "set, the same byte for byte as that of one conversion.",
     .example = "  sheaf convert shards/ tfrecords/ --format tfrecord --codec gzip\n",

@@ -9,25 +9,35 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-static int unpack_dataset(const struct sheaf_dataset *dataset, const char *directory, int resume,
+static void say_duplicates(const struct sheaf_unpack_result *r,
+                           const struct sheaf_unpack_options *options)
+{
+    if (r->duplicates > 0 && options->duplicate_keys == SHEAF_DUPLICATE_DROP)   /* also if quiet */
+        complain("%" PRIu64 " sample%s left out: an earlier sample has the key", r->duplicates,
+                 plural(r->duplicates));
+    else if (r->duplicates > 0)
+        say("%" PRIu64 " sample%s had the key of another sample: the files are numbered",
+            r->duplicates, plural(r->duplicates));
+}
+
+static int unpack_dataset(const struct sheaf_dataset *dataset, const char *directory,
+                          struct sheaf_unpack_options *options,
                           const struct sheaf_reader_options *reading)
 {
     struct sheaf_reader_stats stats = { .samples = 0 };
-    struct sheaf_unpack_options options;
     struct sheaf_unpack_result result;
     struct sheaf_error error;
     int code;
 
-    sheaf_unpack_options_init(&options, sizeof(options));
-    options.resume = resume;
-    options.progress = progress_show;
-    options.interrupt = &signals_caught;
+    options->progress = progress_show;
+    options->interrupt = &signals_caught;
     signals_catch();
-    code = sheaf_unpack(dataset, directory, &options, reading, &result, &stats, &error);
+    code = sheaf_unpack(dataset, directory, options, reading, &result, &stats, &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
     say_left_out(&stats);
+    say_duplicates(&result, options);
     detail_reading(&stats);
     if (is_quiet())
         return STATUS_OK;
@@ -38,7 +48,7 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
 }
 
 /* Unpacks the data set sources[0..count-1] into the directory sources[count]. */
-static int unpack(char **sources, size_t count, int resume,
+static int unpack(char **sources, size_t count, struct sheaf_unpack_options *options,
                   const struct sheaf_reader_options *reading)
 {
     struct sheaf_dataset *dataset;
@@ -47,7 +57,7 @@ static int unpack(char **sources, size_t count, int resume,
 
     if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK)
         return refuse(&error);
-    status = unpack_dataset(dataset, sources[count], resume, reading);
+    status = unpack_dataset(dataset, sources[count], options, reading);
     if (status != STATUS_OK)
         signals_die();
     sheaf_dataset_free(dataset);
@@ -59,19 +69,22 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
     struct sheaf_reader_options o;
     uint64_t threads;
     size_t count;
-    int resume = 0;
-    int on_corrupt, status;
+    struct sheaf_unpack_options options;
+    int on_corrupt, duplicate_keys, status;
 
+    sheaf_unpack_options_init(&options, sizeof(options));
+    duplicate_keys = (int)options.duplicate_keys;
     sheaf_reader_options_init(&o, sizeof(o));
     threads = o.threads;
     on_corrupt = (int)o.on_corrupt;
     o.report = report_skipped;
     {
         const struct option table[] = {
-            { "resume", OPTION_FLAG, NULL, .flag = &resume,
+            { "resume", OPTION_FLAG, NULL, .flag = &options.resume,
               .meaning = "keep existing files if they are identical" },
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for read-ahead and index" },
+            DUPLICATE_KEYS_ROW(&duplicate_keys),
             CORRUPT_ROWS(&on_corrupt, &o),
             CACHE_ROWS(&o),
             THREADS_ROW(&threads, "threads that read ahead"),
@@ -84,7 +97,8 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
         return status;
     o.threads = (unsigned)threads;
     o.on_corrupt = (enum sheaf_on_error)on_corrupt;
-    return unpack(argv, count - 1, resume, &o);
+    options.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
+    return unpack(argv, count - 1, &options, &o);
 }
 
 const struct command unpack_command = {

@@ -33,7 +33,9 @@ _sheaf() {
     --key-end)
         mapfile -t COMPREPLY < <(compgen -W 'first-dot last-dot' -- "$word") ;;
     --check-images)
-        mapfile -t COMPREPLY < <(compgen -W 'markers decode' -- "$word") ;;
+        mapfile -t COMPREPLY < <(compgen -W 'markers decode none' -- "$word") ;;
+    --duplicate-keys)
+        mapfile -t COMPREPLY < <(compgen -W 'fail number drop' -- "$word") ;;
     --resize-mode)
         mapfile -t COMPREPLY < <(compgen -W 'shorter longer exact' -- "$word") ;;
     --label-base)

@@ -15,6 +15,11 @@ const struct choice on_error_choices[] = {
     { "fail", SHEAF_FAIL }, { "skip", SHEAF_SKIP }, { NULL, 0 },
 };
 
+const struct choice duplicate_keys_choices[] = {
+    { "fail", SHEAF_DUPLICATE_FAIL }, { "number", SHEAF_DUPLICATE_NUMBER },
+    { "drop", SHEAF_DUPLICATE_DROP }, { NULL, 0 },
+};
+
 #define CONTAINERS_MOST 15
 #define CODECS_MOST     15
 

@@ -41,6 +41,14 @@ const char *codec_meaning(void);
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
+/* What becomes of samples with a repeated key; a pointer to an int. */
+extern const struct choice duplicate_keys_choices[];
+#define DUPLICATE_KEYS_ROW(what)                                                                \
+    { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = (what),                                \
+      .choices = duplicate_keys_choices,                                                        \
+      .meaning = "at a sample whose key an earlier sample has: fail, give it a free key such "  \
+                 "as KEY-2, or leave it out" }
+
 /* `threads`: a uint64_t. */
 #define THREADS_ROW(threads, what)                                                              \
     { "threads", OPTION_NUMBER, "N", .number = (threads), .most = 1024,                         \

@@ -15,7 +15,8 @@ const struct choice key_end_choices[] = {
 };
 
 const struct choice check_images_choices[] = {
-    { "markers", SHEAF_CHECK_MARKERS }, { "decode", SHEAF_CHECK_DECODE }, { NULL, 0 },
+    { "markers", SHEAF_CHECK_MARKERS }, { "decode", SHEAF_CHECK_DECODE },
+    { "none", SHEAF_CHECK_NONE }, { NULL, 0 },
 };
 
 const struct choice resize_mode_choices[] = {
@@ -27,7 +28,7 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
     sheaf_pack_options_init(options, sizeof(*options));
     *choices = (struct pack_choices){
         .codec = (int)options->codec, .on_error = (int)options->on_error, .jobs = options->jobs,
-        .check_images = (int)options->check_images, .quality = (uint64_t)options->quality,
+        .check_images = SHEAF_CHECK_MARKERS, .quality = (uint64_t)options->quality,
         .resize = options->resize, .resize_mode = (int)options->resize_mode,
     };
 }
@@ -44,6 +45,15 @@ static void take_filters(struct pack_choices *choices, struct sheaf_pack_options
     options->filter_count = given->count;
 }
 
+void pack_choices_give_images(const struct pack_choices *choices,
+                              struct sheaf_pack_options *options)
+{
+    options->check_images = (enum sheaf_check_images)choices->check_images;
+    options->quality = (int)choices->quality;
+    options->resize = (uint32_t)choices->resize;
+    options->resize_mode = (enum sheaf_resize_mode)choices->resize_mode;
+}
+
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options)
 {
     options->on_error = (enum sheaf_on_error)choices->on_error;
@@ -52,11 +62,8 @@ void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *
     options->field_aliases = choices->aliases.texts;
     options->s3 = choices->s3.texts;
     options->key_end = (enum sheaf_key_end)choices->key_end;
-    options->check_images = (enum sheaf_check_images)choices->check_images;
-    options->quality = (int)choices->quality;
-    options->resize = (uint32_t)choices->resize;
     options->class_depth = (uint32_t)choices->class_depth;
-    options->resize_mode = (enum sheaf_resize_mode)choices->resize_mode;
+    pack_choices_give_images(choices, options);
     take_filters(choices, options);
 }
 
@@ -71,6 +78,14 @@ int pack_choices_take(struct pack_choices *choices, const char *command,
     return -1;
 }
 
+void print_images(const struct sheaf_pack_result *r)
+{
+    if (r->converted != 0)
+        printf(", %" PRIu64 " image%s converted", r->converted, plural(r->converted));
+    if (r->resized != 0)
+        printf(", %" PRIu64 " image%s only made smaller", r->resized, plural(r->resized));
+}
+
 void print_files(const struct sheaf_pack_result *r, const char *done)
 {
     printf("; %" PRIu64 " of %" PRIu64 " file%s %s, %" PRIu64 " file%s skipped", r->files_packed,
@@ -80,10 +95,7 @@ void print_files(const struct sheaf_pack_result *r, const char *done)
                r->passed_over == 1 ? "y" : "ies");
     if (r->left_out != 0)
         printf(", %" PRIu64 " ignored", r->left_out);
-    if (r->converted != 0)
-        printf(", %" PRIu64 " image%s converted", r->converted, plural(r->converted));
-    if (r->resized != 0)
-        printf(", %" PRIu64 " image%s only made smaller", r->resized, plural(r->resized));
+    print_images(r);
     if (r->filtered != 0)
         printf(", %" PRIu64 " left out by patterns", r->filtered);
 }

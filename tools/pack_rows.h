@@ -25,6 +25,9 @@ extern const struct choice label_base_choices[], key_end_choices[], check_images
 /* Sets both to the defaults. */
 void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
 
+/* Copies the choices of IMAGE_ROWS into the options. */
+void pack_choices_give_images(const struct pack_choices *choices,
+                              struct sheaf_pack_options *options);
 /* Copies the choices into the options, except container and codec. */
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
 /* Copies all choices. Returns -1, or the exit status if no container is given. */
@@ -34,6 +37,8 @@ int pack_choices_take(struct pack_choices *choices, const char *command,
 /* Prints the number of files packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
+/* Prints the number of images that changed, as in ", 2 images converted". */
+void print_images(const struct sheaf_pack_result *result);
 /* A sheaf_report_fn that prints a note, with advice on what to do about it. */
 void report_note(void *context, const char *about, const struct sheaf_error *note);
 /* Reports the ignored files of the source, and samples that lack a label. */
@@ -41,6 +46,23 @@ void say_source(const struct sheaf_pack_result *result);
 /* Reports if there are fewer shards than requested. */
 void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
+
+/* Table rows about images, which fill a struct pack_choices and a struct sheaf_pack_options. */
+#define IMAGE_ROWS(c, o)                                                                        \
+    { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
+      .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
+                 "GIF, BMP or WebP, and list it in DEST/converted.tsv" },                       \
+    { "resize", OPTION_NUMBER, "N", .number = &(c)->resize, .standard = "", .least = 1,         \
+      .most = 65535, .meaning = "make larger JPEGs smaller: their shorter side becomes N" },    \
+    { "resize-mode", OPTION_CHOICE, "SIDE", .choice = &(c)->resize_mode,                        \
+      .choices = resize_mode_choices,                                                           \
+      .meaning = "which side becomes N; exact: both, whatever the proportions" },               \
+    { "quality", OPTION_NUMBER, "Q", .number = &(c)->quality, .least = 1, .most = 100,          \
+      .meaning = "quality of the JPEGs that are made" },                                        \
+    { "check-images", OPTION_CHOICE, "HOW", .choice = &(c)->check_images,                       \
+      .choices = check_images_choices,                                                          \
+      .meaning = "check the markers of JPEGs, or decode every pixel of every image, or "        \
+                 "check nothing" }
 
 /* Table rows that fill a struct pack_choices and a struct sheaf_pack_options. The rows about the
  * samples of a source: */
@@ -61,19 +83,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "key-end", OPTION_CHOICE, "WHERE", .choice = &(c)->key_end, .choices = key_end_choices,   \
       .meaning = "where keys end in base names with several dots; with last-dot, the others "   \
                  "become _" },                                                                  \
-    { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
-      .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
-                 "GIF, BMP or WebP, and list it in DEST/converted.tsv" },                       \
-    { "resize", OPTION_NUMBER, "N", .number = &(c)->resize, .standard = "", .least = 1,         \
-      .most = 65535, .meaning = "make larger JPEGs smaller: their shorter side becomes N" },    \
-    { "resize-mode", OPTION_CHOICE, "SIDE", .choice = &(c)->resize_mode,                        \
-      .choices = resize_mode_choices,                                                           \
-      .meaning = "which side becomes N; exact: both, whatever the proportions" },               \
-    { "quality", OPTION_NUMBER, "Q", .number = &(c)->quality, .least = 1, .most = 100,          \
-      .meaning = "quality of the JPEGs that are made" },                                        \
-    { "check-images", OPTION_CHOICE, "HOW", .choice = &(c)->check_images,                       \
-      .choices = check_images_choices,                                                          \
-      .meaning = "check the markers of JPEGs, or decode every pixel of every image" },          \
+    IMAGE_ROWS(c, o),                                                                           \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \

@@ -380,7 +380,7 @@ static int take_images(struct cursor *c, uint32_t version)
         return SHEAF_OK;
     code = take_number(c, 1, &f->images.fix, "whether images are converted");
     if (code == SHEAF_OK)
-        code = take_number(c, SHEAF_CHECK_DECODE, &f->images.check, "how images are checked");
+        code = take_number(c, SHEAF_CHECK_NONE, &f->images.check, "how images are checked");
     if (code == SHEAF_OK)
         code = take_number(c, 100, &f->images.quality, "the quality of images");
     if (code == SHEAF_OK)

@@ -13,7 +13,8 @@ from ._types import S3, _s3
 class ConvertResult(NamedTuple):
     """The result of a conversion.  corrupt: records that were skipped (on_corrupt="skip");
     lost_bytes: of foreign shards, behind damage; passed_over: members of tars that are no
-    sample's."""
+    sample's; skipped: samples in DEST/skipped.tsv; converted and resized: images that became
+    others, or only smaller; duplicates: samples with a repeated key."""
     samples: int
     payload_bytes: int
     stored_bytes: int
@@ -22,6 +23,10 @@ class ConvertResult(NamedTuple):
     corrupt: int
     lost_bytes: int
     passed_over: int
+    skipped: int = 0
+    converted: int = 0
+    resized: int = 0
+    duplicates: int = 0
 
 
 class UnpackResult(NamedTuple):
@@ -32,6 +37,7 @@ class UnpackResult(NamedTuple):
     corrupt: int
     lost_bytes: int
     passed_over: int
+    duplicates: int = 0
 
 
 class PipeResult(NamedTuple):
@@ -61,18 +67,22 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             report: Optional[Callable[[Problem], Any]] = None,
             s3: S3 = None, shard_size: Optional[Size] = None, shard_count: int = 0,
             shuffle: bool = False, seed: int = 0,
-            field_map: Optional[Mapping[str, str]] = None) -> ConvertResult:
+            field_map: Optional[Mapping[str, str]] = None, fix_images: bool = False,
+            check_images: str = "none", quality: int = 90, resize: int = 0,
+            resize_mode: str = "shorter", duplicate_keys: str = "fail") -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set of another container (format)
     or codec at `dest`, as `sheaf convert` does.  Keys, fields, labels and class names stay, and
     each shard keeps its samples, unless shard_size or shard_count cuts new shards, or shuffle gives
     the samples an order of `seed`.  field_map={"image": "jpg", "y": "label"} gives a field another
     name, or makes its number the label.  memory: a size in bytes or "512MiB", half of it for
-    reading.
+    reading.  Images stay as they are and are not checked, unless fix_images, resize or check_images
+    ("markers", "decode") asks for it, as in pack().  duplicate_keys="number" gives a sample whose
+    key is repeated a free key such as KEY-2, "drop" leaves it out.
 
     With plan, packs part number `part`, from 0, of `parts` of a stored plan of a data set instead;
     then sheaf.commit.  UnsupportedError names a sample that does not fit the container;
-    CorruptError a bad record, unless on_corrupt is "skip" (report is called for each, or a warning
-    is given); ExistsError: `dest` is not empty.
+    CorruptError a bad record or image, unless on_corrupt is "skip" (report is called for each, or a
+    warning is given); ExistsError: `dest` is not empty, or a key is repeated.
 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
@@ -90,7 +100,9 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
         _opened(source), dest, reading, format=format, codec=codec, resume=resume,
         overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, shard_count=shard_count,
         shard_bytes=_size("shard_size", shard_size, 150000000), reshuffle=shuffle, seed=seed,
-        reshard=shard_size is not None or shard_count != 0,
+        reshard=shard_size is not None or shard_count != 0, fix_images=fix_images,
+        check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
+        duplicate_keys=duplicate_keys,
         field_map=",".join(map("=".join, field_map.items())) if field_map else None, **calls))
 
 
@@ -98,17 +110,18 @@ def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = Fa
            memory: Size = "1GiB", on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
            cache: Optional[Path] = None, cache_size: Size = "64GB", threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
-           report: Optional[Callable[[Problem], Any]] = None) -> UnpackResult:
+           report: Optional[Callable[[Problem], Any]] = None,
+           duplicate_keys: str = "fail") -> UnpackResult:
     """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as
     `sheaf unpack` does, and nothing outside that directory.  ExistsError: a file exists already;
-    with resume it stays if it is identical.
+    with resume it stays if it is identical.  duplicate_keys: as in convert().
 
         sheaf.unpack("shards/", "files/")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
     reading.update(memory_bytes=_size("memory", memory, 0), threads=threads)
     return UnpackResult(**_sheaf.unpack_files(
-        _opened(source), directory, reading, resume=resume, progress=_told(progress, Progress),
-        report=_told(_warn if report is None else report, Problem)))
+        _opened(source), directory, reading, resume=resume, duplicate_keys=duplicate_keys,
+        progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
 
 
 def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int = 0,

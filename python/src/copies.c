@@ -54,9 +54,10 @@ static PyObject *converted(const struct copy *c)
 
     if (c->code != SHEAF_OK || PyErr_Occurred())
         return calls_raise(&c->error);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples),
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples),
                          COUNT(payload_bytes), COUNT(stored_bytes), COUNT(shards),
-                         COUNT(shards_kept), "corrupt", (unsigned long long)c->stats.corrupt,
+                         COUNT(shards_kept), COUNT(skipped), COUNT(converted), COUNT(resized),
+                         COUNT(duplicates), "corrupt", (unsigned long long)c->stats.corrupt,
                          "lost_bytes", (unsigned long long)c->stats.lost_bytes,
                          "passed_over", (unsigned long long)c->stats.passed_over);
 }
@@ -106,6 +107,8 @@ PyObject *action_convert_part(PyObject *Py_UNUSED(module), PyObject *args, PyObj
 
 static const struct option unpack_table[] = {
     { "resume", OPTION_BOOL, offsetof(struct sheaf_unpack_options, resume) },
+    { "duplicate_keys", OPTION_DUPLICATE_KEYS,
+      offsetof(struct sheaf_unpack_options, duplicate_keys) },
     { "progress", OPTION_CALL, 0 }, { "report", OPTION_CALL, 0 }, { NULL, OPTION_CALL, 0 },
 };
 
@@ -129,8 +132,9 @@ PyObject *action_unpack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
         if (c.code != SHEAF_OK || PyErr_Occurred())
             calls_raise(&c.error);
         else
-            made = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples), COUNT(files),
-                                 COUNT(bytes), "corrupt", (unsigned long long)c.stats.corrupt,
+            made = Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples), COUNT(files),
+                                 COUNT(bytes), COUNT(duplicates),
+                                 "corrupt", (unsigned long long)c.stats.corrupt,
                                  "lost_bytes", (unsigned long long)c.stats.lost_bytes,
                                  "passed_over", (unsigned long long)c.stats.passed_over);
     }

@@ -68,7 +68,7 @@ PyObject *text_of(const char *text);
 enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
                    OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
-                   OPTION_RESIZE_MODE };
+                   OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS };
 
 /* One keyword and its position in an options struct. An OPTION_CALL has no position: the caller
  * takes the callable from the keywords. */

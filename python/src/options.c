@@ -121,8 +121,15 @@ static int set_named(void *member, const struct option *option, PyObject *value)
         break;
     case OPTION_CHECK_IMAGES:
         found = strcmp(name, "markers") == 0 ? SHEAF_CHECK_MARKERS
-              : strcmp(name, "decode") == 0 ? SHEAF_CHECK_DECODE : -1;
-        expected = "markers or decode";
+              : strcmp(name, "decode") == 0 ? SHEAF_CHECK_DECODE
+              : strcmp(name, "none") == 0 ? SHEAF_CHECK_NONE : -1;
+        expected = "markers, decode or none";
+        break;
+    case OPTION_DUPLICATE_KEYS:
+        found = strcmp(name, "fail") == 0 ? SHEAF_DUPLICATE_FAIL
+              : strcmp(name, "number") == 0 ? SHEAF_DUPLICATE_NUMBER
+              : strcmp(name, "drop") == 0 ? SHEAF_DUPLICATE_DROP : -1;
+        expected = "fail, number or drop";
         break;
     case OPTION_RESIZE_MODE:
         found = strcmp(name, "shorter") == 0 ? SHEAF_SHORTER
@@ -267,7 +274,7 @@ const struct option pack_options_table[] = {
     PACK(check_images, OPTION_CHECK_IMAGES), PACK(quality, OPTION_U32),
     PACK(resize, OPTION_U32), PACK(resize_mode, OPTION_RESIZE_MODE), PACK(s3, OPTION_TEXTS),
     PACK(reshard, OPTION_BOOL), PACK(reshuffle, OPTION_BOOL),
-    PACK(field_map, OPTION_TEXT),
+    PACK(field_map, OPTION_TEXT), PACK(duplicate_keys, OPTION_DUPLICATE_KEYS),
     { NULL, OPTION_CALL, 0 },
 };
 

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stems of the keys that are made up for records without a key.  Two foreign shards of one
- * data set must not make up the same keys: convert and unpack could not tell their samples apart.
- * So shards that would share a stem get a longer one: the whole base name, and then one directory
- * more at a time.
- *
- * A shard of a data set with a manifest keeps the short stem: its table of keys was made with it. */
+ * Equal stems become longer: the whole base name, and then one directory more at a time. */
+#include "formats/stems.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/error.h"
 #include "formats/name.h"
-#include "reader/dataset.h"
 
 #define STEM_LIMIT 1024     /* bytes of a stem with directories */
-
-/* A shard whose stem may become longer. */
-struct stem {
-    const char *name;
-    struct text *text;
-};
 
 static int compare_texts(struct text a, struct text b)
 {
@@ -83,24 +72,8 @@ static bool lengthen_equal(struct stem *stems, size_t count)
     return any;
 }
 
-int dataset_make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
+void stems_tell_apart(struct stem *stems, size_t count)
 {
-    const size_t count = d->manifest.shard_count;
-    struct stem *stems = calloc(count + 1, sizeof(stems[0]));
-    size_t foreign = 0;
-
-    d->stems = calloc(count + 1, sizeof(d->stems[0]));
-    if (d->stems == NULL || stems == NULL) {
-        free(stems);
-        return err_memory(err, (count + 1) * sizeof(stems[0]));
-    }
-    for (size_t i = 0; i < count; i++) {
-        d->stems[i] = name_stem(d->manifest.shards[i].name);
-        if (!dataset_source(d, (uint32_t)i)->has_manifest)
-            stems[foreign++] = (struct stem){ d->manifest.shards[i].name, &d->stems[i] };
-    }
-    while (foreign > 1 && lengthen_equal(stems, foreign))
+    while (count > 1 && lengthen_equal(stems, count))
         ;
-    free(stems);
-    return SHEAF_OK;
 }

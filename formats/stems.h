@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The stems of the keys that are made up for records without a key.  Two foreign shards of one
+ * data set must not make up the same keys, or convert and unpack would mix up their samples. */
+#ifndef FORMATS_STEMS_H
+#define FORMATS_STEMS_H
+
+#include "formats/format.h"
+
+/* A shard whose stem may become longer. */
+struct stem {
+    const char *name;           /* of the shard, with its directories */
+    struct text *text;          /* its stem, as name_stem() gives it */
+};
+
+/* Makes stems longer until no two are equal, as far as the names allow.  Sorts the array. */
+void stems_tell_apart(struct stem *stems, size_t count);
+
+#endif

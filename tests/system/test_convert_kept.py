@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""What cat reads, convert and unpack can finish: images that pack refuses, repeated keys, and shards
+of records without keys.  Nothing is lost without a count."""
+
+import os
+
+import decoders
+import images
+import writers
+from jpegs import jpeg
+from support import (CONTAINERS, SUFFIX, Case, listing, make_tree, pack, read, sheaf, shards_of,
+                     tree_of, write)
+
+
+def fields_of(place):
+    """{key: {suffix: bytes}} of a data set, through unpack."""
+    found = {}
+    for path, data in tree_of(place).items():
+        key, suffix = decoders.split_name(path)
+        found.setdefault(key, {})[suffix] = data
+    return found
+
+
+class MadeUpKeys(Case):
+    def test_no_two_shards_make_up_one_key(self):
+        for names in (["c10-train.tfrecord-00000-of-00002", "c10-train.tfrecord-00001-of-00002"],
+                      ["t.part1.tfrecord", "t.part2.tfrecord"],
+                      ["a/0.tfrecord", "b/0.tfrecord", "0.tfrecord"],
+                      ["x/a/0.tfrecord", "y/a/0.tfrecord", "y/b/0.tfrecord"],
+                      ["t.tfrecord", "t.tfrecords"]):
+            with self.subTest(names=names):
+                root = self.path("r%d" % len(os.listdir(self.folder)))
+                for i, name in enumerate(names):
+                    write(os.path.join(root, name), writers.tfrecord(
+                        writers.example({"image": [b"%d" % (2 * i + k)]}) for k in range(2)))
+                keys = [line.split("\t")[0] for line in
+                        listing(*names, "--no-shuffle", cwd=root)]
+                self.assertEqual(len(set(keys)), 2 * len(names), keys)
+                sheaf("unpack", *names, "un", cwd=root)
+                self.assertEqual(sorted(f["image"] for f in fields_of(root + "/un").values()),
+                                 [b"%d" % i for i in range(2 * len(names))])
+                for container in CONTAINERS:
+                    sheaf("convert", *names, "o-" + container, "--format", container, cwd=root)
+                    self.assertEqual(sorted(line.split("\t")[0] for line in
+                                            listing(root + "/o-" + container)), sorted(keys))
+
+    def test_one_stem_for_one_name(self):
+        for name, stem in (("train.tfrecord", "train"), ("train.v2.tar.gz", "train.v2"),
+                           ("s.rec", "s")):
+            data = {"train.tfrecord": writers.tfrecord([b"x"]), "s.rec": writers.recordio([b"x"]),
+                    "train.v2.tar.gz": None}[name]
+            if data is not None:
+                write(self.path(name), data)
+                self.assertEqual(listing(self.path(name)), [stem + "/00000000\t\tdata:1"])
+
+
+class KeptImages(Case):
+    @classmethod
+    def share(cls):
+        cls.files = {
+            "a.jpg": jpeg(), "b.jpg": images.saved(images.photo(40, 30).convert("CMYK")),
+            "c.jpg": b"", "d.jpg": images.saved(images.photo(20, 20), "PNG"), "e.jpeg": b"text",
+            "f.jpg": jpeg(40, 24, 3)[:-9],
+        }
+
+    def shards(self, container):
+        """A foreign shard of the files."""
+        place = self.path("%s/s%s" % (container, SUFFIX[container]))
+        if container == "webdataset":
+            write(place, writers.tar(list(self.files.items())))
+        else:
+            write(place, writers.tfrecord(
+                writers.example({"image/encoded": [data], "image/filename": [name.encode()]})
+                for name, data in self.files.items()))
+        return os.path.dirname(place)
+
+    def test_images_stay_as_they_are(self):
+        for container in ("webdataset", "tfrecord"):
+            source = self.shards(container)
+            for to in CONTAINERS:
+                dest, files = self.path(container + to), self.path("u" + container + to)
+                done = sheaf("convert", source, dest, "--format", to)
+                self.assertEqual(done.stderr, b"")
+                sheaf("unpack", dest, files)
+                self.assertEqual({k.decode() if isinstance(k, bytes) else k: v
+                                  for k, v in tree_of(files).items()}, self.files)
+
+    def test_check_images_names_shard_and_cure(self):
+        source = self.shards("webdataset")
+        for how in ("markers", "decode"):
+            done = sheaf("convert", source, self.path("o"), "--format", "tfrecord",
+                         "--check-images", how, status=1)
+            self.assert_error(done, "s.tar: record 1: b.jpg: ", "--fix-images",
+                              "--on-corrupt skip")
+        done = sheaf("convert", source, self.path("o"), "--format", "tfrecord", "--check-images",
+                     "markers", "--on-corrupt", "skip", "--max-corrupt", 2, status=1)
+        done = sheaf("convert", source, self.path("o"), "--format", "tfrecord", "--check-images",
+                     "markers", "--on-corrupt", "skip", "--quiet")
+        self.assertIn(b"5 samples left out: skipped.tsv in ", done.stderr)
+        self.assertEqual([line.split("\t")[0] for line in
+                          read(self.path("o/skipped.tsv")).decode().splitlines()],
+                         ["b", "c", "d", "e", "f"])
+        self.assertEqual(len(listing(self.path("o"))), 1)
+        self.assertIn(b"sound", sheaf("verify", self.path("o")).stdout)
+
+    def test_fix_images_and_resize_as_in_pack(self):
+        files = {"%d/%s.jpg" % (i % 2, name): data
+                 for i, (name, (data, _)) in enumerate(sorted(images.odd().items()))}
+        files.update({"0/large%d.jpg" % i: images.saved(images.photo(300, 200, i))
+                      for i in range(90)})
+        files.update({"0/large%d.txt" % i: b"%d" % i for i in range(90)})
+        make_tree(self.path("tree"), files)
+        pack(self.path("tree"), self.path("kept"), "webdataset", "none", "--check-images", "none",
+             "--shard-count", 3)
+        for options in (["--fix-images"], ["--fix-images", "--resize", 50, "--quality", 80],
+                        ["--resize", 40, "--resize-mode", "exact", "--check-images", "none"]):
+            for name in ("packed", "converted", "again", "parts", "u1", "u2"):
+                self.remove(name)
+            pack(self.path("tree"), self.path("packed"), "webdataset", "none", "--shard-count", 3,
+                 *options)
+            done = sheaf("convert", self.path("kept"), self.path("converted"), "--format",
+                         "webdataset", *options)
+            sheaf("convert", self.path("kept"), self.path("again"), "--format", "webdataset",
+                  "--jobs", 1, "--memory", "32MiB", *options)
+            sheaf("plan", self.path("kept"), self.path("parts"), "-o", self.path("p"), "--format",
+                  "webdataset", *options)
+            for part in (1, 0):
+                sheaf("convert", "--plan", self.path("p"), "--part", "%d/2" % part)
+            sheaf("commit", self.path("p"))
+            for name in shards_of(self.path("packed")):
+                shard = read(self.path("packed/" + name))
+                for other in ("converted", "again", "parts"):
+                    self.assertEqual(shard == read(self.path(other + "/" + name)), True, other)
+            if "--fix-images" in options:
+                for other in ("converted", "parts"):
+                    self.assertEqual(read(self.path("packed/converted.tsv")),
+                                     read(self.path(other + "/converted.tsv")))
+                self.assertRegex(done.stdout, rb", \d+ images converted")
+            self.assertEqual(sheaf("info", self.path("packed")).stdout.count(b"smaller"),
+                             sheaf("info", self.path("converted")).stdout.count(b"smaller"))
+            os.unlink(self.path("p"))
+
+    def remove(self, name):
+        import shutil
+        shutil.rmtree(self.path(name), ignore_errors=True)
+
+    def test_resume_of_smaller_images(self):
+        make_tree(self.path("tree"), {"%02d.jpg" % i: images.saved(images.photo(200, 100, i))
+                                      for i in range(40)})
+        pack(self.path("tree"), self.path("set"), "webdataset", "none", "--shard-count", 20)
+        options = ("--format", "tfrecord", "--resize", 32, "--jobs", 1)
+        sheaf("convert", self.path("set"), self.path("whole"), *options)
+        damaged = bytearray(read(self.path("set/shard-000018.tar")))
+        good = bytes(damaged)
+        damaged[700] ^= 1
+        write(self.path("set/shard-000018.tar"), bytes(damaged))
+        sheaf("convert", self.path("set"), self.path("out"), *options, status=1)
+        write(self.path("set/shard-000018.tar"), good)
+        done = sheaf("convert", self.path("set"), self.path("out"), *options, "--resume")
+        self.assertRegex(done.stdout, rb", [1-9]\d* of them kept")
+        self.assert_same_tree(self.path("whole"), self.path("out"))
+
+
+class RepeatedKeys(Case):
+    def sources(self):
+        write(self.path("w/0.tar"), writers.tar([("k.txt", b"0"), ("l.txt", b"1"),
+                                                 ("k-2.txt", b"2")]))
+        write(self.path("w/1.tar"), writers.tar([("k.txt", b"3"), ("m.txt", b"4"),
+                                                 ("k.txt", b"5"), ("l.txt", b"6")]))
+        write(self.path("t/0.tfrecord"), writers.tfrecord(
+            writers.example({"image/encoded": [jpeg(seed=i)], "image/filename": [b"image.jpg"]})
+            for i in range(3)))
+        return self.path("w"), self.path("t")
+
+    def test_fail_names_the_cure(self):
+        for source in self.sources():
+            for words in (("convert", source, self.path("o"), "--format", "tfrecord"),
+                          ("convert", source, self.path("o"), "--format", "tfrecord",
+                           "--on-corrupt", "skip"),
+                          ("unpack", source, self.path("u"))):
+                done = sheaf(*words, status=1)
+                self.assert_error(done, "record ", "--duplicate-keys number")
+                self.assertNotIn(b"--resume", done.stderr)
+
+    def test_number(self):
+        tars, records = self.sources()
+        keys = {"k": b"0", "l": b"1", "k-2": b"2", "k-3": b"3", "m": b"4", "k-4": b"5", "l-2": b"6"}
+        done = sheaf("unpack", tars, self.path("u"), "--duplicate-keys", "number")
+        self.assertIn(b"3 samples had the key of another sample", done.stderr)
+        self.assertEqual({k: f["txt"] for k, f in fields_of(self.path("u")).items()}, keys)
+        sheaf("unpack", tars, self.path("u"), "--duplicate-keys", "number", "--resume")
+        self.assertEqual(len(fields_of(self.path("u"))), 7)
+        for container in CONTAINERS:
+            dest = self.path("o-" + container)
+            done = sheaf("convert", tars, dest, "--format", container, "--duplicate-keys",
+                         "number")
+            self.assertIn(b"3 samples had the key of another sample", done.stderr)
+            sheaf("unpack", dest, self.path("u-" + container))
+            self.assertEqual({k: f["txt"] for k, f in
+                              fields_of(self.path("u-" + container)).items()}, keys)
+            sheaf("convert", records, dest + "t", "--format", container, "--duplicate-keys",
+                  "number")
+            self.assertEqual([line.split("\t")[0] for line in listing(dest + "t", "--no-shuffle")],
+                             ["image", "image-2", "image-3"])
+
+    def test_drop(self):
+        tars, _ = self.sources()
+        keys = {"k": b"0", "l": b"1", "k-2": b"2", "m": b"4"}
+        done = sheaf("unpack", tars, self.path("u"), "--duplicate-keys", "drop", "--quiet")
+        self.assertIn(b"3 samples left out", done.stderr)
+        self.assertEqual({k: f["txt"] for k, f in fields_of(self.path("u")).items()}, keys)
+        done = sheaf("convert", tars, self.path("o"), "--format", "recordio", "--duplicate-keys",
+                     "drop", "--quiet")
+        self.assertIn(b"3 samples left out: skipped.tsv in ", done.stderr)
+        self.assertEqual(sorted(line.split("\t")[0] for line in listing(self.path("o"))),
+                         sorted(keys))
+        self.assertEqual(read(self.path("o/skipped.tsv")).decode().count(
+            "left out: a sample with this key is already packed"), 3)
+
+    def test_files_of_one_key_are_not_torn_apart(self):
+        """Two samples of one key with other suffixes do not collide, unless that is asked for."""
+        write(self.path("i.tar"), writers.tar([("a.jpg", b"A"), ("b.jpg", b"B"), ("a.cls", b"1")]))
+        sheaf("unpack", self.path("i.tar"), self.path("u"))
+        self.assertEqual(sorted(tree_of(self.path("u"))), ["a.cls", "a.jpg", "b.jpg"])
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
