@@ -26,8 +26,8 @@ struct convert {
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends the samples that were read last. If an error concerns a sample, its message says where the
- * sample is. `shard` is the new shard of the sample before them, or NULL if no shard is cut here. */
+/* Appends the samples that were read last. If an error concerns a sample, its message says where
+ * the sample is. `shard` is the new shard of the sample before, or NULL if no shard is cut here. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */

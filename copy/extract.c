@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/fd_io.h"
+#include "base/keyset.h"
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
 #define COMPARE_BYTES ((size_t)16 << 10)
@@ -33,9 +34,8 @@ struct extract {
     char *directory;        /* for messages */
     int root;               /* descriptor, locked so that no other run writes here */
     bool resume;            /* whether existing files with the same content are kept */
-    uint64_t *written;      /* with resume: hashes of the paths that this run has written or
-                               kept, so that two samples cannot share a file; 0 is an empty entry */
-    size_t written_count, written_room;     /* a power of two */
+    struct keyset written;  /* paths that this run has written or kept, so that two samples cannot
+                               share a file */
     struct slot slots[SLOT_COUNT];
 };
 
@@ -117,7 +117,7 @@ void extract_close(struct extract *extract)
         free(extract->slots[i].path);
     }
     close(extract->root);
-    free(extract->written);
+    keyset_free(&extract->written);
     free(extract->directory);
     free(extract);
 }
@@ -220,61 +220,18 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
-/* Hashes a path with 64-bit FNV-1a, so that paths of one data set do not collide by chance. */
-static uint64_t hash_path(const char *path)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-
-    for (; *path != '\0'; path++)
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    return hash == 0 ? 1 : hash;
-}
-
-/* Returns the entry with the hash, or the empty entry for it. */
-static uint64_t *find_written(uint64_t *written, size_t room, uint64_t hash)
-{
-    size_t at = (hash ^ hash >> 32) & (room - 1);
-
-    while (written[at] != 0 && written[at] != hash)
-        at = (at + 1) & (room - 1);
-    return &written[at];
-}
-
-static bool make_room(struct extract *x)
-{
-    const size_t room = x->written_room == 0 ? 1024 : 2 * x->written_room;
-    uint64_t *grown;
-
-    if (2 * (x->written_count + 1) <= x->written_room)
-        return true;
-    grown = calloc(room, sizeof(grown[0]));
-    if (grown == NULL)
-        return false;
-    for (size_t i = 0; i < x->written_room; i++)
-        if (x->written[i] != 0)
-            *find_written(grown, room, x->written[i]) = x->written[i];
-    free(x->written);
-    x->written = grown;
-    x->written_room = room;
-    return true;
-}
-
-/* Records a path. A file that this run has written or kept must not be kept for another sample
- * too. */
+/* Records a path. A file that this run has written or kept must not be written or kept for another
+ * sample, too. */
 static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
 {
-    const uint64_t hash = hash_path(path);
-    uint64_t *place;
+    const int code = keyset_check(&x->written, path, error);
 
-    if (!make_room(x))
-        return set_errno(error, x, path, ENOMEM);
-    place = find_written(x->written, x->written_room, hash);
-    if (*place == hash)
-        return err_set(error, SHEAF_ERR_EXISTS, "%s/%s: two samples of the data set have this file",
-                       x->directory, path);
-    *place = hash;
-    x->written_count++;
-    return SHEAF_OK;
+    if (code == SHEAF_OK)
+        keyset_add(&x->written, path);
+    if (code != SHEAF_ERR_EXISTS)
+        return code;
+    err_set(error, code, "%s/%s: two samples of the data set have this file", x->directory, path);
+    return err_because(error, code, SHEAF_REASON_REPEATED_KEY);
 }
 
 /* Compares a file of an earlier run. Sets *kept if it already has the right content. */
@@ -344,7 +301,7 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
     const char *problem = path_problem(path);
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    int directory, errnum;
+    int directory, errnum, code;
     bool kept = false;
 
     if (problem)
@@ -353,14 +310,11 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
     directory = slash ? directory_of(extract, path, (size_t)(slash - path)) : extract->root;
     if (directory < 0)
         return set_errno(error, extract, path, errno);
-    if (extract->resume) {
-        int code = note_path(extract, path, error);
-
-        if (code == SHEAF_OK)
-            code = keep_file(extract, directory, name, path, data, size, &kept, error);
-        if (code != SHEAF_OK || kept)
-            return code;
-    }
+    code = note_path(extract, path, error);
+    if (code == SHEAF_OK && extract->resume)
+        code = keep_file(extract, directory, name, path, data, size, &kept, error);
+    if (code != SHEAF_OK || kept)
+        return code;
     errnum = write_file(directory, name, data, size, extract->resume);
     return errnum ? set_errno(error, extract, path, errnum) : SHEAF_OK;
 }

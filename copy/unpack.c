@@ -25,59 +25,32 @@ struct unpacking {
     struct copying in;
     struct extract *extract;
     enum sheaf_duplicate_keys duplicate_keys;
-    struct keyset seen;         /* keys; or paths, where a file that exists is the only error */
+    struct keyset seen;         /* keys, unless a repeated one is no error by itself */
     char key[PATH_LIMIT];       /* that a sample with a repeated key gets */
     struct sheaf_unpack_result *result;
 };
-
-static int make_path(const struct sheaf_sample *sample, const char *key, const char *suffix,
-                     char path[PATH_LIMIT], struct sheaf_error *err)
-{
-    const int n = snprintf(path, PATH_LIMIT, "%s.%s", key, suffix);
-
-    if (n < 0 || (size_t)n >= PATH_LIMIT)
-        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
-                       "limit is %d", sample->number, n, PATH_LIMIT - 1);
-    return SHEAF_OK;
-}
 
 static int write_field(struct extract *extract, const struct sheaf_sample *sample,
                        const struct sheaf_field *field, struct sheaf_error *err)
 {
     char path[PATH_LIMIT];
-    const int code = make_path(sample, sample->key, field->suffix, path, err);
+    const int n = snprintf(path, sizeof(path), "%s.%s", sample->key, field->suffix);
 
-    return code == SHEAF_OK ? extract_file(extract, path, field->data, field->size, err) : code;
-}
-
-/* The same of a file that no other sample may have written. */
-static int write_once(struct unpacking *u, const struct sheaf_sample *sample,
-                      const struct sheaf_field *field, struct sheaf_error *err)
-{
-    char path[PATH_LIMIT];
-    int code = make_path(sample, sample->key, field->suffix, path, err);
-
-    if (code == SHEAF_OK && u->duplicate_keys == SHEAF_DUPLICATE_FAIL) {
-        code = keyset_check(&u->seen, path, err);
-        if (code == SHEAF_ERR_EXISTS)
-            return err_because(err, err_set(err, code, "%s: another sample of the data set has a "
-                                            "file of this name", path),
-                               SHEAF_REASON_REPEATED_KEY);
-        if (code == SHEAF_OK)
-            keyset_add(&u->seen, path);
-    }
-    return code == SHEAF_OK ? extract_file(u->extract, path, field->data, field->size, err) : code;
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": the path has %d bytes; the "
+                       "limit is %d", sample->number, n, PATH_LIMIT - 1);
+    return extract_file(extract, path, field->data, field->size, err);
 }
 
 /* Gives a sample with a repeated key another one.  SHEAF_END: it is left out. */
 static int take_key(struct unpacking *u, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const char *key = sample->key;
-    int code = u->duplicate_keys == SHEAF_DUPLICATE_FAIL ? SHEAF_OK
-                                                         : keyset_check(&u->seen, key, err);
+    int code;
 
     if (u->duplicate_keys == SHEAF_DUPLICATE_FAIL)
-        return SHEAF_OK;
+        return SHEAF_OK;            /* but no file is written twice */
+    code = keyset_check(&u->seen, key, err);
     u->result->duplicates += code == SHEAF_ERR_EXISTS;
     if (code == SHEAF_ERR_EXISTS && u->duplicate_keys == SHEAF_DUPLICATE_DROP)
         return SHEAF_END;
@@ -106,7 +79,7 @@ static int unpack_sample(struct unpacking *u, const struct sheaf_sample *given,
         return SHEAF_OK;
     }
     for (size_t i = 0; i < sample.field_count && code == SHEAF_OK; i++) {
-        code = write_once(u, &sample, &sample.fields[i], err);
+        code = write_field(u->extract, &sample, &sample.fields[i], err);
         if (code == SHEAF_OK) {
             u->result->files++;
             u->result->bytes += sample.fields[i].size;
@@ -137,7 +110,7 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
     return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the output, and what was left out, equals the input. The reader checks its own sum. */
+/* Checks that the output and the samples left out equal the input. The reader checks its own sum. */
 static int check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;

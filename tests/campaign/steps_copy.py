@@ -78,7 +78,7 @@ class Target:
     """Where a conversion goes, in which form, and whether in new shards or a new order."""
 
     def __init__(self, chain, can_be_anew=False):
-        self.dest, self.map = chain.new_dest(), None
+        self.dest, self.map, self.repeated = chain.new_dest(), None, None
         self.container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
         self.codec = chain.chance.choice(["none", "none", "gzip", "lz4", "zstd"])
         self.peers = peers.choose(chain.chance, self.container, self.codec, 0.4)
@@ -92,6 +92,7 @@ class Target:
         words += ["--shuffle", "--seed", self.seed] if self.shuffle else []
         words += ["--shard-count", self.count] if self.count else []
         words += self.map.words() if self.map else []
+        words += ["--duplicate-keys", self.repeated] if self.repeated else []
         return words + (["--shard-size", self.size] if self.size else [])
 
     def numbers(self, shards):
@@ -125,6 +126,24 @@ class Target:
         return self.cut([every[number] for number in self.numbers(shards)])
 
 
+def told_apart(shards, how):
+    """The samples with keys of their own: "number" gives the later ones KEY-2, KEY-3, ..., and "drop"
+    leaves them out."""
+    seen, made = set(), []
+    for shard in shards.shards:
+        made.append([])
+        for sample in shard:
+            key, number = sample.key, 2
+            while key in seen and how == "number":
+                key, number = "%s-%d" % (sample.key, number), number + 1
+            if key not in seen:
+                made[-1].append(sample._replace(key=key))
+            seen.add(key)
+    found = copy.copy(shards)
+    found.shards = made
+    return found
+
+
 def convert_refused(shards, target):
     """What the error may name if it cannot be done; None if it can."""
     samples, container = shards.samples, target.container
@@ -148,6 +167,12 @@ def convert(chain, shards):
         chain.sheaf(*words, status=1)
         chain.sheaf("info", target.dest, status=1)
         raise Foreseen("fields that cannot have other names")
+    keys = [sample.key for sample in shards.samples]
+    if len(set(keys)) < len(keys) and not target.shuffle and not target.count and \
+            not target.size and chain.chance.random() < 0.7:
+        target.repeated = chain.chance.choice(["number", "drop"])
+        shards = told_apart(shards, target.repeated)
+        words = ["convert", *source.arguments, target.dest, *target.options()]
     refused = convert_refused(shards, target)
     if refused is not None:
         chain.sheaf(*words, status=1, says=refused)

@@ -111,6 +111,27 @@ class CopiesTest(Case):
         self.assertEqual((result.samples, result.corrupt, [p.code for p in told]),
                          (99, 1, ["CORRUPT"]))
 
+    def test_repeated_keys_and_images(self):
+        folder = self.path("twice")
+        for name in ("a", "b"):
+            shutil.copytree(self.set, os.path.join(folder, name))
+            for other in os.listdir(os.path.join(folder, name)):
+                if other.startswith("dataset"):
+                    os.unlink(os.path.join(folder, name, other))
+        both = [os.path.join(folder, name) for name in ("a", "b")]
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.convert(both, self.path("o"), format="tfrecord")
+        for how, samples, skipped in (("number", 200, 0), ("drop", 100, 100)):
+            result = sheaf.convert(both, self.path("o" + how), format="tfrecord",
+                                   duplicate_keys=how)
+            self.assertEqual((result.samples, result.skipped, result.duplicates),
+                             (samples, skipped, 100))
+            found = sheaf.unpack(both, self.path("u" + how), duplicate_keys=how)
+            self.assertEqual((found.samples, found.duplicates), (samples, 100))
+        result = sheaf.convert(self.set, self.path("small"), format="tfrecord", resize=2)
+        self.assertEqual(result.converted, 0)
+        self.assertGreater(result.resized, 0)
+
     def test_parts_of_a_plan(self):
         plan = self.path("plan")
         sheaf.plan(self.set, self.path("parts"), plan, format="recordio")
@@ -133,7 +154,7 @@ class CopiesTest(Case):
         result = sheaf.unpack(self.set, made)
         command("unpack", self.set, again)
         self.assert_same_tree(made, again)
-        self.assertEqual(result, (100, 134, result.bytes, 0, 0, 0))
+        self.assertEqual(result, (100, 134, result.bytes, 0, 0, 0, 0))
         with self.assertRaisesRegex(FileExistsError, "record 0: .*File exists.*resume=True"):
             sheaf.unpack(self.set, made)
         self.assertEqual(sheaf.unpack(self.set, made, resume=True), result)

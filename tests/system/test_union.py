@@ -155,7 +155,7 @@ class Union(Case):
         found = collections.Counter(f.key for f in self.facts(self.one, other))
         self.assertEqual(found, {key[:-4]: 2 for key in ONE})
         refused = sheaf("unpack", self.one, other, self.path("files"), status=1)
-        self.assertIn(b".txt: another sample of the data set has a file of this name", refused.stderr)
+        self.assertIn(b".txt: two samples of the data set have this file", refused.stderr)
         refused = sheaf("convert", self.one, other, self.path("all"), "--format", "tfrecord",
                         status=1)
         self.assertIn(b"a sample with this key is already packed", refused.stderr)
