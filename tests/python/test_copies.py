@@ -2,6 +2,7 @@
 """convert, unpack, pipe and info do what the command does, with its words; and sizes as text."""
 
 import filecmp
+import io
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import signal
 import subprocess
 import threading
 import unittest
+
+from PIL import Image
 
 import sheaf
 from support import Case, FileServer, flip, pack, samples_of
@@ -128,9 +131,15 @@ class CopiesTest(Case):
                              (samples, skipped, 100))
             found = sheaf.unpack(both, self.path("u" + how), duplicate_keys=how)
             self.assertEqual((found.samples, found.duplicates), (samples, 100))
-        result = sheaf.convert(self.set, self.path("small"), format="tfrecord", resize=2)
-        self.assertEqual(result.converted, 0)
-        self.assertGreater(result.resized, 0)
+        file = io.BytesIO()
+        Image.new("RGB", (40, 30)).save(file, "JPEG")
+        with sheaf.Packer(self.path("large")) as packer:
+            packer.append("a", {"jpg": file.getvalue()})
+        result = sheaf.convert(self.path("large"), self.path("small"), format="tfrecord", resize=9)
+        self.assertEqual((result.samples, result.converted, result.resized), (1, 0, 1))
+        with sheaf.Reader(self.path("small")) as reader:
+            self.assertEqual([Image.open(io.BytesIO(bytes(s["jpg"]))).size for s in reader],
+                             [(12, 9)])
 
     def test_parts_of_a_plan(self):
         plan = self.path("plan")
