@@ -94,7 +94,10 @@ enum sheaf_reason {
     SHEAF_REASON_ODD_IMAGE,         /* packing: as BAD_FILES, and fix_images makes it a JPEG */
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
-    SHEAF_REASON_REPEATED_KEY       /* EXISTS: another sample has the key: duplicate_keys */
+    SHEAF_REASON_REPEATED_KEY,      /* EXISTS: another sample has the key: duplicate_keys */
+    SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
+    SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
+    SHEAF_REASON_TOO_MANY_SKIPPED   /* packing: max_skipped */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -234,6 +237,7 @@ struct sheaf_dataset_info {
     uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
     int counts_fields, counts_classes; size_t field_count;  /* fields: 0 of over 256 names, too */
     uint64_t images_converted, images_resized;  /* by packing; 0 of a view; UINT64_MAX: unknown */
+    uint64_t skipped;           /* files that packing left out; samples, if they were converted */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -650,6 +654,10 @@ struct sheaf_pack_options {
     sheaf_class_count_fn *class_count;  /* NULL; called for each class of a plan (with dry_run, or
                                        by sheaf_plan_make) */
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
+    enum sheaf_on_error on_change;  /* FAIL; SKIP: on_error SKIP also leaves out files that vanished
+                                       or changed since the scan */
+    const char *max_skipped;        /* NULL: no limit; "10" or "0.5%" of the files: if on_error SKIP
+                                       would leave out more, the call fails */
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
 /* A name of options->s3 (doc/s3.md), what it takes and its header; NULL: no more.  NULL is fine. */
@@ -712,7 +720,7 @@ SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const c
     struct sheaf_error *error);
 /* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes.
  * Only jobs, memory_bytes, progress, report and interrupt of the options are used.
- * SHEAF_ERR_CHANGED: a file has changed since the plan was made (with on_error FAIL), or `dest` is
+ * SHEAF_ERR_CHANGED: a file has changed since the plan was made (with on_change FAIL), or `dest` is
  * for another plan.  SHEAF_ERR_LIMIT: a sample needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,

@@ -100,6 +100,17 @@ static int code_of_errno(int errnum)
     }
 }
 
+bool err_blames_file(int errnum)
+{
+    switch (errnum) {
+    case EACCES: case EPERM: case ENOENT: case ENOTDIR: case EISDIR: case ELOOP:
+    case ENAMETOOLONG: case ENXIO: case EINVAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
 {
     char text[TEXT_MOST], reason[128];

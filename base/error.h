@@ -6,6 +6,8 @@
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include "sheaf.h"
 
 /* "1 file", "2 files": err_set(err, code, "%zu file%s", n, plural(n)). */
@@ -17,6 +19,10 @@ static inline const char *plural(uint64_t count)
 /* Sets code and message; returns code.  `err` may be NULL. */
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Returns whether an errno value blames one file, as EACCES does. Others, such as EIO, ESTALE or
+ * EMFILE, blame the file system of the file, or this machine. */
+bool err_blames_file(int errnum);
 
 /* Sets the reason of an error for programs (sheaf.h, enum sheaf_reason), as in err_because(err,
  * err_set(err, ...), reason). Setting a new message clears the reason. Returns the code. */

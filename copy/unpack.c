@@ -110,7 +110,8 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
     return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the output and the samples left out equal the input. The reader checks its own sum. */
+/* Checks that the output and the samples left out equal the input. The reader checks its own
+ * sum. */
 static int check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;

@@ -72,6 +72,8 @@ struct manifest_images {
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
+/* Adds up the files that packing and appending left out, or samples in a conversion. */
+int manifest_skipped(const struct manifest *manifest, uint64_t *skipped, struct sheaf_error *err);
 /* The images of both. */
 struct manifest_images manifest_images_sum(struct manifest_images a, struct manifest_images b);
 

@@ -130,3 +130,18 @@ int manifest_images(const struct manifest *m, struct manifest_images *images,
     }
     return code;
 }
+
+int manifest_skipped(const struct manifest *m, uint64_t *skipped, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *skipped = 0;
+    for (size_t i = 0; i <= m->growth_count && code == SHEAF_OK; i++) {
+        uint64_t part;
+
+        code = number_option(i == 0 ? m->options_json : m->growths[i - 1].options_json, "skipped",
+                             &part, err);
+        *skipped += part;
+    }
+    return code;
+}

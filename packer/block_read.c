@@ -44,34 +44,35 @@ static int refuse(struct block *b, const struct plan_sample *s,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Errors that are of the machine and not of the file. */
-static bool is_fatal(int errnum)
-{
-    return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
-}
-
 static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu byte%s then, %llu now",
-                   (unsigned long long)f->bytes, plural(f->bytes), (unsigned long long)bytes);
+    return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu byte%s "
+                                    "then, %llu now", (unsigned long long)f->bytes,
+                                    plural(f->bytes), (unsigned long long)bytes),
+                       SHEAF_REASON_SOURCE_CHANGED);
 }
 
 /* The scan's size and time must still hold when all has been read. */
-static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
+static int read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                         struct sheaf_error *err)
 {
     const uint64_t got = fd_read(fd, data, f->bytes);
     struct stat st;
 
-    if (got < f->bytes && errno != 0)
+    if (got < f->bytes && errno != 0) {
+        *fatal = !err_blames_file(errno);
         return err_errno(err, errno, "cannot read at offset %llu", (unsigned long long)got);
-    if (fstat(fd, &st) != 0)
+    }
+    if (fstat(fd, &st) != 0) {
+        *fatal = true;
         return err_errno(err, errno, "cannot stat");
+    }
     if (got != f->bytes || (uint64_t)st.st_size != f->bytes)
         return changed(f, (uint64_t)st.st_size, err);
     if ((int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec) !=
         (f->origin == CATALOG_OBJECT ? (int64_t)f->object->stamp : f->mtime_ns))
-        return err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: it was written to");
+        return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: it was "
+                                        "written to"), SHEAF_REASON_SOURCE_CHANGED);
     return SHEAF_OK;
 }
 
@@ -79,10 +80,17 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data,
 static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
 {
-    *fatal = fd < 0 && is_fatal(errno);
-    if (fd < 0)
-        return err_errno(err, errno, errno == ENOENT ? "vanished since the scan" : "cannot open");
-    return read_content(fd, f, data, err);
+    int code, errnum = errno;
+
+    *fatal = fd < 0 && !err_blames_file(errnum);
+    if (fd >= 0)
+        code = read_content(fd, f, data, fatal, err);
+    else
+        code = err_errno(err, errnum, errnum == ENOENT ? "vanished since the scan"
+                                                       : "cannot open");
+    if (fd < 0 && code == SHEAF_ERR_NOT_FOUND)
+        return err_because(err, code, SHEAF_REASON_SOURCE_CHANGED);
+    return *fatal ? err_because(err, code, SHEAF_REASON_SOURCE_LOST) : code;
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -300,8 +308,8 @@ static int read_within(const struct source *source, const struct catalog_file *f
 {
     const int code = source->ops->read(source, f, data, err);
 
-    *fatal = code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_CHANGED;
-    return code;
+    *fatal = code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_IO;
+    return code == SHEAF_ERR_IO ? err_because(err, code, SHEAF_REASON_SOURCE_LOST) : code;
 }
 
 static int read_field(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
@@ -371,6 +379,7 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
             *bad = &files[i];
             err_set(why, fetched[number + i].code, "%s",
                     (const char *)b->texts.data + fetched[number + i].reason);
+            err_because(why, SHEAF_OK, SHEAF_REASON_SOURCE_CHANGED);
         }
     }
     code = *bad == NULL ? convert_images(b, s, bad, why, err) : SHEAF_OK;

@@ -239,6 +239,12 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = check_sum(c, err);
+    if (code == SHEAF_OK && facts->on_error == SHEAF_SKIP) {
+        c->problems.on_error = SHEAF_SKIP;
+        c->problems.max_skipped = facts->max_skipped;
+        problems_limit(&c->problems, facts->found);
+        code = problems_verdict(&c->problems, err);
+    }
     if (facts->fingerprint[0] != '\0')      /* a conversion's samples bring their labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK)

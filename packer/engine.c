@@ -3,6 +3,7 @@
  * The ring of blocks, and the writing of what comes out of it. */
 #include "packer/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,10 +391,10 @@ static int add_all(struct problems *to, const struct block *b, const struct buf 
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < from->size / sizeof(*found) && code == SHEAF_OK; i++) {
-        code = problems_add(to, err, texts + found[i].path, found[i].code, "%s",
-                            texts + found[i].reason);
-        if (code == SHEAF_OK)
-            to->items[to->count - 1].because = found[i].because;
+        struct sheaf_error why = { .code = found[i].code, .reason = found[i].because };
+
+        snprintf(why.message, sizeof(why.message), "%s", texts + found[i].reason);
+        code = problems_add_found(to, err, texts + found[i].path, &why);
     }
     return code;
 }

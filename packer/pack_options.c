@@ -101,7 +101,12 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
     if (o->duplicate_keys < SHEAF_DUPLICATE_FAIL || o->duplicate_keys > SHEAF_DUPLICATE_DROP)
         return err_set(err, SHEAF_ERR_ARGUMENT, "duplicate_keys is %d, expected "
                        "SHEAF_DUPLICATE_FAIL, _NUMBER or _DROP", (int)o->duplicate_keys);
-    code = check_images(o, err);
+    if (o->on_change != SHEAF_FAIL && o->on_change != SHEAF_SKIP)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "on_change is %d, expected SHEAF_FAIL or "
+                       "SHEAF_SKIP", (int)o->on_change);
+    code = problems_check_limit(o->max_skipped, err);
+    if (code == SHEAF_OK)
+        code = check_images(o, err);
     if (code == SHEAF_OK)
         code = check_prefix(o->prefix, err);
     return code == SHEAF_OK ? check_interop(o, err) : code;
@@ -163,7 +168,8 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
         .progress = o->progress, .context = o->context, .interrupt = o->interrupt,
     };
     *problems = (struct problems){
-        .on_error = o->on_error, .report = o->report, .note = o->note,
+        .on_error = o->on_error, .on_change = o->on_change, .max_skipped = o->max_skipped,
+        .report = o->report, .note = o->note,
         .context = o->context,
     };
 }

@@ -106,9 +106,12 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
         code = planned_open(plan, &p.planned, &found);
     if (code == SHEAF_OK) {
         p.options.on_error = p.planned.file.facts.on_error;
+        p.options.on_change = p.planned.file.facts.on_change;
+        p.options.max_skipped = p.planned.file.facts.max_skipped;
         pack_options_watch(&p.options, &p.watch, &p.problems);
         p.problems.converted = &p.converted;
         p.planned.setup.interrupt = p.planned.output.interrupt = p.options.interrupt;
+        problems_limit(&p.problems, p.planned.file.facts.found);
         code = scopes_open(&scopes, p.planned.output.dest, NULL, p.options.s3, &found);
         if (code == SHEAF_OK)
             code = pack_part(&p, part, parts, &found);

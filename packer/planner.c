@@ -155,6 +155,7 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
     p->left_out = scan.left_out;
     p->filtered = scan.filtered;
     p->has_directories = scan.has_directories;
+    problems_limit(p->problems, p->files);
     if (code == SHEAF_OK)
         tell_filters(p);
     if (code == SHEAF_OK)

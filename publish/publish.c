@@ -146,7 +146,7 @@ static int write_images(const struct images *images, const char *options_json, s
 
 /* Puts what is known only in the end into options, an object with other keys, which come after. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
-                            char **options_json, struct sheaf_error *err)
+                            uint64_t skipped, char **options_json, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     char *json = NULL;
@@ -156,6 +156,8 @@ static int complete_options(const struct libraries *libraries, const struct imag
         code = write_libraries(libraries, &text, err);
     if (code == SHEAF_OK)
         code = write_images(images, *options_json, &text, err);
+    if (code == SHEAF_OK && skipped != 0)
+        code = buf_printf(&text, err, "\"skipped\":%" PRIu64 ",", skipped);
     if (code == SHEAF_OK)
         code = buf_printf(&text, err, "%s", *options_json + 1);
     if (code == SHEAF_OK) {
@@ -256,7 +258,9 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
             code = join_section(j, entry, &libraries, &images, writer, err);
     }
     entries_close(entries);
-    return code == SHEAF_OK ? complete_options(&libraries, &images, j->options_json, err) : code;
+    if (code == SHEAF_OK)
+        code = complete_options(&libraries, &images, j->skipped, j->options_json, err);
+    return code;
 }
 
 int publish_interop(const struct output *o, uint32_t split, const char *name,
@@ -351,7 +355,7 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     struct publish_keys keys = { .samples = 0 };
     struct manifest m;
     struct publish_index index = { o, split, f->splits[split].shard_count, &m, &keys,
-                                   &m.options_json };
+                                   &m.options_json, f->skipped_count };
     int code = start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)

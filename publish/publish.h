@@ -19,6 +19,7 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
+    uint64_t skipped_count;     /* files left out, except those whose samples the data set has */
 };
 
 /* Writes skipped.tsv, and for each split index, table of keys, other readers' index files and
@@ -62,7 +63,8 @@ struct publish_index {
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
     char **options_json;        /* which get the names of the libraries that compressed them, and
-                                   what became of images */
+                                   what became of images, and what was left out */
+    uint64_t skipped;           /* files left out */
 };
 
 /* Writes the sections, as the journal has them; `index` is the context of output_write_over. */

@@ -113,7 +113,8 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct publish_keys keys = { .samples = 0 };
     struct publish_index index = { o, 0, f->splits[0].shard_count, m, &keys,
-                                   &m->growths[m->growth_count - 1].options_json };
+                                   &m->growths[m->growth_count - 1].options_json,
+                                   f->skipped_count };
     char name[GROWN_NAME_BYTES];
     int code = publish_keys_open(&keys, o->dest, UINT64_MAX, err);
 

@@ -140,6 +140,8 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
         return manifest_refuse_unfinished(directory, err);
     if (code == SHEAF_OK)
         code = manifest_images(&d->manifest, &d->images, err);
+    if (code == SHEAF_OK)
+        code = manifest_skipped(&d->manifest, &d->skipped, err);
     if (code != SHEAF_OK)
         return err_prefix(err, "%s: ", file->url);
     d->has_manifest = true;

@@ -48,6 +48,7 @@ struct sheaf_dataset {
                                            union: shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
+    uint64_t skipped;                   /* of the manifest: files that packing left out */
     struct dataset_part *parts;         /* with an index and a table of keys each; */
     size_t part_count;                  /* 0 without a manifest, or a union */
     bool has_keys;                      /* tables of keys may be there; older ones lack them */

@@ -66,6 +66,15 @@ struct manifest_images dataset_images(const struct sheaf_dataset *d)
     return all;
 }
 
+static uint64_t skipped_of(const struct sheaf_dataset *d)
+{
+    uint64_t all = d->skipped;
+
+    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+        all += d->sources[i]->skipped;
+    return all;
+}
+
 /* ---- The data set, its shards and its sources ------------------------------------------------ */
 
 void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
@@ -97,6 +106,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .counts_classes = d->manifest.class_samples != NULL,
         .images_converted = images.converted,
         .images_resized = images.resized,
+        .skipped = skipped_of(d),
     };
 
     sized_give(info, sizeof_info, &all, sizeof(all));

@@ -77,6 +77,8 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; the dry run itself has succeeded */
+    if (!options->dry_run)
+        say_skipped_if_quiet(result.skipped - known, result.files);
     if (result.shards == 0)
         say_nothing_new(&result, known);
     else if (!options->dry_run && !is_quiet())
@@ -105,10 +107,8 @@ static int cmd_append(const struct command *command, int argc, char **argv)
               .least = 1, .meaning = "add exactly N shards, or one per sample if there are fewer "
                                      "samples" },
             SOURCE_ROWS(&choices, &o),
-            { "on-error", OPTION_CHOICE, "WHAT", .choice = &choices.on_error,
-              .choices = on_error_choices,
-              .meaning = "at a bad file, or a key that the data set has: fail, or skip it and "
-                         "list it in DATASET/skipped-N.tsv" },
+            SKIP_ROWS(&choices, &o, "at a bad file, or a key that the data set has: fail, or skip "
+                                    "it and list it in DATASET/skipped-N.tsv"),
             { "resume", OPTION_FLAG, .flag = &o.resume,
               .meaning = "resume an interrupted run" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
@@ -128,6 +128,9 @@ static int cmd_append(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return status;
     pack_choices_give(&choices, &o);
+    status = pack_choices_check(&choices, "append", &o);
+    if (status >= 0)
+        return status;
     return append(argv, count - 1, &o);
 }
 

@@ -77,6 +77,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     detail_packing(&result);
+    say_skipped_if_quiet(result.skipped, result.files);
     if (is_quiet())
         return STATUS_OK;
     printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%" PRIu64

@@ -285,6 +285,13 @@ static void print_images(const struct sheaf_dataset_info *info)
     putchar('\n');
 }
 
+/* What packing left out, if it left out anything. */
+static void print_skipped(const struct sheaf_dataset_info *info)
+{
+    if (info->skipped != 0)
+        printf("skipped       %" PRIu64 " when it was packed (see skipped.tsv)\n", info->skipped);
+}
+
 static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        const struct cost *costs)
 {
@@ -315,6 +322,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
     classes_print(dataset);
     fields_print(dataset);
     print_images(info);
+    print_skipped(info);
     if (info->source_count > 1 || info->is_view)
         print_sources(dataset, info, costs);
     print_stages(dataset, info);
@@ -391,6 +399,7 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
         json_count("images_converted", info->images_converted != UINT64_MAX,
                    info->images_converted);
         json_count("images_resized", info->images_resized != UINT64_MAX, info->images_resized);
+        json_count("skipped", true, info->skipped);
     }
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {

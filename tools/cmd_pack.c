@@ -105,6 +105,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (options->dry_run && error.code != SHEAF_OK)
         (void)fail(&error);         /* as the run would; the dry run itself has succeeded */
     count_result(&result);
+    if (!options->dry_run)
+        say_skipped_if_quiet(result.skipped, result.files);
     if (!options->dry_run && !is_quiet()) {
         print_result(dest, &result);
         fields_say_packed(dest, options->split);
@@ -116,6 +118,14 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 }
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
+
+/* Whether the options that help are those of sheaf plan. */
+static bool is_of_plan(int reason)
+{
+    return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||
+           reason == SHEAF_REASON_SOURCE_LOST || reason == SHEAF_REASON_SOURCE_CHANGED ||
+           reason == SHEAF_REASON_TOO_MANY_SKIPPED;
+}
 
 static int pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
 {
@@ -131,12 +141,13 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     signals_catch();
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);
     progress_clear();
-    if (error.reason == SHEAF_REASON_BAD_FILES || error.reason == SHEAF_REASON_ODD_IMAGE)
-        error.reason = SHEAF_REASON_NONE;       /* the options that help belong to sheaf plan */
+    if (is_of_plan(error.reason))
+        error.reason = SHEAF_REASON_NONE;
     if (code != SHEAF_OK)
         return refuse(&error);
     count_result(&result);
     detail_packing(&result);
+    say_skipped_if_quiet(result.skipped, result.files);
     if (is_quiet())
         return STATUS_OK;
     if (result.shards == 0 && result.shards_kept > 0) {
@@ -160,7 +171,8 @@ static bool only_runs(const struct pack_choices *choices, const struct sheaf_pac
 
     pack_choices_init(&c, &d);
     return choices->container == c.container && choices->codec == c.codec &&
-           choices->on_error == c.on_error && o->shard_bytes == d.shard_bytes &&
+           choices->on_error == c.on_error && choices->on_change == c.on_change &&
+           o->max_skipped == NULL && o->shard_bytes == d.shard_bytes &&
            o->shard_count == d.shard_count && strcmp(o->prefix, d.prefix) == 0 &&
            o->root == NULL && o->split == NULL && o->classes == NULL &&
            choices->class_depth == c.class_depth &&

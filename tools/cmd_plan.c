@@ -48,6 +48,7 @@ static int plan(char **sources, size_t count, const char *output,
     say_source(&result);
     say_few_shards(options, &result);
     detail_packing(&result);
+    say_skipped_if_quiet(result.skipped, result.files);
     if (is_quiet())
         return STATUS_OK;
     printf("planned %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s",

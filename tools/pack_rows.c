@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/advice.h"
+#include "tools/verbosity.h"
 
 const struct choice label_base_choices[] = { { "0", 0 }, { "1", 1 }, { NULL, 0 } };
 const struct choice key_end_choices[] = {
@@ -28,6 +29,7 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
     sheaf_pack_options_init(options, sizeof(*options));
     *choices = (struct pack_choices){
         .codec = (int)options->codec, .on_error = (int)options->on_error, .jobs = options->jobs,
+        .on_change = (int)options->on_change,
         .check_images = SHEAF_CHECK_MARKERS, .quality = (uint64_t)options->quality,
         .resize = options->resize, .resize_mode = (int)options->resize_mode,
     };
@@ -57,6 +59,7 @@ void pack_choices_give_images(const struct pack_choices *choices,
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options)
 {
     options->on_error = (enum sheaf_on_error)choices->on_error;
+    options->on_change = (enum sheaf_on_error)choices->on_change;
     options->jobs = (unsigned)choices->jobs;
     options->note = report_note;
     options->field_aliases = choices->aliases.texts;
@@ -75,7 +78,26 @@ int pack_choices_take(struct pack_choices *choices, const char *command,
     options->container = (enum sheaf_container)choices->container;
     options->codec = (enum sheaf_codec)choices->codec;
     pack_choices_give(choices, options);
+    return pack_choices_check(choices, command, options);
+}
+
+int pack_choices_check(const struct pack_choices *choices, const char *command,
+                       const struct sheaf_pack_options *options)
+{
+    if (choices->on_error == SHEAF_SKIP)
+        return -1;
+    if (choices->on_change == SHEAF_SKIP)
+        return misuse("%s: --on-change skip requires --on-error skip", command);
+    if (options->max_skipped != NULL)
+        return misuse("%s: --max-skipped requires --on-error skip", command);
     return -1;
+}
+
+void say_skipped_if_quiet(uint64_t skipped, uint64_t files)
+{
+    if (is_quiet() && skipped != 0)
+        complain("%" PRIu64 " of %" PRIu64 " file%s skipped: skipped.tsv lists them", skipped,
+                 files, plural(files));
 }
 
 void print_images(const struct sheaf_pack_result *r)

@@ -9,7 +9,7 @@
 /* Options whose types differ from the library's. */
 struct pack_choices {
     int container;              /* 0: not given */
-    int codec, on_error;
+    int codec, on_error, on_change;
     uint64_t jobs;
     struct option_texts patterns;       /* of --include and --exclude, in the given order */
     struct sheaf_filter filters[OPTION_TEXTS_MOST];
@@ -34,6 +34,11 @@ void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
+/* Prints the number of skipped files on standard error if --quiet suppresses the summary. */
+void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
+/* Refuses options about skipping without --on-error skip. Returns -1, or the exit status. */
+int pack_choices_check(const struct pack_choices *choices, const char *command,
+                       const struct sheaf_pack_options *options);
 /* Prints the number of files packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
@@ -89,6 +94,18 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
       .meaning = "seed of the shuffle and of the splits" }
 
+/* Table rows about files that cannot be packed. */
+#define SKIP_ROWS(c, o, what)                                                                   \
+    { "on-error", OPTION_CHOICE, "WHAT", .choice = &(c)->on_error,                              \
+      .choices = on_error_choices, .meaning = (what) },                                         \
+    { "on-change", OPTION_CHOICE, "WHAT", .choice = &(c)->on_change,                            \
+      .choices = on_error_choices,                                                              \
+      .meaning = "with --on-error skip, at a file that vanished or changed since the scan: "    \
+                 "fail, or skip it, too" },                                                     \
+    { "max-skipped", OPTION_TEXT, "N|N%", .text = &(o)->max_skipped, .standard = "no limit",    \
+      .meaning = "with --on-error skip: fail if more files, or a larger share of them, would "  \
+                 "be skipped" }
+
 #define JOBS_ROW(c)                                                                             \
     { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &(c)->jobs, .most = 1024,            \
       .standard = "one per processor, at most 8", .meaning = "threads" }
@@ -112,9 +129,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
       .meaning = "several data sets, stratified by class: train=0.8,val=0.2 or "                \
                  "train=60/class,val=rest" },                                                   \
-    { "on-error", OPTION_CHOICE, "WHAT", .choice = &(c)->on_error,                              \
-      .choices = on_error_choices,                                                              \
-      .meaning = "at a bad file: fail, or skip it and list it in DEST/skipped.tsv" },           \
+    SKIP_ROWS(c, o, "at a bad file: fail, or skip it and list it in DEST/skipped.tsv"),         \
     { "resume", OPTION_FLAG, .flag = &(o)->resume,                                              \
       .meaning = "resume an interrupted run" },                                                 \
     { "overwrite", OPTION_FLAG, .flag = &(o)->overwrite,                                        \

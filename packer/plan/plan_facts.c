@@ -14,6 +14,7 @@
 #include "formats/manifest.h"
 #include "image/image.h"
 #include "packer/plan/plan_file.h"
+#include "packer/source/problems.h"
 
 #define TEXT_LIMIT ((uint64_t)1 << 28)
 
@@ -23,6 +24,8 @@ void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *opti
     f->codec = options->codec;
     f->label_base = options->label_base;
     f->on_error = options->on_error;
+    f->on_change = options->on_change;
+    f->max_skipped = options->max_skipped;
     f->prefix = options->prefix;
     f->index = options->index == NULL ? "" : options->index;
     f->images.fix = options->fix_images != 0;
@@ -124,7 +127,12 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
         code = put_labels(&f->plan, out, err);
     if (code == SHEAF_OK)
         code = put_bytes(out, f->skipped, f->skipped_bytes, err);
-    return code == SHEAF_OK ? put_images(f, out, err) : code;
+    if (code == SHEAF_OK)
+        code = put_images(f, out, err);
+    if (code == SHEAF_OK)
+        code = put_number(out, (uint64_t)f->on_change, err);
+    return code == SHEAF_OK ? put_text(out, f->max_skipped == NULL ? "" : f->max_skipped, err)
+                            : code;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -390,6 +398,27 @@ static int take_images(struct cursor *c, uint32_t version)
     return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
 }
 
+/* Earlier plans skip files that vanished or changed, and any number of files. */
+static int take_skipping(struct cursor *c, uint32_t version)
+{
+    struct plan_facts *f = c->facts;
+    uint64_t on_change = SHEAF_SKIP;
+    int code;
+
+    f->on_change = SHEAF_SKIP;
+    if (version < 4)
+        return SHEAF_OK;
+    code = take_number(c, SHEAF_SKIP, &on_change, "what a changed file does");
+    if (code == SHEAF_OK)
+        code = take_text(c, &f->max_skipped, "how many files may be skipped");
+    if (code != SHEAF_OK)
+        return code;
+    f->on_change = (enum sheaf_on_error)on_change;
+    if (f->max_skipped[0] == '\0')
+        f->max_skipped = NULL;
+    return problems_check_limit(f->max_skipped, c->err);
+}
+
 /* The list of index files has a parser of its own. */
 static int check_interop(struct cursor *c)
 {
@@ -423,6 +452,8 @@ int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct p
         code = take_skipped(&c);
     if (code == SHEAF_OK)
         code = take_images(&c, version);
+    if (code == SHEAF_OK)
+        code = take_skipping(&c, version);
     if (code == SHEAF_OK && c.at != c.end)
         code = malformed(&c, "something after the end of its facts");
     if (code != SHEAF_OK)

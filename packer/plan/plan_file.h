@@ -25,7 +25,8 @@ struct plan_facts {
     enum sheaf_container container;
     enum sheaf_codec codec;
     int label_base;
-    enum sheaf_on_error on_error;
+    enum sheaf_on_error on_error, on_change;
+    const char *max_skipped;    /* NULL: no limit */
     const char *prefix, *index; /* as in struct sheaf_pack_options; index "" for none */
     const char *options_json[SPLIT_LIMIT];      /* of each split's manifest */
     const char *skipped;        /* lines of skipped.tsv that planning has made */
@@ -77,8 +78,8 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-#define PLAN_FILE_VERSION 3u        /* 1, which has no identity, and 2, which has nothing of images,
-                                       are read, too */
+#define PLAN_FILE_VERSION 4u        /* 1, which has no identity, 2, which has nothing of images, and
+                                       3, which skips any file, are read, too */
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u

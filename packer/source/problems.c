@@ -4,6 +4,7 @@
  * on one line of text. */
 #include "packer/source/problems.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,11 @@ static int add(struct problems *p, const char *path, struct sheaf_error *found,
     item->because = found->reason;
     if (item->path == NULL || item->reason == NULL)
         return err_memory(err, strlen(path) + strlen(found->message));
+    if (item->because == SHEAF_REASON_SOURCE_CHANGED && !p->has_changed) {
+        p->has_changed = true;
+        p->changed = p->count;
+    }
+    p->known += item->because == SHEAF_REASON_DATASET;
     p->count++;
     snprintf(found->message, sizeof(found->message), "%s", item->reason);
     if (p->report != NULL)
@@ -84,6 +90,14 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
     vsnprintf(found.message, sizeof(found.message), reason, args);
     va_end(args);
     return add(p, path, &found, err);
+}
+
+int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
+                       const struct sheaf_error *found)
+{
+    struct sheaf_error copy = *found;
+
+    return add(p, path, &copy, err);
 }
 
 int problems_add_known(struct problems *p, struct sheaf_error *err, const char *path)
@@ -135,6 +149,11 @@ static bool is_before(const struct problem *a, const struct problem *b)
     return a_rank != b_rank ? a_rank < b_rank : compare(a, b) < 0;
 }
 
+uint64_t problems_skipped(const struct problems *p)
+{
+    return p->count - p->known;
+}
+
 bool problems_have_known(const struct problems *p)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -166,16 +185,74 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
                    "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
 }
 
+/* "12" or "0.5%": a number of files, or a share of them.  False: it is neither. */
+static bool parse_limit(const char *text, double *number, bool *is_share)
+{
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *number = strtod(text, &end);
+    *is_share = strcmp(end, "%") == 0;
+    return errno == 0 && (*is_share ? *number <= 100
+                                    : *end == '\0' && strspn(text, "0123456789") == strlen(text));
+}
+
+int problems_check_limit(const char *text, struct sheaf_error *err)
+{
+    double number;
+    bool is_share;
+
+    if (text == NULL || parse_limit(text, &number, &is_share))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_ARGUMENT, "the limit of files to skip is \"%.100s\", expected a "
+                   "number such as 10, or a share such as 1%%", text);
+}
+
+void problems_limit(struct problems *p, uint64_t found)
+{
+    double number = 0;
+    bool is_share = false;
+
+    if (p->max_skipped == NULL || !parse_limit(p->max_skipped, &number, &is_share))
+        return;
+    p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
+}
+
+/* What is skipped on request still ends the run if there is too much of it, or if it is not the
+ * files that are bad. */
+static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
+{
+    const struct problem *first;
+
+    if (p->has_changed && p->on_change == SHEAF_FAIL) {
+        first = &p->items[p->changed];
+        return err_because(err, err_set(err, first->code, "%s: %s", first->path, first->reason),
+                           SHEAF_REASON_SOURCE_CHANGED);
+    }
+    if (p->max_skipped == NULL || p->count - p->known <= p->most)
+        return SHEAF_OK;
+    first = first_problem(p);
+    return err_because(err, err_set(err, first->code, "%zu files would be skipped, but only %llu "
+                                    "may be; the first is %s: %s", p->count - p->known,
+                                    (unsigned long long)p->most, first->path, first->reason),
+                       SHEAF_REASON_TOO_MANY_SKIPPED);
+}
+
 int problems_verdict(struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;
     enum sheaf_reason reason;
 
-    if (p->on_error != SHEAF_FAIL || p->count == 0)
+    if (p->count == 0)
         return SHEAF_OK;
+    if (p->on_error != SHEAF_FAIL)
+        return verdict_of_skipped(p, err);
     first = first_problem(p);
-    reason = first->because == SHEAF_REASON_ODD_IMAGE ? SHEAF_REASON_ODD_IMAGE
-                                                      : SHEAF_REASON_BAD_FILES;
+    reason = first->because == SHEAF_REASON_ODD_IMAGE ||
+             first->because == SHEAF_REASON_SOURCE_CHANGED ? (enum sheaf_reason)first->because
+                                                           : SHEAF_REASON_BAD_FILES;
     if (p->count == 1)
         return err_because(err, err_set(err, first->code, "%s: %s", first->path, first->reason),
                            reason);

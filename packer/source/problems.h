@@ -31,6 +31,12 @@ struct problems {
     struct problems *converted;         /* files that were changed, in the same way, as lines of
                                            converted.tsv; NULL: none may be */
     enum sheaf_on_error on_error;
+    enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */
+    const char *max_skipped;    /* as in struct sheaf_pack_options */
+    uint64_t most;              /* how many may be left out; meaningless without max_skipped */
+    size_t known;               /* of `count`: in the data set that is to grow */
+    bool has_changed;           /* `changed` is the first that vanished or changed */
+    size_t changed;
     sheaf_report_fn *report;    /* NULL: none */
     sheaf_report_fn *note;
     void *context;
@@ -58,6 +64,9 @@ int problems_count_label(struct problems *p, bool has_label, const char *key, si
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 
+/* Returns how many files are left out, without those whose samples a data set has already. */
+uint64_t problems_skipped(const struct problems *p);
+
 /* Whether the samples of any bad files are in the data set that is to grow. */
 bool problems_have_known(const struct problems *p);
 
@@ -65,6 +74,10 @@ bool problems_have_known(const struct problems *p);
  * memory. */
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
+
+/* The same with the code, message and reason of an error. */
+int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
+                       const struct sheaf_error *found);
 
 /* The same of a file whose sample is in the data set that is to grow: SHEAF_ERR_EXISTS, and because
  * of SHEAF_REASON_DATASET. */
@@ -74,8 +87,13 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
+/* Checks max_skipped (SHEAF_ERR_ARGUMENT); then says how many of `found` files that allows. */
+int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
+void problems_limit(struct problems *p, uint64_t found);
+
 /* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
- * are no file left out with another; its reason is SHEAF_REASON_BAD_FILES or _ODD_IMAGE. */
+ * are no file left out with another; its reason is SHEAF_REASON_BAD_FILES or _ODD_IMAGE.  With
+ * SHEAF_SKIP, the error of a file that vanished or changed, or of too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 /* The same after what ended with `code`, perhaps only since bad files are left out. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);

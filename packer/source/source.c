@@ -550,8 +550,9 @@ int scan_add_bad(struct scan *scan, const char *path, const char *named, int err
 {
     struct sheaf_error found;
 
-    if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)     /* not the file's fault */
-        return err_errno(err, errnum, "%s: %s", path, what);
+    if (!err_blames_file(errnum))
+        return err_because(err, err_errno(err, errnum, "%s: %s", path, what),
+                           SHEAF_REASON_SOURCE_LOST);
     err_errno(&found, errnum, "%s", what);
     return add_problem(scan, path, named, &found, err);
 }

@@ -110,6 +110,10 @@ def _refuse(why: str, **given: Any) -> None:
             raise ArgumentError("%s=%r: %s" % (name, value, why))
 
 
+def _limit(value: Union[None, int, str]) -> Optional[str]:
+    return None if value is None else str(value)
+
+
 def pack(source: Any, dest: Path, *, format: str = "webdataset",
          codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
@@ -128,12 +132,15 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          note: Optional[Callable[[Note], Any]] = None,
          transform: Optional[Callable[[Any], Any]] = None, version: Optional[str] = None,
          start_method: Optional[str] = None,
-         classes: Optional[Sequence[str]] = None, s3: S3 = None) -> PackResult:
+         classes: Optional[Sequence[str]] = None, s3: S3 = None, on_change: str = "fail",
+         max_skipped: Union[None, int, str] = None) -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf
     pack` does.  include and exclude are patterns as in a .gitignore, in this order; "!" before one
     makes it the other.  field_alias={"jpeg": "jpg"} gives a field another name.
     fix_images makes plain JPEGs of what is named as one but is another image;
     resize=256 makes larger JPEGs smaller, so that resize_mode ("shorter", "longer", "exact") is 256.
+    on_error="skip" leaves out bad files and lists them in skipped.tsv, at most max_skipped (10 or
+    "1%") of them; on_change="skip" also leaves out files that vanished or changed since the scan.
     s3 is for what is written to S3: s3={"encryption": "aws:kms", "storage_class": "STANDARD_IA"}.
 
     transform(sample) makes what is packed: it returns a sample, several (a list or a generator), or
@@ -166,11 +173,13 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle, seed=seed,
                     split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
                     filters=_filters(include, exclude), field_aliases=_aliases(field_alias),
-                    key_end=key_end, note=_told(note, Note))
+                    key_end=key_end, note=_told(note, Note), on_change=on_change,
+                    max_skipped=_limit(max_skipped))
     if not _is_files(source):
         _refuse("is for files, and the source is samples", shard_count=shard_count, root=root,
                 seed=seed, split=split, dry_run=dry_run, plan=plan, include=include,
-                exclude=exclude, field_alias=field_alias, note=note,
+                exclude=exclude, field_alias=field_alias, note=note, max_skipped=max_skipped,
+                on_change=on_change if on_change != "fail" else None,
                 key_end=key_end if key_end != "first-dot" else None)
     else:
         _refuse("is for samples, and the source is files, whose directories are their classes",
@@ -217,7 +226,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
          fix_images: bool = False, check_images: str = "markers", quality: int = 90,
          resize: int = 0, resize_mode: str = "shorter",
-         note: Optional[Callable[[Note], Any]] = None, s3: S3 = None) -> PackResult:
+         note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
+         on_change: str = "fail", max_skipped: Union[None, int, str] = None) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
     s3:// URL, as `sheaf plan` does."""
@@ -231,7 +241,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
         progress=_told(progress, Progress), report=_told(report, Problem),
         filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
         fix_images=fix_images, check_images=check_images, quality=quality,
-        resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3)))
+        resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3),
+        on_change=on_change, max_skipped=_limit(max_skipped)))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
@@ -265,7 +276,8 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            field_alias: Optional[Mapping[str, str]] = None, key_end: str = "first-dot",
            fix_images: bool = False, check_images: str = "markers", quality: int = 90,
            resize: int = 0, resize_mode: str = "shorter",
-           note: Optional[Callable[[Note], Any]] = None, s3: S3 = None) -> PackResult:
+           note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
+         on_change: str = "fail", max_skipped: Union[None, int, str] = None) -> PackResult:
     """Adds the files of `source` to a data set as new shards, as `sheaf append` does.  Known classes
     keep their numbers, new ones follow.  Readers that have it open continue with the earlier
     samples; earlier positions are a ChangedError.  shard_size 0: that of the data set.  overwrite
@@ -280,7 +292,8 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         plan=_told(plan, PlanShard), filters=_filters(include, exclude),
         field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
-        note=_told(note, Note), s3=_s3(s3)))
+        note=_told(note, Note), s3=_s3(s3),
+        on_change=on_change, max_skipped=_limit(max_skipped)))
 
 
 def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,

@@ -79,7 +79,8 @@ def killed_and_changed(chain, source):
 
 
 def changed_since_plan(chain, source):
-    """A file is another one when its part is packed: it is refused, or skipped and named."""
+    """A file is another one when its part is packed: that ends the run, or, only on request, the
+    file is skipped and named."""
     job = plain_job(chain, source)
     path, data = touched(chain, source)
     plan, count, old = plan_of(chain, job), chain.chance.choice([1, 2, 3]), source.files[path]
@@ -95,12 +96,12 @@ def changed_since_plan(chain, source):
         good = True
         for part in chain.chance.sample(range(count), count):
             done = chain.sheaf("pack", "--plan", plan, "--part", "%d/%d" % (part, count),
-                               status=0 if job.settings.skip or gone is None else None, says=says)
+                               status=0 if job.settings.skip_changed or gone is None else None, says=says)
             good = good and done.returncode == 0
         if not good or not job.samples:
             chain.sheaf("commit", plan, status=1)
             raise Foreseen("a changed file")
-        done = chain.sheaf("commit", plan, status=0 if job.settings.skip or gone is None else 1)
+        done = chain.sheaf("commit", plan, status=0 if job.settings.skip_changed or gone is None else 1)
         job.check(chain.numbers(done, steps_pack.COMMITTED + steps_pack.FILES))
     finally:
         put(chain, source, path, old)

@@ -36,6 +36,7 @@ class Settings:
         self.seed = chance.choice([0, 1, 7, (1 << 64) - 1])
         self.shuffle = chance.random() < 0.7
         self.skip = chance.random() < 0.75
+        self.skip_changed = self.skip and chance.random() < 0.6     # files that changed, too
         self.split = chance.choice([None] * 6 + ["train=0.8,val=rest", "a=0.5,b=0.5",
                                                  "t=1/class,v=2/class,r=rest"])
         self.peers = peers.choose(chance, self.container, self.codec, 0.2)
@@ -49,6 +50,7 @@ class Settings:
         words += ["--seed", self.seed] if self.seed else []
         words += [] if self.shuffle else ["--no-shuffle"]
         words += ["--on-error", "skip"] if self.skip else []
+        words += ["--on-change", "skip"] if self.skip_changed else []
         words += ["--split", self.split] if self.split else []
         words += peers.options(self.peers) + self.images.words()
         words += ["--prefix", self.prefix] if self.prefix != "shard" else []

@@ -192,7 +192,8 @@ class Moving(Case):
 
     def test_a_file_that_vanishes_is_skipped(self):
         for _ in range(50):
-            code, out, errors = self.pack_while(os.unlink, "--on-error", "skip")
+            code, out, errors = self.pack_while(os.unlink, "--on-error", "skip", "--on-change",
+                                                "skip")
             self.assertEqual(code, 0, errors)
             data_set = decoders.DataSet(self.path("out"))
             data_set.check()

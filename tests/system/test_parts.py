@@ -130,7 +130,7 @@ class Local(Parts, Case):
         for name, bad, words in (
                 ("empty", b"", "not a plan"),
                 ("other", b"x" * 1000, "not a plan"),
-                ("version", data[:8] + b"\x04" + data[9:], "of version 4"),
+                ("version", data[:8] + b"\x05" + data[9:], "of version 5"),
                 ("cut", data[:-1], "truncated after"),
                 ("longer", data + b"x", "truncated after"),
                 ("foot", support.flip(data, len(data) - 40), "damaged"),
