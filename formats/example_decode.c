@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "formats/example.h"
+#include "formats/example_copied.h"
 #include "formats/example_wire.h"
 #include "formats/jpeg.h"
 #include "formats/label.h"
@@ -465,6 +466,25 @@ static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
     return code;
 }
 
+/* Makes a sample of a record that was copied: its own bytes are one opaque field. */
+static int make_copied(const uint8_t *data, size_t own, struct text key,
+                       const struct record *record, const struct decode_context *context,
+                       struct decode_scratch *scratch, struct sheaf_sample *sample,
+                       struct sheaf_error *err)
+{
+    int code = sample_make_opaque(data, own, record, context, scratch, sample, err);
+
+    if (code == SHEAF_OK)
+        code = buf_reserve(&scratch->text, key.size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    scratch->text.size = 0;
+    buf_put(&scratch->text, key.data, key.size);
+    buf_put(&scratch->text, "", 1);
+    sample->key = (const char *)scratch->text.data;
+    return SHEAF_OK;
+}
+
 int example_decode(const uint8_t *data, size_t size, const struct record *record,
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
@@ -475,9 +495,12 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;
     struct text key, class_name;
+    size_t own;
     bool has_key;
     int code;
 
+    if (example_is_copied(data, size, &own, &key))
+        return make_copied(data, own, key, record, context, scratch, sample, err);
     if (!context->ours && (size == 0 || data[0] != TAG_DELIMITED_1))
         return sample_make_opaque(data, size, record, context, scratch, sample, err);
     sample_begin(scratch);

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/example.h"
+#include "formats/example_copied.h"
 #include "formats/example_wire.h"
 #include "formats/jpeg.h"
 #include "formats/label.h"
@@ -22,6 +23,8 @@
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
 #define USUAL_SIDE    256                       /* usual largest side of an image: a varint of
                                                    two bytes */
+
+#define COPY_SPARE    64                        /* bytes around the key of a record that is copied */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
@@ -495,13 +498,40 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     return SIZE_MAX;
 }
 
+/* Whether a sample is a record from which no features were taken, because it has too many, odd names
+ * or sequences, and which is copied as it is. */
+static bool is_copied(const struct sheaf_sample *s, const struct kept_features *kept)
+{
+    return kept != NULL && kept->count == 0 && s->field_count == 1 && s->label_count == 0 &&
+           s->class_name == NULL && strcmp(s->fields[0].name, "data") == 0 &&
+           strcmp(field_suffix(&s->fields[0]), "data") == 0 &&
+           s->fields[0].size <= MESSAGE_LIMIT / 2 &&
+           example_can_be_copied(s->fields[0].data, s->fields[0].size);
+}
+
+static int copy_record(const struct sheaf_sample *sample, size_t spare, struct buf *out,
+                       struct sheaf_error *err)
+{
+    const struct sheaf_field *sorted[FIELD_LIMIT];
+    const struct sheaf_field *field = &sample->fields[0];
+    int code = sample_check(sample, sorted, err);
+
+    if (code == SHEAF_OK)
+        code = buf_reserve(out, field->size + strlen(sample->key) + COPY_SPARE + spare, err);
+    return code == SHEAF_OK ? example_copy(field, sample->key, out, err) : code;
+}
+
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err)
 {
     struct features all;
     uint64_t total;
     uint8_t *p;
-    int code = collect_features(sample, context, &all, err);
+    int code;
+
+    if (is_copied(sample, context->kept))
+        return copy_record(sample, spare, out, err);
+    code = collect_features(sample, context, &all, err);
 
     if (code == SHEAF_OK)
         code = add_entries(&all, sample->key, &total, err);
