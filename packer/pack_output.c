@@ -59,7 +59,6 @@ int pack_output_publish(struct output *o, struct problems *problems, struct publ
     int code = write_report(problems, &facts->skipped, err);
 
     facts->skipped_count = problems_skipped(problems);
-
     if (code == SHEAF_OK)
         code = write_report(problems->converted, &facts->converted, err);
     if (code == SHEAF_OK)
