@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records that are copied from TFRecord to TFRecord although their features cannot be the fields of a
- * sample: a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
+ * Records that are copied from TFRecord to TFRecord although their features cannot be the fields of
+ * a sample: a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
  * The bytes stay as they are, and the key is one more Features message behind them:
  *
  *     the record's own bytes | 1: Features { "__key__": bytes_list }
  *
- * protobuf merges the two, in an Example as well as in the context of a SequenceExample, so programs
- * that parse the old record find the same features in the new one, and `__key__`. */
+ * protobuf merges the two, in an Example as well as in the context of a SequenceExample, so
+ * programs that parse the old record find the same features in the new one, and `__key__`. */
 #include "formats/example_copied.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "formats/format.h"
 
-/* Returns whether a payload is a tf.train.Example or tf.train.SequenceExample, whatever its features
- * are, to which a key can be added. */
+/* Returns whether a payload is a tf.train.Example or tf.train.SequenceExample, whatever its
+ * features are, to which a key can be added. */
 bool example_can_be_copied(const uint8_t *data, size_t size);
 /* Appends the payload and the key. On failure `out` is as it was. */
 int example_copy(const struct sheaf_field *field, const char *key, struct buf *out,

@@ -24,7 +24,7 @@
 #define USUAL_SIDE    256                       /* usual largest side of an image: a varint of
                                                    two bytes */
 
-#define COPY_SPARE    64                        /* bytes around the key of a record that is copied */
+#define COPY_SPARE    64                        /* bytes around the key of a copied record */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
@@ -498,8 +498,8 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     return SIZE_MAX;
 }
 
-/* Whether a sample is a record from which no features were taken, because it has too many, odd names
- * or sequences, and which is copied as it is. */
+/* Returns whether a sample is a record that is copied as it is: no features were taken from it,
+ * because it has too many, odd names or sequences. */
 static bool is_copied(const struct sheaf_sample *s, const struct kept_features *kept)
 {
     return kept != NULL && kept->count == 0 && s->field_count == 1 && s->label_count == 0 &&
