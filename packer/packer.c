@@ -646,6 +646,8 @@ int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *s, const
         code = block_note(&p->slot->block, path, &found, found.message, &p->error);
     if (code != SHEAF_OK)
         return packer_fail(p, code);
+    if (keyset_check(&p->keys, s->key, &p->error) == SHEAF_OK)      /* its key is taken, too */
+        keyset_add(&p->keys, s->key);
     count_sample(p, s, payload);
     p->error = (struct sheaf_error){ 0 };
     return SHEAF_OK;
