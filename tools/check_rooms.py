@@ -26,6 +26,7 @@ ROOMS = {
     "packer/source": ("formats", "store", "base"),
     "reader": ("publish", "reader/lookup", "reader/view", "formats", "store", "base"),
     "reader/lookup": ("publish", "reader", "reader/view", "formats", "store", "base"),
+    "reader/pixels": ("image", "base"),
     "reader/verify": ("reader", "reader/lookup", "formats", "store", "base"),
     "reader/view": ("publish", "reader", "formats", "store", "base"),
     "modes": ("packer/source", "reader", "formats", "store", "base"),

@@ -35,6 +35,7 @@ from ._member import check_rank as _check_rank
 from ._member import epoch_of as _epoch_of
 from ._member import part_of as _part_of
 from ._member import rank_of as _rank_of
+from ._pixels import Pixels
 from ._pool import TransformError
 from ._packing import Packer, append, commit, pack, pack_part, plan
 from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanShard, Problem,
@@ -42,7 +43,7 @@ from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanSh
                      _told, _warn)
 
 __all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult",
-           "Field", "Note", "PackResult", "Packer", "PipeResult", "PlanShard", "Problem", "Progress", "Reader",
+           "Field", "Note", "PackResult", "Packer", "PipeResult", "Pixels", "PlanShard", "Problem", "Progress", "Reader",
            "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
            "append", "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
            "pipe", "plan", "sources", "unpack", "verify", "view",
@@ -262,6 +263,7 @@ class Reader(_sheaf.Reader):
                          cache_directory=_text(cache_directory if cache is None else cache),
                          cache_bytes=_size("cache_size", cache_size, cache_bytes),
                          report=_told(_warn if report is None else report, Problem))
+        self._bad = on_corrupt, max_corrupt, report     # what becomes of bad images
         self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
                        "shuffle": int(not no_shuffle), "remainder": remainder}
         for word, value in self._order.items():     # what a job says is no contradiction

@@ -7,18 +7,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Optional
 
 import numpy
 
 import sheaf
+from sheaf._pixel_stage import DECODING_BYTES, Policy, Stage
 
 
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     """The columns of a batch.  A field that has one size in every sample is one read-only uint8
     array [samples, bytes]; else a list of uint8 arrays, None where a sample lacks it.  __key__ is
-    a list, __seed__ a uint64 array of sample.seed, __label__ an array [samples], or [samples, labels]: int64 if all labels of the batch are
-    whole numbers, else float64; there is none without labels."""
+    a list, __seed__ a uint64 array of sample.seed, __label__ an array [samples], or [samples,
+    labels]: int64 if all labels of the batch are whole numbers, else float64; there is none without
+    labels."""
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
         try:
@@ -33,6 +35,27 @@ def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     return columns
 
 
-def batches(reader: sheaf.Reader, size: int, drop_last: bool = False) -> Iterator[Dict[str, Any]]:
-    """The rest of the epoch, as arrays; each pass is the next epoch."""
-    return map(arrays, reader.batches(size, drop_last))
+def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
+            pixels: Optional[sheaf.Pixels] = None) -> Iterator[Dict[str, Any]]:
+    """The rest of the epoch, as arrays; each pass is the next epoch.
+
+    With pixels, there are __pixels__, uint8 [samples, 3, height, width] (or nhwc; of views a list),
+    __crops__, int32 [samples, 5], and __position__, where the reader is after this batch, because
+    it reads ahead; __key__, __seed__ and __label__ are the only other columns.  What on_corrupt of
+    the reader says holds for images, too.  Decoding takes at most 256 MiB beside the reader's
+    memory."""
+    if pixels is None:
+        return map(arrays, reader.batches(size, drop_last))
+    stage = Stage(pixels, DECODING_BYTES, Policy(reader.dataset, *reader._bad))
+    return _pixels(reader, size, drop_last, stage)
+
+
+def _pixels(reader: sheaf.Reader, size: int, drop_last: bool, stage: Stage) -> Iterator[Dict[str, Any]]:
+    positions = (reader.position if reader.dataset.fingerprint else lambda: "")
+    for batch, position in stage.run((batch, positions())
+                                     for batch in reader.batches(size, drop_last)):
+        columns = {"__key__": batch.keys, "__seed__": batch.seeds, "__pixels__": batch.pixels,
+                   "__crops__": batch.crops, "__position__": position}
+        if batch.labels is not None:
+            columns["__label__"] = batch.labels
+        yield columns

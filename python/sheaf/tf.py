@@ -20,6 +20,7 @@ import tensorflow as tf
 
 import sheaf
 from sheaf._member import epoch_of, rank_of
+from sheaf._pixel_stage import BOX, DECODING_BYTES, Policy, Stage
 
 CHUNK = 64          # samples that cross from Python into TensorFlow at once
 
@@ -28,7 +29,8 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
             drop_last: bool = False, fields: Optional[Sequence[str]] = None,
             label_type: Optional[tf.DType] = None, rank: Optional[int] = None,
             world_size: Optional[int] = None, epoch: int = 0, state: bool = False,
-            resume: Any = None, **options: Any) -> "tf.data.Dataset":
+            resume: Any = None, pixels: Optional[sheaf.Pixels] = None,
+            **options: Any) -> "tf.data.Dataset":
     """The samples of a data set as dicts: the named fields (by default those of the first
     sample, which all must have) and __key__ as strings, and, if the first sample has labels,
     __label__: label_type, by default int64 if the first sample's are whole numbers, else float32;
@@ -39,6 +41,10 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     batch: resume= takes it, or the last of an array of them, and goes on behind it, on the same
     rank with the same options.  It may have gone through map, batch and prefetch.  Without
     batch_size samples then come one by one, which takes longer.
+
+    With pixels=sheaf.Pixels(224, layout="nhwc") and batch_size, threads of the library decode and
+    crop the images. The columns are then pixels (uint8), crops (int32) and the fields that `fields`
+    names.  Decoding takes at most 256 MiB beside the reader's memory.
 
     rank and world_size are found as everywhere in this package, else in TF_CONFIG; a
     tf.distribute.Strategy does not share the samples out again.  options are those of
@@ -51,16 +57,20 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
         rank, world_size = _task_of(rank, world_size, given)
     options = dict(options, rank=rank, world_size=world_size)
     on_corrupt = options.get("on_corrupt", "fail")
-    columns = _Columns(opened, fields, label_type, state, on_corrupt)
+    if pixels is not None and (batch_size is None or pixels.has_views):
+        raise sheaf.ArgumentError("pixels need batch_size, and no views")
+    columns = _Columns(opened, fields, label_type, state, on_corrupt, pixels)
     passes = _Passes(opened, epoch_of(epoch), resume, options)
     size = batch_size if batch_size is not None else 1 if state else CHUNK
 
     def chunks() -> Iterator[Dict[str, Any]]:
         resumed, reader, given = passes.resume is not None, passes.begin(), False
         with reader:
-            for batch in reader.batches(size, drop_last and batch_size is not None):
+            batches = reader.batches(size, drop_last and batch_size is not None)
+            for made in (columns.of(batch, reader) for batch in batches) if pixels is None \
+                    else columns.with_pixels(batches, reader):
                 given = True
-                yield columns.of(batch, reader)
+                yield made
         if resumed and not given:       # it was at the end of an epoch
             yield from chunks()
 
@@ -122,7 +132,8 @@ class _Columns:
     """Which columns there are, and those of a batch."""
 
     def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]],
-                 label_type: Optional[tf.DType], state: bool, on_corrupt: str) -> None:
+                 label_type: Optional[tf.DType], state: bool, on_corrupt: str,
+                 pixels: Optional[sheaf.Pixels]) -> None:
         if opened.is_stream and fields is None:
             raise sheaf.ArgumentError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
@@ -132,7 +143,9 @@ class _Columns:
                 first = next(reader, None)
         if first is None and fields is None:
             raise sheaf.ArgumentError("%s has no samples: say which fields= there are" % opened.url)
-        self.fields: List[str] = list(fields if fields is not None else first or ())
+        self.pixels = pixels
+        every = first or () if pixels is None else ()
+        self.fields: List[str] = list(fields if fields is not None else every)
         self.labels = 0 if first is None else len(first.labels)
         whole = first is None or all(isinstance(label, int) for label in first.labels)
         self.label_type = label_type or (tf.int64 if whole else tf.float32)
@@ -146,6 +159,10 @@ class _Columns:
             columns["__label__"] = tf.TensorSpec(shape, self.label_type)
         if self.state:
             columns["__state__"] = tf.TensorSpec([size], tf.string)
+        if self.pixels is not None:
+            shape = self.pixels.shape(self.pixels.views[0])
+            columns["pixels"] = tf.TensorSpec([size, *shape], tf.uint8)
+            columns["crops"] = tf.TensorSpec([size, BOX], tf.int32)
         return columns
 
     def of(self, batch: sheaf.Batch, reader: sheaf.Reader) -> Dict[str, Any]:
@@ -159,6 +176,16 @@ class _Columns:
         if self.state:
             columns["__state__"] = [reader.position()] * len(batch)
         return columns
+
+    def with_pixels(self, batches: Iterator[sheaf.Batch],
+                    reader: sheaf.Reader) -> Iterator[Dict[str, Any]]:
+        assert self.pixels is not None
+        stage = Stage(self.pixels, DECODING_BYTES, Policy(reader.dataset, *reader._bad))
+        for made, columns in stage.run((batch, self.of(batch, reader)) for batch in batches):
+            if made.rest is not None:           # images that were bad are left out
+                columns = {name: [column[i] for i in made.rest] for name, column in columns.items()}
+            if len(made) != 0:
+                yield {**columns, "pixels": made.pixels, "crops": made.crops}
 
     def _labels_of(self, batch: sheaf.Batch) -> Any:
         labels = numpy.asarray(batch.labels)

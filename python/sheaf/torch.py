@@ -37,6 +37,7 @@ from sheaf._batch import Batch
 from sheaf._decode import Told
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
 from sheaf._member import epoch_of
+from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, plain
 from sheaf._rank import close_all
 from sheaf._seeded import seeded
 
@@ -190,6 +191,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     exact number of batches of a whole epoch, the same on every rank unless remainder is "keep"; a
     stream has no len() before its end, and its ranks need not have equally many.
 
+    With pixels=sheaf.Pixels(...) and without workers, threads of the library decode and crop the
+    images: a batch has pixels, crops and labels as tensors (sheaf._pixel_stage.PixelBatch).  All
+    memory, that of the batches too, is within memory_bytes.  An image that cannot be decoded is
+    a bad record, for on_corrupt and max_corrupt; its batch is smaller.  pin_memory=True makes the
+    batches in pinned memory.
+
     Each pass is the next epoch, beginning with `epoch`, also after one that was broken off;
     set_epoch(e) makes the next one epoch e.  To go on with a pass that was broken off, load the
     state that was taken then.  There is one pass at a time: a second iterator ends the first, whose
@@ -204,7 +211,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                  num_workers: int = 0, *, epoch: Optional[int] = None,
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
                  collate_fn: Optional[Callable[[List[Any]], Any]] = None,
-                 drop_last: bool = False, **options: Any) -> None:
+                 drop_last: bool = False, pixels: Optional[sheaf.Pixels] = None,
+                 **options: Any) -> None:
         own = {name: options.pop(name) for name in list(options) if name in _DATASET_OPTIONS}
         if options.pop("in_order", True) is False:
             raise sheaf.ArgumentError("in_order=False is not possible: batches that come in any order "
@@ -218,6 +226,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                                 % name)
         if not isinstance(batch_size, int) or batch_size < 1:
             raise sheaf.ArgumentError("batch_size is %r: expected a whole number above 0" % (batch_size,))
+        if pixels is not None and (num_workers != 0 or decode is not None
+                                   or collate_fn is not None or isinstance(source, Dataset)):
+            raise sheaf.ArgumentError("with pixels, threads of the library decode: num_workers must be "
+                                      "0, decode and collate_fn None, and the source no "
+                                      "sheaf.torch.Dataset")
         if isinstance(source, Dataset):
             if own or decode is not None:
                 raise TypeError("%s: the source is a sheaf.torch.Dataset, which takes the option" %
@@ -229,6 +242,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             collate_fn = as_it_is if dataset.decode is as_it_is else torch.utils.data.default_collate
         dataset._drops_last, dataset._takes_nothing = drop_last, True
         dataset.reader.has_workers = num_workers > 0
+        self._stage = None if pixels is None else _PixelStage(dataset, pixels, batch_size,
+                                                              options.get("pin_memory", False))
         self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
         self._is_ahead = False
         self.undecoded = 0                              # samples that decode has left out
@@ -241,7 +256,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     def __iter__(self) -> Any:
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
         before = self.sampler.latest
-        passing = _Batches(self, super().__iter__())
+        inner = super().__iter__()
+        passing = _Batches(self, inner if self._stage is None else self._stage.batches(inner))
         if self.sampler.latest is not before:       # workers have numbers already
             passing.has_given(0)
         return passing
@@ -266,7 +282,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def stats(self) -> sheaf.Stats:
         """The counts of this rank's reader, and the number of samples that decode has left out."""
-        return self.dataset.stats()._replace(undecoded=self.undecoded)
+        stats = self.dataset.stats()._replace(undecoded=self.undecoded)
+        return stats if self._stage is None else \
+            stats._replace(corrupt=stats.corrupt + self._stage.policy.count)
 
     def __repr__(self) -> str:
         order, sampler = self.dataset.order, self.sampler
@@ -287,6 +305,41 @@ def _is_wrapped(loader: DataLoader, caller: Any) -> bool:
     wrapper = caller.f_locals.get("self")
     return isinstance(wrapper, torch.utils.data.DataLoader) and wrapper is not loader \
         and getattr(wrapper, "dataset", None) is loader.dataset
+
+
+class _PixelStage(Stage):
+    """Makes batches of pixels of a loader's batches, as tensors."""
+
+    def __init__(self, dataset: Dataset, pixels: sheaf.Pixels, batch_size: int, pins: bool) -> None:
+        options = dataset._options
+        policy = Policy(dataset.dataset, options["on_corrupt"], options["max_corrupt"],
+                        dataset.reader.report)
+        options["memory_bytes"], decoding = memory_of(pixels, options["memory_bytes"] or 1 << 30,
+                                                      batch_size)
+        self.dataset = dataset
+        super().__init__(pixels, decoding, policy,
+                         _pinned if pins and torch.cuda.is_available() else plain)
+
+    def batches(self, inner: Any) -> Any:
+        for batch, _ in self.run((batch, None) for batch in inner):
+            if not isinstance(batch, PixelBatch):
+                yield batch
+            elif len(batch) == 0:
+                yield self.dataset._all_were_skipped(batch.given)
+            else:
+                yield _as_tensors(batch)
+
+
+def _pinned(size: int) -> Any:
+    return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()
+
+
+def _as_tensors(batch: PixelBatch) -> PixelBatch:
+    batch.pixels = [torch.from_numpy(array) for array in batch.pixels] \
+        if isinstance(batch.pixels, list) else torch.from_numpy(batch.pixels)
+    batch.crops = torch.from_numpy(batch.crops)
+    batch.labels = None if batch.labels is None else torch.from_numpy(batch.labels)
+    return batch
 
 
 class _Batches:

@@ -11,6 +11,7 @@
  *     sample.c    Sample and the buffers of its fields, which keep their batch alive
  *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
  *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
+ *     pixels.c    PixelPool: crops that threads make of batches
  *     packer.c    Packer; planned.c the samples of a plan; actions.c the calls that run to their
  *                 end: pack, verify, ...
  *     errors.c    the exceptions; options.c keyword arguments into options structs
@@ -48,6 +49,7 @@ int reader_add(PyObject *module);
 int packer_add(PyObject *module);
 int server_add(PyObject *module);
 int planned_add(PyObject *module);
+int pixels_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""Batches of pixels: crops that threads of the library make of a reader's samples.
+
+    samples of batch k + 2 --begin--> threads --> memory    ...    batch k --> the program
+
+Samples are read ahead in their order, their crops are finished in any, and batches are given in
+order.  The memory of a batch is used again when the program has let go of all that shows it."""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import os
+import weakref
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+
+import numpy
+
+from . import _sheaf
+from ._pixels import Pixels
+from ._sheaf import Batch, LimitError
+from ._types import Problem, _warn
+
+BOX = 5                             # numbers of a place: top, left, height, width, flipped
+SHARE = 4                           # of a reader's memory, one part of so many is for decoding
+UNDER_WAY = 2                       # batches, at least;
+AHEAD_SAMPLES = 16                  # and for each thread so many samples
+DECODING_BYTES = 256 << 20          # beside a reader that is open already
+_OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
+
+
+class PixelBatch:
+    """A batch with the crops of its images: `pixels`, a uint8 array [samples, 3, height, width] (or
+    nhwc), of several views a list of arrays [samples, crops, ...]; `crops`, an int32 array
+    [samples, 5]: top, left, height, width, flipped (of views [samples, crops, 5]); `labels`, an
+    array [samples], or [samples, labels], or None without labels.  What else a sheaf.Batch has, it
+    has, too: keys, fields(name), seeds, repeated, and the samples themselves."""
+
+    def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any) -> None:
+        self.samples, self.pixels, self.crops, self.labels = samples, pixels, crops, labels
+        self.given = len(samples)       # with those that have no crops;
+        self.rest: Optional[List[int]] = None   # then, which these are
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.samples)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.samples[index]
+
+    @property
+    def keys(self) -> List[str]:
+        return [sample.key for sample in self.samples]
+
+    @property
+    def seeds(self) -> Any:
+        return numpy.array([sample.seed for sample in self.samples], numpy.uint64)
+
+    @property
+    def repeated(self) -> List[bool]:
+        return [sample.repeated for sample in self.samples]
+
+    def fields(self, name: str) -> List[memoryview]:
+        return [sample[name] for sample in self.samples]
+
+
+class Memory:
+    """Blocks that batches are made in.  A block comes back when nothing shows it any more."""
+
+    def __init__(self, allocate: Callable[[int], Any]) -> None:
+        self.allocate = allocate
+        self.free: Dict[int, List[Any]] = {}
+
+    def take(self, size: int) -> Any:
+        """Writable memory of so many bytes."""
+        free = self.free.setdefault(size, [])
+        block = free.pop() if free else self.allocate(size)
+        shown = (ctypes.c_char * size).from_buffer(block)
+        weakref.finalize(shown, free.append, block).atexit = False
+        return shown
+
+
+def plain(size: int) -> Any:
+    return numpy.empty(size, numpy.uint8)
+
+
+class Policy:
+    """What becomes of a sample whose image has no crops."""
+
+    def __init__(self, dataset: Any, on_corrupt: Optional[str], max_corrupt: Optional[int],
+                 report: Optional[Callable[[Problem], Any]]) -> None:
+        self.dataset, self.skips = dataset, on_corrupt == "skip"
+        self.most = max_corrupt
+        self.report = _warn if report is None else report
+        self.count = 0
+
+    def __call__(self, sample: Any, code: int, name: str, message: str) -> None:
+        """Returns if it is to be left out, and raises otherwise."""
+        where = self.dataset.shards[sample.shard].name
+        message = "%s: %s" % (where, message)
+        if not self.skips or name not in _OF_IMAGE:
+            _sheaf.raise_error(code, message)
+        if self.most is not None and self.count >= self.most:
+            _sheaf.raise_error(code, "more than %d bad images: %s" % (self.most, message))
+        self.count += 1
+        self.report(Problem(where, name, message))
+
+
+class Stage:
+    """Makes PixelBatches of batches."""
+
+    def __init__(self, pixels: Pixels, memory_bytes: int, policy: Policy,
+                 allocate: Callable[[int], Any] = plain) -> None:
+        self.pixels, self.policy = pixels, policy
+        self.threads = pixels.threads or len(os.sched_getaffinity(0))
+        self.pool = pixels.open(self.threads, memory_bytes)
+        self.memory = Memory(allocate)
+
+    def begin(self, samples: Batch) -> Tuple[Any, ...]:
+        count = len(samples)
+        shapes = [(count, *self.pixels.shape(view)) for view in self.pixels.views]
+        blocks = [self.memory.take(max(1, int(numpy.prod(shape)))) for shape in shapes]
+        arrays = [numpy.frombuffer(block, numpy.uint8, int(numpy.prod(shape))).reshape(shape)
+                  for block, shape in zip(blocks, shapes)]
+        crops = numpy.empty((count, self.pixels.crops, BOX), numpy.int32)
+        made = self.pool.begin(samples, self.pixels.field, [*blocks, crops])
+        return samples, arrays, crops, made
+
+    def end(self, samples: Batch, arrays: List[Any], crops: Any, made: Any) -> PixelBatch:
+        bad = made.wait()
+        labels = _labels(samples)
+        kept: Any = samples
+        rest = None
+        if bad:
+            for i, code, name, message in bad:
+                self.policy(samples[i], code, name, message)
+            lost = {i for i, *_ in bad}
+            rest = [i for i in range(len(samples)) if i not in lost]
+            kept = [samples[i] for i in rest]
+            arrays, crops = [array[rest] for array in arrays], crops[rest]
+            labels = None if labels is None else labels[rest]
+        batch = PixelBatch(kept, arrays if self.pixels.has_views else arrays[0],
+                           crops if self.pixels.has_views else crops[:, 0], labels)
+        batch.given, batch.rest = len(samples), rest
+        return batch
+
+    def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
+        """(batch, other) as (PixelBatch, other), in order.  What is no Batch passes, and an error is
+        raised when its turn comes."""
+        source, waiting = iter(batches), collections.deque()    # type: Any, Deque[Any]
+        is_over = False
+        while waiting or not is_over:
+            while not is_over and self._has_room(waiting):
+                try:
+                    batch, other = next(source)
+                except StopIteration:
+                    is_over = True
+                except BaseException as error:  # pylint: disable=broad-except
+                    waiting.append((error, None, None))
+                    is_over = True
+                else:
+                    waiting.append((None, self.begin(batch) if isinstance(batch, Batch) else None,
+                                    (batch, other)))
+            if not waiting:
+                return
+            failed, begun, given = waiting.popleft()
+            if failed is not None:
+                raise failed
+            yield (self.end(*begun), given[1]) if begun is not None else given
+
+    def _has_room(self, waiting: Deque[Any]) -> bool:
+        """Two batches at least are under way, and enough samples for all threads."""
+        samples = sum(len(begun[0]) for _, begun, _ in waiting if begun is not None)
+        return len(waiting) < UNDER_WAY or (samples < AHEAD_SAMPLES * self.threads and len(waiting) < 64)
+
+
+def _labels(samples: Batch) -> Any:
+    """None if they have none, or not equally many."""
+    try:
+        labels: Any = samples.labels
+    except ValueError:
+        return None
+    if labels is None:
+        return None
+    labels = numpy.array(labels)        # of sheaf.torch's batches they are a tensor
+    if labels.ndim == 2 and labels.shape[1] <= 1:
+        labels = labels[:, 0] if labels.shape[1] == 1 else None
+    return labels
+
+
+def memory_of(pixels: Pixels, memory_bytes: int, batch_size: int) -> Tuple[int, int]:
+    """What of a reader's memory is for reading, and what for decoding: batches are made in the
+    rest, of which one is with the program."""
+    made = (UNDER_WAY + 1) * batch_size * pixels.bytes
+    decoding = memory_bytes // SHARE
+    if memory_bytes < made + 2 * decoding:
+        raise LimitError("batches of pixels: %d of %d samples have %d bytes, which is too much of the "
+                         "memory of %d bytes: give memory_bytes=%d, or a smaller batch_size"
+                         % (UNDER_WAY + 1, batch_size, made, memory_bytes, 2 * made))
+    return memory_bytes - made - decoding, decoding

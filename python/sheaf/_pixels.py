@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Which crops are made of each sample's image.  _pixel_stage.py makes batches of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _sheaf
+from ._sheaf import ArgumentError
+
+_CROPS = ("random", "center", "whole")
+_FILTERS = ("bilinear", "bicubic", "lanczos")
+_LAYOUTS = ("nchw", "nhwc")
+_ORDERS = ("pillow12", "pillow13")
+
+
+class _View(NamedTuple):
+    count: int
+    width: int
+    height: int
+    scale: Tuple[float, float]
+
+
+def _size(value: Any) -> Tuple[int, int]:
+    """(width, height) of a number, or of (height, width) as torchvision has it."""
+    height, width = (value, value) if isinstance(value, int) else value
+    return width, height
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
+    if value not in choices:
+        raise ArgumentError("%s is %r: expected %s" % (name, value, ", ".join(choices)))
+    return choices.index(value)
+
+
+class Pixels:
+    """What crops are made of each sample's image, RGB of 8 bits, byte for byte as Pillow makes them.
+
+        sheaf.Pixels(224)                                   # random crops for training
+        sheaf.Pixels(224, crop="center", resize=256)        # for evaluation
+        sheaf.Pixels(views=[(2, 224, (0.32, 1)), (8, 96, (0.05, 0.32))])    # ten crops of each image
+
+    size is a number, or (height, width).  crop="random" is torchvision's RandomResizedCrop of these
+    `scale` and `ratio`, and its mirror image with probability `flip`; "center" its Resize(resize)
+    and CenterCrop(size); "whole" the picture resized to the size.  What is random follows from the
+    sample's seed.  filter is "bilinear", "bicubic" or "lanczos"; layout "nchw" or "nhwc"; order
+    "pillow12" (Pillow up to 12.3) or "pillow13".  field is the name of the image's field, by default
+    the first one whose name ends in jpg, jpeg, png, webp, gif or bmp.  threads: 0 is one for each
+    processor."""
+
+    def __init__(self, size: Union[int, Tuple[int, int], None] = None, *, crop: str = "random",
+                 resize: Optional[int] = None, scale: Tuple[float, float] = (0.08, 1.0),
+                 ratio: Tuple[float, float] = (3 / 4, 4 / 3), flip: float = 0.5,
+                 filter: str = "bilinear", layout: str = "nchw", order: str = "pillow12",
+                 field: Optional[str] = None,
+                 views: Optional[Sequence[Tuple[int, Any, Tuple[float, float]]]] = None,
+                 threads: int = 0) -> None:
+        if (size is None) == (views is None):
+            raise ArgumentError("Pixels takes a size, or views")
+        self.has_views = views is not None
+        self.views = [_View(count, *_size(side), (float(low), float(high)))
+                      for count, side, (low, high) in views] if views is not None else \
+            [_View(1, *_size(size), (float(scale[0]), float(scale[1])))]
+        self.layout, self.field, self.threads = layout, field, threads
+        self._options = (_choice("crop", crop, _CROPS), resize or 0, tuple(map(float, ratio)),
+                         float(flip), _choice("filter", filter, _FILTERS),
+                         _choice("layout", layout, _LAYOUTS), _choice("order", order, _ORDERS))
+        self.open(1, 1 << 20)          # what is wrong with the options is said here
+
+    def open(self, threads: int, memory_bytes: int) -> _sheaf.PixelPool:
+        views = [(v.count, v.width, v.height, *v.scale) for v in self.views]
+        return _sheaf.PixelPool(views, *self._options, threads, memory_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """Of one sample's crops."""
+        return sum(view.count * view.width * view.height * 3 for view in self.views)
+
+    def shape(self, view: _View) -> Tuple[int, ...]:
+        """Of one sample's part of a view."""
+        one = (3, view.height, view.width) if self.layout == "nchw" else \
+            (view.height, view.width, 3)
+        return (view.count, *one) if self.has_views else one
+
+    @property
+    def crops(self) -> int:
+        return sum(view.count for view in self.views)
+
+    def __repr__(self) -> str:
+        return "<sheaf.Pixels %s>" % ", ".join(
+            "%d x %dx%d" % (v.count, v.height, v.width) for v in self.views)

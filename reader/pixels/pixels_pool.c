@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads that make the crops of batches.
+ *
+ *     sheaf_pixels_begin --a job for each sample--> workers --> the caller's memory
+ *     sheaf_pixels_wait  <--all jobs of the batch are done--+
+ *
+ * A job needs memory for one picture, which it takes all at once from what the pool may use; a job
+ * that finds too little waits for others to end, which then have all that they need. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/workers.h"
+#include "image/crop_pixels.h"
+
+struct sheaf_pixels_pool {
+    struct crop_plan plan;
+    struct workers *workers;
+    struct image_room room;
+    uint64_t limit;
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    struct {
+        uint64_t used;
+    } locked;
+};
+
+struct picture {
+    struct job job;
+    struct sheaf_pixels_batch *batch;
+    size_t index;
+    struct sheaf_error *error;      /* NULL: it has its crops */
+};
+
+struct sheaf_pixels_batch {
+    struct sheaf_pixels_pool *pool;
+    const struct sheaf_sample *samples;
+    size_t count;
+    char *field;                    /* or NULL */
+    uint8_t **out;
+    struct sheaf_crop_box *crops;
+    struct picture *pictures;
+};
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static int take(void *context, uint64_t bytes, struct sheaf_error *err)
+{
+    struct sheaf_pixels_pool *p = context;
+
+    if (bytes > p->limit)
+        return err_set(err, SHEAF_ERR_LIMIT, "to decode it needs %llu bytes of memory, but the "
+                       "limit is %llu", (unsigned long long)bytes, (unsigned long long)p->limit);
+    pthread_mutex_lock(&p->lock);
+    while (bytes > p->limit - p->locked.used)
+        pthread_cond_wait(&p->given, &p->lock);
+    p->locked.used += bytes;
+    pthread_mutex_unlock(&p->lock);
+    return SHEAF_OK;
+}
+
+static void give(void *context, uint64_t bytes)
+{
+    struct sheaf_pixels_pool *p = context;
+
+    pthread_mutex_lock(&p->lock);
+    p->locked.used -= bytes;
+    pthread_cond_broadcast(&p->given);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- The pool -------------------------------------------------------------------------------- */
+
+int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
+                           uint64_t memory_bytes, struct sheaf_pixels_pool **pool,
+                           struct sheaf_error *err)
+{
+    struct sheaf_pixels_pool *p = calloc(1, sizeof(*p));
+    int code;
+
+    if (p == NULL)
+        return err_memory(err, sizeof(*p));
+    p->limit = memory_bytes;
+    p->room = (struct image_room){ take, give, p };
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->given, NULL);
+    code = crop_plan_open(&p->plan, options, err);
+    if (code == SHEAF_OK)
+        code = workers_open(&p->workers, threads != 0 ? threads : workers_processors(), err);
+    if (code != SHEAF_OK) {
+        sheaf_pixels_pool_free(p);
+        return code;
+    }
+    *pool = p;
+    return SHEAF_OK;
+}
+
+void sheaf_pixels_pool_free(struct sheaf_pixels_pool *p)
+{
+    if (p == NULL)
+        return;
+    workers_close(p->workers);
+    crop_plan_close(&p->plan);
+    pthread_cond_destroy(&p->given);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *p, size_t view)
+{
+    return view < p->plan.group_count ? p->plan.group_bytes[view] : 0;
+}
+
+size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *p)
+{
+    return p->plan.count;
+}
+
+/* ---- One picture ----------------------------------------------------------------------------- */
+
+static bool is_image(const char *name)
+{
+    static const char *const suffixes[] = { "jpg", "jpeg", "png", "webp", "gif", "bmp" };
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; i < COUNT_OF(suffixes); i++)
+        if (strcasecmp(dot != NULL ? dot + 1 : name, suffixes[i]) == 0)
+            return true;
+    return false;
+}
+
+static const struct sheaf_field *image_of(const struct sheaf_sample *sample, const char *name)
+{
+    for (size_t i = 0; i < sample->field_count; i++) {
+        const struct sheaf_field *field = &sample->fields[i];
+
+        if (name != NULL ? strcmp(field->name, name) == 0 : is_image(field->name))
+            return field;
+    }
+    return NULL;
+}
+
+static int refuse_sample(const struct sheaf_sample *sample, const char *name,
+                         struct sheaf_error *err)
+{
+    char key[256];
+
+    sheaf_show(sample->key, key, sizeof(key));
+    if (name == NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "sample %s has no field with an image", key);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "sample %s has no field %s, but %s", key, name,
+                   sample->field_count != 0 ? sample->fields[0].name : "none");
+}
+
+static int crop_sample(const struct picture *p, struct sheaf_error *err)
+{
+    const struct sheaf_pixels_batch *b = p->batch;
+    const struct crop_plan *plan = &b->pool->plan;
+    const struct sheaf_sample *sample = &b->samples[p->index];
+    const struct sheaf_field *field = image_of(sample, b->field);
+    uint8_t **out = malloc(plan->group_count * sizeof(out[0]));
+    char key[256];
+    int code;
+
+    if (out == NULL)
+        return err_memory(err, plan->group_count * sizeof(out[0]));
+    for (size_t i = 0; i < plan->group_count; i++)
+        out[i] = b->out[i] + p->index * plan->group_bytes[i];
+    if (field == NULL)
+        code = refuse_sample(sample, b->field, err);
+    else
+        code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->room, out,
+                           b->crops == NULL ? NULL : b->crops + p->index * plan->count, err);
+    free(out);
+    if (code == SHEAF_OK || field == NULL)
+        return code;
+    sheaf_show(sample->key, key, sizeof(key));
+    return err_prefix(err, "record %llu: sample %s, field %s: ",
+                      (unsigned long long)sample->record, key, field->name);
+}
+
+static void run(struct job *job)
+{
+    struct picture *p = (struct picture *)(void *)((char *)job - offsetof(struct picture, job));
+    struct sheaf_error err;
+
+    if (crop_sample(p, &err) == SHEAF_OK)
+        return;
+    p->error = malloc(sizeof(*p->error));
+    if (p->error != NULL)
+        *p->error = err;
+}
+
+/* ---- A batch --------------------------------------------------------------------------------- */
+
+static int make_batch(struct sheaf_pixels_batch *b, const char *field, void *const *out,
+                      struct sheaf_error *err)
+{
+    const size_t groups = b->pool->plan.group_count;
+
+    b->field = field == NULL ? NULL : strdup(field);
+    b->out = calloc(groups, sizeof(b->out[0]));
+    b->pictures = calloc(b->count, sizeof(b->pictures[0]));
+    if ((field != NULL && b->field == NULL) || b->out == NULL ||
+        (b->pictures == NULL && b->count != 0))
+        return err_memory(err, b->count * sizeof(b->pictures[0]));
+    for (size_t i = 0; i < groups; i++)
+        b->out[i] = out[i];
+    return SHEAF_OK;
+}
+
+int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *samples,
+                       size_t count, const char *field, void *const *out,
+                       struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch,
+                       struct sheaf_error *err)
+{
+    struct sheaf_pixels_batch *b = calloc(1, sizeof(*b));
+    int code;
+
+    if (b == NULL)
+        return err_memory(err, sizeof(*b));
+    b->pool = p;
+    b->samples = samples;
+    b->count = count;
+    b->crops = crops;
+    code = make_batch(b, field, out, err);
+    if (code != SHEAF_OK) {
+        b->count = 0;               /* no job was begun */
+        sheaf_pixels_batch_free(b);
+        return code;
+    }
+    for (size_t i = 0; i < count; i++) {
+        b->pictures[i] = (struct picture){ .job = { .run = run }, .batch = b, .index = i };
+        workers_submit(p->workers, &b->pictures[i].job);
+    }
+    *batch = b;
+    return SHEAF_OK;
+}
+
+size_t sheaf_pixels_wait(struct sheaf_pixels_batch *b)
+{
+    size_t bad = 0;
+
+    for (size_t i = 0; i < b->count; i++) {
+        (void)workers_wait(b->pool->workers, &b->pictures[i].job);
+        bad += sheaf_pixels_error(b, i) != NULL;
+    }
+    return bad;
+}
+
+const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *b, size_t i)
+{
+    return i < b->count ? b->pictures[i].error : NULL;
+}
+
+void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
+{
+    if (b == NULL)
+        return;
+    (void)sheaf_pixels_wait(b);
+    for (size_t i = 0; i < b->count; i++)
+        free(b->pictures[i].error);
+    free(b->pictures);
+    free(b->field);
+    free(b->out);
+    free(b);
+}
