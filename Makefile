@@ -312,7 +312,7 @@ bench-programs: all $(BENCH_PROGRAMS)
 
 $(BUILD)/bench/curl_loop: $(BUILD)/base/crc64.o
 $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o \
-                  $(BUILD)/tools/resident.o $(BUILD)/libsheaf.a
+                  $(BUILD)/tools/peak_memory.o $(BUILD)/libsheaf.a
 	$(SAY) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

@@ -82,6 +82,7 @@ struct journal {
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
     char *stage;                /* of the claim's run (store/stage.h); NULL: the store has none */
+    struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
 
 int journal_open(struct journal *journal, const char *dest, struct sheaf_error *err);

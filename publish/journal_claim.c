@@ -106,6 +106,8 @@ int journal_claim(struct journal *j, const struct store_seen *seen, const char *
     if (code == SHEAF_OK)
         code = store_make_directory(j->directory, err);
     if (code == SHEAF_OK)
+        code = store_find_abilities(j->directory, &j->can, err);
+    if (code == SHEAF_OK)
         code = seen->is_there ? stage_take(j->directory, from, j->plan.run, &j->stage, err)
                               : stage_make(j->directory, j->plan.run, &j->stage, err);
     if (code == SHEAF_OK)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "sheaf.h"
+#include "store/abilities.h"
 
 /* Name of the directory for temporary files inside a directory. The store removes it when it
  * becomes empty. A store that needs no temporary files has none. */
@@ -209,6 +210,9 @@ struct store_ops {
     int (*stage_drop)(const char *partial, const char *only, const char *except,
                       struct sheaf_error *err);
     int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
+    /* store_find_abilities. NULL if the store can do everything that it has calls for. */
+    int (*find_abilities)(const char *directory, struct store_abilities *abilities,
+                          struct sheaf_error *err);
     /* store_scope_open for texts that are not NULL. NULL if the store has no settings. */
     int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
                       struct sheaf_error *err);

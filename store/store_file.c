@@ -539,6 +539,20 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
+/* A lock that another process has shows that there are locks. */
+static int file_find_abilities(const char *directory, struct store_abilities *found,
+                               struct sheaf_error *err)
+{
+    const int fd = TEMP_FAILURE_RETRY(open(local_path(directory),
+                                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+    if (fd < 0)
+        return err_errno(err, errno, "%s: cannot open", directory);
+    found->locks = flock(fd, LOCK_SH | LOCK_NB) == 0 || errno == EWOULDBLOCK;
+    close(fd);
+    return SHEAF_OK;
+}
+
 static int file_make_directory(const char *url, struct sheaf_error *err)
 {
     char *path = strdup(local_path(url));
@@ -580,4 +594,5 @@ const struct store_ops store_file_ops = {
     .lock = file_lock,
     .stage_take = local_stage_take, .stage_is_there = local_stage_is_there,
     .stage_drop = local_stage_drop, .stage_remove = local_stage_remove,
+    .find_abilities = file_find_abilities,
 };

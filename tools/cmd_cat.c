@@ -17,9 +17,9 @@
 #include "tools/metrics.h"
 #include "tools/order.h"
 #include "tools/output.h"
+#include "tools/peak_memory.h"
 #include "tools/position.h"
 #include "tools/progress.h"
-#include "tools/resident.h"
 #include "tools/signals.h"
 #include "tools/size_text.h"
 
@@ -211,7 +211,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("first_sample_seconds %.6f\n", (double)stats->first_sample_ns * 1e-9);
     printf("stall_seconds %.6f\n", (double)stats->stall_ns * 1e-9);
     printf("memory_peak_bytes %" PRIu64 "\n", stats->memory_peak_bytes);
-    printf("resident_peak_bytes %" PRIu64 "\n", resident_peak_bytes());
+    printf("resident_peak_bytes %" PRIu64 "\n", peak_memory_bytes());
 }
 
 /* Checks that everything the reader returned was written. The reader itself checks that this is the

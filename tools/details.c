@@ -11,8 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "tools/peak_memory.h"
 #include "tools/progress.h"
-#include "tools/resident.h"
 #include "tools/size_text.h"
 
 static double started;
@@ -114,7 +114,7 @@ void verbosity_end(void)
     if (!verbosity.verbose)
         return;
     detail("time %.3f s%s", seconds_now() - started, progress_stages(stages));
-    detail("memory of the process at most %s", size_text((double)resident_peak_bytes(), memory));
+    detail("memory of the process at most %s", size_text((double)peak_memory_bytes(), memory));
     sheaf_reader_get_stats(NULL, &traffic, sizeof(traffic));
     if (traffic.requests > 0)
         detail("%" PRIu64 " HTTP request%s, %" PRIu64 " of them repeated", traffic.requests,

@@ -176,6 +176,7 @@ static void bucket_free(struct s3_bucket *b)
     target_free(&b->there);
     free(b->regions[0]);
     free(b->regions[1]);
+    pthread_mutex_destroy(&b->known->lock);
     free(b->name);
     free(b);
 }
@@ -205,6 +206,8 @@ static int bucket_open(struct s3_context *s3, bool is_google, const char *name,
     b->config = &s3->config;
     b->scopes = s3->scopes;
     b->repeats = &b->repeats_now;
+    b->known = &b->known_now;
+    pthread_mutex_init(&b->known->lock, NULL);
     b->target = (struct target){
         .engine = s3->engine, .patience = &s3->patience, .ca_file = s3->config.ca_file,
         .credentials = s3->credentials, .mover = b, .token_header = "x-amz-security-token",

@@ -14,6 +14,9 @@
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
 
+#include <pthread.h>
+
+#include "store/abilities.h"
 #include "store/request.h"
 #include "store/s3/aws_error.h"
 #include "store/s3/s3_checksum.h"
@@ -22,6 +25,13 @@
 /* Whether the last response to a request with a checksum repeated the checksum. A store that does
  * not repeat it ignores it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
+
+/* What was found out about a bucket's server (s3_abilities.c). */
+struct s3_known {
+    pthread_mutex_t lock;
+    bool is_tried;
+    struct store_abilities abilities;
+};
 
 struct s3_bucket {
     struct target target;
@@ -37,6 +47,8 @@ struct s3_bucket {
                                    otherwise */
     enum s3_repeats repeats_now;
     enum s3_repeats *repeats;   /* atomic: also for holders of a const bucket */
+    struct s3_known known_now;
+    struct s3_known *known;     /* the same: also for holders of a const bucket */
     const struct s3_config *config;
     struct s3_scopes *scopes;   /* all buckets' */
     struct s3_bucket *next;
@@ -63,6 +75,9 @@ const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const 
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
+
+/* Returns whether the bucket's server was tried, and does not keep conditions on writes. */
+bool s3_ignores_conditions(const struct s3_bucket *bucket);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 

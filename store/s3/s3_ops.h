@@ -16,6 +16,10 @@ int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bo
              struct sheaf_error *err);
 int s3_clean_object(const char *url, struct sheaf_error *err);
 
+/* s3_abilities.c */
+int s3_find_abilities(const char *directory, struct store_abilities *found,
+                      struct sheaf_error *err);
+
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 

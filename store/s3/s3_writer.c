@@ -470,8 +470,13 @@ int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err)
 {
     struct s3_writer *w = (struct s3_writer *)writer;
-    int code = SHEAF_OK;
+    int code = seen != NULL && s3_ignores_conditions(w->bucket)
+                   ? store_check_seen(w->base.url, seen, err) : SHEAF_OK;
 
+    if (code != SHEAF_OK) {
+        s3_abort(writer);
+        return code;
+    }
     if (w->upload_id == NULL) {
         code = put_over(w, seen, now, err);
         writer_free(w);

@@ -258,6 +258,7 @@ const struct store_ops store_s3_ops = {
     .remove_over = s3_remove_over,
     .free_space = s3_free_space,
     .make_directory = s3_make_directory,
+    .find_abilities = s3_find_abilities,
     .scope_open = s3_scope_open,
     .scope_close = s3_scope_end,
 };

@@ -294,10 +294,13 @@ class Server:
             return 204, {}, b""
         return self._get(bucket, key, headers, fault)
 
-    @staticmethod
-    def _require(bucket, key, headers):
+    def _require(self, bucket, key, headers):
         """What a request that writes or removes demands of what is there."""
         found = bucket.objects.get(key)
+        if "no_conditions" in self.dialects:
+            return
+        if "no_if_match" in self.dialects:
+            headers = {name: value for name, value in headers.items() if name != "if-match"}
         if headers.get("if-none-match") == "*" and found is not None:
             raise Failed(412, "PreconditionFailed")
         if "if-match" in headers and found is None:

@@ -109,6 +109,18 @@ def head_not_implemented(request, status, headers, body):
 
 
 @dialect
+def no_conditions(request, status, headers, body):
+    """Garage: conditions on writes are passed over (fake_s3.py asks whether this is spoken)."""
+    return status, headers, body
+
+
+@dialect
+def no_if_match(request, status, headers, body):
+    """The same of If-Match alone."""
+    return status, headers, body
+
+
+@dialect
 def no_etag(request, status, headers, body):
     """A proxy takes the ETag from what it may change: from answers to GET and HEAD."""
     if request.method in ("GET", "HEAD"):

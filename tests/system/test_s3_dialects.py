@@ -15,6 +15,9 @@ import support
 from support import make_tree, pack
 
 FORMAT = ("--format", "webdataset")
+# What is said of a server when a destination there is opened.
+LACKS = {"no_etag": "does not tell the ETag of an object",
+         "no_conditions": "ignores If-None-Match", "no_if_match": "ignores If-Match"}
 
 
 class Case(support.Case):
@@ -67,7 +70,10 @@ class Case(support.Case):
 class Dialects(Case):
     def check(self, *names):
         self.server.dialects = names
-        self.pack()
+        lack = [text for name, text in LACKS.items() if name in names]
+        said = self.pack()
+        self.assertEqual(said.count("only by looking before each write"), len(lack[:1]), said)
+        self.assertIn("this server %s, so" % lack[0] if lack else "", said)
         self.assertEqual(self.found(), self.expected)
         self.pack("--overwrite")
         self.pack("--resume")

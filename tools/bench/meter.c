@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "tools/bench/meter.h"
-#include "tools/resident.h"
+#include "tools/peak_memory.h"
 
 static uint64_t now_ns(void)
 {
@@ -47,7 +47,7 @@ void meter_print(const struct meter *meter)
     printf("{\"seconds\": %.6f, \"cpu_seconds\": %.6f, \"first_seconds\": %.6f, "
            "\"bytes\": %" PRIu64 ", \"items\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 "}\n",
            seconds, (double)(cpu_ns() - meter->begin_cpu_ns) * 1e-9,
-           (double)meter->first_ns * 1e-9, meter->bytes, meter->items, resident_peak_bytes());
+           (double)meter->first_ns * 1e-9, meter->bytes, meter->items, peak_memory_bytes());
 }
 
 void meter_die(const char *what, const char *why)

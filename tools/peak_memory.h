@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory of the process itself, for the command's reports and for the benchmark programs. */
-#ifndef TOOLS_RESIDENT_H
-#define TOOLS_RESIDENT_H
+#ifndef TOOLS_PEAK_MEMORY_H
+#define TOOLS_PEAK_MEMORY_H
 
 #include <stdint.h>
 
 /* Returns the largest number of bytes that the process has held in memory; 0 if the system does not
  * say. */
-uint64_t resident_peak_bytes(void);
+uint64_t peak_memory_bytes(void);
 
 #endif

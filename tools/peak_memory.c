@@ -2,11 +2,11 @@
  *
  * The process's peak, as the header says.  The kernel's VmHWM is used and not getrusage(), whose
  * ru_maxrss is at least what the program held that started this one. */
-#include "tools/resident.h"
+#include "tools/peak_memory.h"
 
 #include <stdio.h>
 
-uint64_t resident_peak_bytes(void)
+uint64_t peak_memory_bytes(void)
 {
     FILE *file = fopen("/proc/self/status", "r");
     unsigned long long kib = 0;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tries which conditions a server keeps.
+ *
+ * Some servers know no conditions and say so (501); others (Garage) pass over them without a word,
+ * and then only a trial shows it: an object is written twice as a new one, and once over an ETag
+ * that no object has.  A server that takes any of these writes ignores conditions.  Amazon's own
+ * service is not tried. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/event.h"
+#include "base/notice.h"
+#include "store/over.h"
+#include "store/s3/s3_config.h"
+#include "store/s3/s3_ops.h"
+#include "store/s3/s3_upload.h"
+
+#define TRIAL_NAME ".trial"         /* hidden, so no listing of a directory has it */
+#define ROUNDS_MOST 3               /* while other processes try the same store there */
+
+static const char content[] = "Sheaf tries whether this store keeps conditions on writes.\n";
+static const struct store_seen nothing;
+static const struct store_seen another = { .is_there = true,
+                                           .etag = "\"00000000000000000000000000000000\"" };
+
+/* A conditional write that is under way. */
+struct trial {
+    struct s3_put put;              /* the first member */
+    struct s3_proving proving;
+    struct event answered;
+};
+
+static void on_done(struct request *r)
+{
+    event_set(&((struct trial *)(void *)r)->answered);
+}
+
+static int start(struct trial *t, const struct s3_bucket *bucket, const char *key,
+                 const struct store_seen *seen, struct sheaf_error *err)
+{
+    struct s3_put *put = &t->put;
+    int code;
+
+    *t = (struct trial){ .proving = s3_proving_of(bucket, key), .answered = EVENT_INIT };
+    code = s3_put_init(put, bucket, key, &t->proving, NULL, 0, content, sizeof(content) - 1, err);
+    if (code == SHEAF_OK)
+        code = s3_require(&put->request, seen, err);
+    if (code == SHEAF_OK)
+        code = s3_puts_prove(&put, 1, err);
+    put->request.done = on_done;
+    if (code == SHEAF_OK)
+        request_start(&put->request);
+    else
+        request_free(&put->request);
+    return code;
+}
+
+static int finish(struct trial *t, struct sheaf_error *err)
+{
+    int code;
+
+    event_wait(&t->answered);
+    code = t->put.request.code;
+    if (code != SHEAF_OK && err != NULL)
+        *err = t->put.request.error;
+    request_free(&t->put.request);
+    return code;
+}
+
+/* The codes of the writes; what is not tried, since the server has said that it knows no
+ * conditions, has that code. */
+struct answers {
+    int first, second, over_another;
+};
+
+static int try_writes(const struct s3_bucket *bucket, const char *key, struct answers *a,
+                      struct sheaf_error *err)
+{
+    struct trial first, second, over;
+    int code = start(&first, bucket, key, &nothing, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    a->first = a->second = a->over_another = finish(&first, err);
+    if (a->first != SHEAF_OK && a->first != SHEAF_ERR_CHANGED)
+        return a->first == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : a->first;
+    code = start(&second, bucket, key, &nothing, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = start(&over, bucket, key, &another, err);
+    a->second = finish(&second, NULL);
+    if (code == SHEAF_OK)
+        a->over_another = finish(&over, NULL);
+    return code;
+}
+
+/* Looks at the object, too, and removes it.  *again: somebody else has removed it meanwhile. */
+static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
+                    struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
+{
+    struct store_seen seen = { .is_there = false };
+    int code = try_writes(bucket, key, a, err);
+
+    if (code == SHEAF_OK)
+        code = store_see(url, &seen, err);
+    if (code == SHEAF_OK)
+        code = store_remove(url, err);
+    *has_etag = seen.stamp != 0;
+    *again = a->over_another == SHEAF_ERR_NOT_FOUND || (a->first == SHEAF_OK && !seen.is_there);
+    return code;
+}
+
+static void tell(const char *directory, const struct answers *a, const struct store_abilities *found)
+{
+    const char *lack = !found->identifies ? "does not tell the ETag of an object"
+                     : a->second == SHEAF_ERR_UNSUPPORTED ? "knows no conditions on writes"
+                     : a->second == SHEAF_OK ? "ignores If-None-Match" : "ignores If-Match";
+
+    if (!found->compares)
+        notice_say(directory, "this server %s, so two runs that write there at once are told apart "
+                   "only by looking before each write: let one run at a time write there", lack);
+}
+
+static int try_bucket(const struct s3_bucket *bucket, const char *key, const char *url,
+                      const char *directory, struct store_abilities *found, struct sheaf_error *err)
+{
+    struct answers a;
+    bool again = true;
+    int code = SHEAF_OK;
+
+    for (int round = 0; round < ROUNDS_MOST && again && code == SHEAF_OK; round++)
+        code = try_once(bucket, key, url, &a, &found->identifies, &again, err);
+    if (code != SHEAF_OK)
+        return code;
+    found->compares = a.second == SHEAF_ERR_CHANGED && found->identifies &&
+                      (a.over_another == SHEAF_ERR_CHANGED ||
+                       a.over_another == SHEAF_ERR_NOT_FOUND);
+    tell(directory, &a, found);
+    return SHEAF_OK;
+}
+
+int s3_find_abilities(const char *directory, struct store_abilities *found,
+                      struct sheaf_error *err)
+{
+    const struct s3_bucket *bucket;
+    char *url = store_join(directory, TRIAL_NAME), *key = NULL;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : s3_locate(url, &bucket, &key, err);
+
+    if (code == SHEAF_OK) {
+        struct s3_known *known = bucket->known;
+
+        pthread_mutex_lock(&known->lock);
+        if (!known->is_tried && s3_config_is_amazon(bucket->config))
+            known->abilities = (struct store_abilities){ .compares = true, .identifies = true };
+        else if (!known->is_tried)
+            code = try_bucket(bucket, key, url, directory, &known->abilities, err);
+        known->is_tried = code == SHEAF_OK;
+        *found = known->abilities;
+        pthread_mutex_unlock(&known->lock);
+    }
+    free(key);
+    free(url);
+    return code;
+}
+
+bool s3_ignores_conditions(const struct s3_bucket *bucket)
+{
+    struct s3_known *known = bucket->known;
+    bool ignores;
+
+    pthread_mutex_lock(&known->lock);
+    ignores = known->is_tried && !known->abilities.compares;
+    pthread_mutex_unlock(&known->lock);
+    return ignores;
+}
