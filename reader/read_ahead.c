@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "store/read_item.h"
 
-#define PIECES      4u
 #define PIECE_MOST  ((uint64_t)4 << 20)
 #define PIECE_LEAST ((uint64_t)64 << 10)
 
@@ -23,15 +22,15 @@ struct ahead {
     struct store_object base;
     struct store_object *inner;
     size_t piece_bytes;
-    struct piece pieces[PIECES];
+    struct piece pieces[AHEAD_PIECES_MOST];
     struct inflight window;         /* what follows `here`, without a gap */
     struct piece *here;             /* which was read last; NULL: none */
     uint64_t next;                  /* where the next one begins */
 };
 
-uint64_t ahead_memory(uint64_t budget_bytes)
+uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces)
 {
-    return PIECES * MAX(MIN(budget_bytes / 64, PIECE_MOST), PIECE_LEAST);
+    return pieces * MAX(MIN(budget_bytes / (16 * (uint64_t)pieces), PIECE_MOST), PIECE_LEAST);
 }
 
 static void begin_pieces(struct ahead *a)
@@ -109,7 +108,7 @@ static void ahead_close(struct store_object *object)
     struct ahead *a = (struct ahead *)object;
 
     inflight_close(&a->window);
-    for (unsigned i = 0; i < PIECES; i++)
+    for (unsigned i = 0; i < AHEAD_PIECES_MOST; i++)
         free(a->pieces[i].data);
     store_close(a->inner);
     free(a);
@@ -119,18 +118,19 @@ static const struct store_ops ahead_ops = {
     .scheme = "", .read = ahead_read, .close = ahead_close,
 };
 
-int ahead_wrap(struct store_object **object, uint64_t memory_bytes, struct sheaf_error *err)
+int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
+               struct sheaf_error *err)
 {
     struct ahead *a = calloc(1, sizeof(*a));
 
     if (a == NULL)
         return err_memory(err, sizeof(*a));
     a->inner = *object;
-    a->piece_bytes = (size_t)(memory_bytes / PIECES);
+    a->piece_bytes = (size_t)(memory_bytes / pieces);
     a->base = (struct store_object){ .ops = &ahead_ops, .url = a->inner->url,
                                      .bytes = a->inner->bytes };
     inflight_open(&a->window, INFLIGHT_OLDEST, read_item_cancel, NULL);
-    for (unsigned i = 0; i < PIECES; i++) {
+    for (unsigned i = 0; i < pieces; i++) {
         inflight_add(&a->window, &a->pieces[i].base.item);
         a->pieces[i].data = malloc(a->piece_bytes);
         if (a->pieces[i].data != NULL)

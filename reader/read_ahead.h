@@ -10,12 +10,15 @@
 
 #include "store/store.h"
 
+#define AHEAD_PIECES_MOST 16u
+
 /* Makes *object one that is read that way: store_read at ascending places.  It has the other's
  * name and size, gives up once its `interrupt` says so, and closes the other with itself.
- * `memory_bytes` as ahead_memory gave it.  On failure *object is as it was. */
-int ahead_wrap(struct store_object **object, uint64_t memory_bytes, struct sheaf_error *err);
+ * `memory_bytes` as ahead_memory gave it for `pieces`, which are read at once.  On failure *object is as it was. */
+int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
+               struct sheaf_error *err);
 
-/* The memory that it takes, of a budget of so much. */
-uint64_t ahead_memory(uint64_t budget_bytes);
+/* The memory that so many pieces take, of a budget of so much: a sixteenth, or less. */
+uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

@@ -49,7 +49,8 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
     XXH3_128bits_reset(w->hash);
     code = store_open(dataset->urls[shard], &w->object, err);
     if (code == SHEAF_OK && w->object->is_remote) {
-        code = ahead_wrap(&w->object, ahead_memory(4 * (uint64_t)limit), err);
+        code = ahead_wrap(&w->object, ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST),
+                          AHEAD_PIECES_MOST, err);
         w->object->interrupt = interrupt;
     }
     if (code == SHEAF_OK && w->object->is_stream)

@@ -17,6 +17,9 @@
 #include "reader/frames.h"
 #include "store/interrupt.h"
 
+/* Of a shard that is read as a stream, so many pieces are read ahead at once. */
+#define AHEAD_PIECES 4u
+
 struct stream {
     struct stream_context context;
     uint32_t lane;
@@ -58,7 +61,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
     s->peeked.limit = DETECT_MOST;
-    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit) : 0;
+    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, AHEAD_PIECES) : 0;
     code = workers_open(&s->workers, 1, err);
     if (code != SHEAF_OK)
         free(s);
@@ -225,7 +228,7 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     int code = open_object(s, err);
 
     if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
-        code = ahead_wrap(&s->object, s->ahead_bytes, err);
+        code = ahead_wrap(&s->object, s->ahead_bytes, AHEAD_PIECES, err);
     if (code == SHEAF_OK)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)

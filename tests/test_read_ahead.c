@@ -16,7 +16,8 @@
 #include "tests/common_random.h"
 
 #define SIZE ((size_t)3000017)
-#define MEMORY ((uint64_t)4 << 16)
+#define PIECES 4u
+#define MEMORY ((uint64_t)PIECES << 16)
 
 static uint8_t content[SIZE];
 static struct sheaf_error error;
@@ -34,7 +35,7 @@ static struct store_object *wrapped(struct far_object *o, size_t size)
     struct store_object *object = &o->base;
 
     far_object_init(o, "far://object", "1", content, size);
-    assert_int_equal(ahead_wrap(&object, MEMORY, &error), SHEAF_OK);
+    assert_int_equal(ahead_wrap(&object, MEMORY, PIECES, &error), SHEAF_OK);
     assert_string_equal(object->url, "far://object");
     assert_int_equal(object->bytes, size);
     return object;
@@ -65,7 +66,7 @@ static void test_from_start_to_end(void **state)
     }
     must_read(object, SIZE, 0);
     assert_int_equal(o.read_bytes, SIZE);
-    assert_int_equal(o.reads, SIZE / (MEMORY / 4) + 1);
+    assert_int_equal(o.reads, SIZE / (MEMORY / PIECES) + 1);
     store_close(object);
 }
 
@@ -142,9 +143,11 @@ static void test_interruption(void **state)
 static void test_memory(void **state)
 {
     (void)state;
-    assert_int_equal(ahead_memory((uint64_t)1 << 40), (uint64_t)16 << 20);
-    assert_true(ahead_memory((uint64_t)64 << 20) <= (uint64_t)4 << 20);
-    assert_true(ahead_memory(0) > 0);
+    for (unsigned pieces = 1; pieces <= AHEAD_PIECES_MOST; pieces++) {
+        assert_int_equal(ahead_memory((uint64_t)1 << 40, pieces), (uint64_t)pieces << 22);
+        assert_true(ahead_memory((uint64_t)64 << 20, pieces) <= (uint64_t)4 << 20);
+        assert_true(ahead_memory(0, pieces) > 0);
+    }
 }
 
 int main(void)

@@ -431,6 +431,16 @@ class AtOnce(servers.S3Case):
         self.assertGreaterEqual(len(self.held.asked), self.HELD)
         self.assertLess(peak, (64 + 32) << 20)
 
+    def test_verify_reads_ahead(self):
+        """One thread that walks through one shard has 16 requests under way."""
+        self.held.hold = 16
+        tree = make_tree(self.path("tree"), {"%02d.bin" % i: os.urandom(1 << 20)
+                                             for i in range(20)})
+        self.put_set(tree, "--shard-count", "1")
+        support.sheaf("verify", "s3://there/set", "--threads", "1", "--memory", "64MiB",
+                      env=self.env)
+        self.assertGreaterEqual(len(self.held.asked), 16)
+
     def test_foreign_shards_are_looked_at_together(self):
         tree = make_tree(self.path("tree"), {"%03d.txt" % i: b"%d" % i for i in range(100)})
         self.put_set(tree, "--shard-count", "40", side_files=False)
