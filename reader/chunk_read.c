@@ -318,13 +318,57 @@ static int finish_items(struct pass *p)
     return code;
 }
 
-static int read_row(struct pass *p)
+static int read_row_once(struct pass *p)
 {
     int code = p->section->blocks == NULL ? read_plain(p) : read_packed(p);
 
     if (code == SHEAF_OK)
         code = read_names(p);
     return code == SHEAF_OK ? finish_items(p) : code;
+}
+
+/* ---- Damage on the way ----------------------------------------------------------------------- */
+
+/* Returns whether bytes of a shard in a store afar have proved damaged, and forgets that they have:
+ * they may have been damaged on their way, in which case they come right when they are read again,
+ * past what a cache has kept of them. */
+static bool forgives(struct pass *p, size_t item_count)
+{
+    const struct shard *shard = p->whole.shard;
+    const struct index_section *s = p->section;
+    const uint64_t begin = s->blocks == NULL ? p->extent.begin
+                                             : s->blocks[p->extent.block].stored_offset;
+    const uint64_t end = s->blocks == NULL ? p->extent.end
+                                           : s->blocks[p->extent.block_end].stored_offset;
+    bool found = false;
+
+    for (size_t i = 0; shard->object->is_remote && i < item_count; i++) {
+        struct item *item = &p->items[i];
+
+        if (item->bad == NULL || item->bad->code != SHEAF_ERR_CORRUPT)
+            continue;
+        free(item->bad);
+        item->bad = NULL;
+        found = true;
+    }
+    if (!found)
+        return false;
+    store_distrust(shard->object, begin, end - begin);
+    if (shard->names != NULL && shard->lines == NULL)
+        store_distrust(shard->names, s->name_offsets[p->whole.first],
+                       chunk_names_bytes(s, p->whole.first, p->whole.count));
+    p->chunk->is_fetched = false;
+    return true;
+}
+
+static int read_row(struct pass *p)
+{
+    size_t count = 0;
+    int code = read_row_once(p);
+
+    for (size_t i = 0; i < p->run_count; i++)
+        count += p->runs[i].count;
+    return code == SHEAF_OK && forgives(p, count) ? read_row_once(p) : code;
 }
 
 /* Where the chunk's frames go first. */
@@ -412,7 +456,7 @@ static int unpack_shared(struct chunk *chunk, struct unpack *u)
     return code;
 }
 
-static int read_shared(struct chunk *chunk)
+static int read_shared_once(struct chunk *chunk)
 {
     const size_t count = chunk->run_count;
     struct unpack_part *parts = chunk_room(&chunk->kept_data, count * sizeof(parts[0]),
@@ -442,6 +486,14 @@ static int read_shared(struct chunk *chunk)
             code = finish_items(&p);
     }
     return code;
+}
+
+static int read_shared(struct chunk *chunk)
+{
+    struct pass whole = pass_of(chunk, 0, NULL);
+    const int code = read_shared_once(chunk);
+
+    return code == SHEAF_OK && forgives(&whole, chunk->run_count) ? read_shared_once(chunk) : code;
 }
 
 void chunk_run(struct job *job)

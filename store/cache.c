@@ -368,6 +368,20 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
+/* Another process may have replaced a damaged block meanwhile: then that goes, too, and is fetched
+ * again. */
+static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    struct cached_object *o = object_of(object);
+
+    if (size == 0)
+        return;
+    for (uint64_t i = offset / CACHE_BLOCK; i <= (offset + size - 1) / CACHE_BLOCK; i++) {
+        cache_files_drop(&o->cache->files, o->name, i);
+        forget(o, i);
+    }
+}
+
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 static void cached_close(struct store_object *object)
@@ -389,7 +403,7 @@ static void cached_close(struct store_object *object)
 
 static const struct store_ops cached_ops = {
     .scheme = "", .read = cached_read, .read_start = cached_read_start,
-    .read_cancel = cached_read_cancel, .close = cached_close,
+    .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err)

@@ -7,9 +7,11 @@
  *     DIR/<hash of URL, size and version>/<block>     BLOCK bytes of the object, and their hash
  *
  * A block is written under a temporary name and renamed, so it is complete or absent. Its hash is
- * compared when a process first uses the block, and a damaged block is fetched again. Before a
- * block is written, its bytes are added to the total. If the total passes the limit, the least
- * recently used blocks are removed. An object that was replaced has another version, and so another
+ * compared when a process first uses the block, and a damaged block is fetched again. A block
+ * that was damaged on its way here has a matching hash; its reader finds the damage and calls
+ * store_distrust. Before a block is written, its bytes are added to the total. If the total passes
+ * the limit, the least recently used blocks are removed. An object that was replaced has another
+ * version, and so another
  * name.
  *
  * A fault of the cache itself (a full disk) costs speed and is not an error. */
@@ -69,6 +71,8 @@ bool cache_files_get(const struct cache_files *files, const char *object, uint64
  * gone. */
 bool cache_files_part(const struct cache_files *files, const char *object, uint64_t block,
                       size_t offset, void *data, size_t size);
+/* Removes a block whose bytes have proved damaged. */
+void cache_files_drop(const struct cache_files *files, const char *object, uint64_t block);
 /* Stores a block, and makes room for it. */
 void cache_files_put(struct cache_files *files, const char *object, uint64_t block,
                      const void *data, size_t size);

@@ -148,6 +148,14 @@ bool cache_files_part(const struct cache_files *f, const char *object, uint64_t 
     return good;
 }
 
+void cache_files_drop(const struct cache_files *f, const char *object, uint64_t block)
+{
+    char name[CACHE_NAME_BYTES];
+
+    block_name(name, object, block);
+    (void)unlinkat(f->directory, name, 0);
+}
+
 /* ---- Making room ----------------------------------------------------------------------------- */
 
 static bool add_old(struct olds *olds, const struct old *old)

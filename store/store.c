@@ -142,6 +142,12 @@ void store_warm(struct store_object *object, uint64_t offset, uint64_t size)
         object->ops->warm(object, offset, size);
 }
 
+void store_distrust(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    if (object->ops->distrust != NULL)
+        object->ops->distrust(object, offset, size);
+}
+
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err)
 {

@@ -132,6 +132,8 @@ struct store_ops {
                      struct sheaf_error *err);
     /* store_warm. NULL if there is no such cache. */
     void (*warm)(struct store_object *object, uint64_t offset, uint64_t size);
+    /* store_distrust. NULL if the store keeps nothing. */
+    void (*distrust)(struct store_object *object, uint64_t offset, uint64_t size);
     /* store_wait. NULL if the store has no streams. */
     int (*wait)(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
     void (*close)(struct store_object *object);
@@ -263,6 +265,9 @@ void store_read_cancel(struct store_read *read);
 /* Brings bytes into the machine's cache for its files, and returns about when they are there. If
  * they cannot be read, a later read reports that. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
+/* Forgets what is kept of these bytes, because they have proved damaged: reading them again asks
+ * the object itself. */
+void store_distrust(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
 /* Waits up to about `wait_ms` for a stream's next bytes, its end, or a pipe's writer. Returns

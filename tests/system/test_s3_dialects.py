@@ -148,6 +148,62 @@ class Once(Case):
         self.assertEqual(len(done), 1)
 
 
+class Damage(Case):
+    """A byte that changes on its way is no damage in the store."""
+
+    KINDS = (("webdataset", "none"), ("webdataset", "gzip"), ("tfrecord", "none"),
+             ("recordio", "none"), ("recordio", "zstd"))
+
+    def put_sets(self):
+        for container, codec in self.KINDS:
+            folder = self.path("%s-%s" % (container, codec))
+            pack(self.tree, folder, container, codec)
+            for name, data in support.tree_of(folder).items():
+                self.bucket.objects["%s-%s/%s" % (container, codec, name)] = fake_s3.Object(data)
+            yield folder, "s3://bucket/%s-%s" % (container, codec)
+
+    def damage_once(self):
+        return self.once("bytes", lambda method, key, query: method == "GET" and "shard-" in key)
+
+    def test_record_is_read_again(self):
+        for folder, url in self.put_sets():
+            for order in ("--no-shuffle",), ("--seed", "1"):
+                expected = support.listing(folder, *order)
+                for skip in (), ("--on-corrupt", "skip"):
+                    for cache in (), ("--cache", self.path("cache")):
+                        with self.subTest((url, order, skip, cache)):
+                            done = self.damage_once()
+                            found = support.listing(url, *order, *skip, *cache, env=self.env)
+                            self.assertEqual(found, expected)
+                            self.assertEqual(len(done), 1)
+                            shutil.rmtree(self.path("cache"), ignore_errors=True)
+
+    def test_cache_keeps_no_damage(self):
+        for folder, url in self.put_sets():
+            self.damage_once()
+            self.run_sheaf("cat", url, "--no-shuffle", "--null", "--cache", self.path("cache"))
+            before = self.server.requests
+            self.run_sheaf("cat", url, "--seed", "2", "--null", "--cache", self.path("cache"))
+            asked = [key for what, key, headers in self.server.rules.seen[before:]
+                     if "shard-" in key and headers.get("range") != "bytes=0-0"
+                     and what == "GetObject"]
+            self.assertEqual(asked, [])
+
+    def test_damage_in_the_store_is_told(self):
+        for folder, url in self.put_sets():
+            key = url.removeprefix("s3://bucket/") + "/" + next(
+                name for name in support.tree_of(folder) if "shard-" in name
+                and not name.endswith((".lst", ".idx")))
+            data = self.bucket.objects[key].data
+            middle = len(data) // 2
+            self.bucket.objects[key] = fake_s3.Object(
+                data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:])
+            self.assertIn("record ", self.run_sheaf("cat", url, "--no-shuffle", "--null",
+                                                    status=1))
+            self.run_sheaf("cat", url, "--no-shuffle", "--null", "--on-corrupt", "skip",
+                           "--cache", self.path("cache"))
+
+
 class Full(Case):
     """A server that stores no further shard: what cannot be written is tried as one request is, and
     no other shard after it."""
