@@ -14,7 +14,8 @@
 
 /* Makes *object one that is read that way: store_read at ascending places.  It has the other's
  * name and size, gives up once its `interrupt` says so, and closes the other with itself.
- * `memory_bytes` as ahead_memory gave it for `pieces`, which are read at once.  On failure *object is as it was. */
+ * `memory_bytes` is as ahead_memory gave it for `pieces`, which are read at once.  On failure
+ * *object is as it was. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
