@@ -112,7 +112,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
     return code;
 }
 
-static void tell(const char *directory, const struct answers *a, const struct store_abilities *found)
+static void tell(const char *directory, const struct answers *a,
+                 const struct store_abilities *found)
 {
     const char *lack = !found->identifies ? "does not tell the ETag of an object"
                      : a->second == SHEAF_ERR_UNSUPPORTED ? "knows no conditions on writes"
