@@ -26,6 +26,7 @@
 #define MS 1000000ull
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
 #define CHECK_MS 100                /* interval at which slow exchanges are checked */
+#define AWAY_CHECKS 3               /* after so many missed checks the thread had no processor */
 
 TAILQ_HEAD(exchanges, http_exchange);
 
@@ -130,6 +131,8 @@ static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint6
     x->reply.size = 0;
     x->detail[0] = '\0';
     stall_begin(&x->stall, now_ns);
+    x->began_ns = x->quiet_since_ns = now_ns;
+    x->first_byte_ns = 0;
     if (is_cancelled(x)) {
         x->failure = HTTP_CANCELLED;
         finish_exchange(e, x, CURLE_ABORTED_BY_CALLBACK);
@@ -194,9 +197,18 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
+/* Of a silence in which this thread was away nothing is known: the bytes may have been there. */
+static bool is_late(struct http_exchange *x, uint64_t now_ns, bool was_away)
+{
+    if (x->stall.moved_bytes != 0 || was_away)
+        x->quiet_since_ns = now_ns;
+    return x->late_ns != 0 && now_ns - x->quiet_since_ns >= x->late_ns;
+}
+
 static void end_slow(struct http_engine *e)
 {
     const uint64_t now_ns = clock_ns();
+    const bool was_away = now_ns - e->checked_ns > AWAY_CHECKS * CHECK_MS * MS;
     struct http_exchange *x, *next;
 
     if (now_ns - e->checked_ns < CHECK_MS * MS)
@@ -204,11 +216,13 @@ static void end_slow(struct http_engine *e)
     e->checked_ns = now_ns;
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
+        if (is_late(x, now_ns, was_away))
+            x->failure = HTTP_LATE;
         if (stall_is_over(&x->stall, now_ns))
             x->failure = HTTP_STALLED;
         else if (x->deadline_ns != 0 && now_ns > x->deadline_ns)
             x->failure = HTTP_TOO_LATE;
-        if (x->failure == HTTP_STALLED || x->failure == HTTP_TOO_LATE)
+        if (x->failure == HTTP_LATE || x->failure == HTTP_STALLED || x->failure == HTTP_TOO_LATE)
             finish_exchange(e, x, CURLE_OPERATION_TIMEDOUT);
     }
 }

@@ -37,6 +37,7 @@ enum http_failure {
                                precede it */
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
+    HTTP_LATE,              /* silent for `late_ns` */
     HTTP_TOO_LATE,          /* its deadline has passed */
     HTTP_TOO_LONG,          /* the body is longer than the room for it */
     HTTP_HEADERS_TOO_LONG,
@@ -69,6 +70,7 @@ struct http_exchange {
     bool no_proxy;                  /* for addresses of this machine or its host */
     uint64_t connect_ns;            /* 0: 10 s */
     struct stall stall;             /* its limits are the caller's */
+    uint64_t late_ns;               /* after so long a silence it ends as HTTP_LATE; 0 for never */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
     /* The body of the response. With a 2xx status it goes to `into` if that is not NULL; otherwise
@@ -92,11 +94,12 @@ struct http_exchange {
     int proxy_status;               /* status of the proxy's response to CONNECT */
     size_t got;                     /* bytes put into `into` */
     uint64_t retry_after_ns;        /* 0: not named */
+    uint64_t first_byte_ns;         /* after it was started; 0: none has come */
     char detail[HTTP_DETAIL_SIZE];  /* libcurl's words on a failure */
 
     /* The engine's. */
     void *easy, *header_list;
-    uint64_t due_ns;
+    uint64_t due_ns, began_ns, quiet_since_ns;
     size_t sent;
     size_t header_bytes;
     bool cancel;

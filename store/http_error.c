@@ -37,7 +37,7 @@ enum http_failure http_failure_of_curl(int curl_code)
 static bool failure_may_pass(enum http_failure failure)
 {
     return failure == HTTP_NO_HOST || failure == HTTP_NO_CONNECTION || failure == HTTP_BROKEN ||
-           failure == HTTP_STALLED || failure == HTTP_NOT_HTTP;
+           failure == HTTP_STALLED || failure == HTTP_LATE || failure == HTTP_NOT_HTTP;
 }
 
 bool http_may_pass(const struct http_exchange *x)
@@ -108,6 +108,9 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
         return err_set(err, SHEAF_ERR_NETWORK, "%s: stalled: fewer than %llu byte%s in %.1f s",
                        what, (unsigned long long)x->stall.least_bytes, plural(x->stall.least_bytes),
                        (double)x->stall.limit_ns / 1e9);
+    case HTTP_LATE:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: no byte in %.1f s, which is late against "
+                       "other requests", what, (double)x->late_ns / 1e9);
     case HTTP_TOO_LATE:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the request timed out (SHEAF_REQUEST_TIMEOUT "
                        "sets the limit in seconds)", what);

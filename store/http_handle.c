@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/workers.h"
 #include "store/http.h"
 #include "store/proxy.h"
 
@@ -59,6 +60,8 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     struct http_exchange *x = context;
 
     (void)data, (void)one;
+    if (x->first_byte_ns == 0)
+        x->first_byte_ns = clock_ns() - x->began_ns;
     x->stall.moved_bytes += size;
     x->header_bytes += size;
     if (x->failure == HTTP_ANSWERED && x->header_bytes > HEADERS_MOST)

@@ -325,6 +325,7 @@ static int prepare(struct reading *g, struct sheaf_error *err)
     code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
     g->request.classify = classify;
     g->request.done = done;
+    g->request.has_peers = true;
     for (size_t i = 0; i < o->header_count && code == SHEAF_OK; i++)
         code = request_set_header(&g->request, o->headers[i].name, o->headers[i].value, err);
     return code == SHEAF_OK ? ask_for_rest(g, err) : code;

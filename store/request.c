@@ -14,6 +14,7 @@
 #include "base/notice.h"
 #include "base/workers.h"
 #include "store/interrupt.h"
+#include "store/peers.h"
 #include "store/trust.h"
 
 #define MS 1000000ull
@@ -214,6 +215,7 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     }
     *wait_ns = CREDENTIALS_WAIT_NS;
     r->at = target_now(r->target);
+    http->late_ns = r->has_peers ? peers_patience_of(r->at->origin, r->times_late) : 0;
     if (r->target->credentials != NULL) {
         code = credentials_get(r->target->credentials, &r->credentials, err);
         if (code != SHEAF_OK)
@@ -311,6 +313,15 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
+/* A read that is late is asked again at once, if that is paid for; else it counts as failed. */
+static bool is_asked_again(struct request *r)
+{
+    if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))
+        return false;
+    r->times_late++;
+    return true;
+}
+
 /* http_exchange.done */
 static void attempt_done(struct http_exchange *http)
 {
@@ -319,6 +330,8 @@ static void attempt_done(struct http_exchange *http)
     struct retry_policy policy;
     bool again = false;
 
+    if (r->has_peers && http->first_byte_ns != 0)
+        peers_note_of(r->at->origin, http->first_byte_ns);
     if (http->failure == HTTP_NOT_BEGUN) {
         err_prefix(&r->error, "%s: ", r->what);
         request_finish(r, r->error.code);
@@ -340,6 +353,11 @@ static void attempt_done(struct http_exchange *http)
         return;
     }
     if (target_now(r->target) != r->at) {
+        http_submit(r->target->engine, http, 0);
+        return;
+    }
+    if (is_asked_again(r)) {
+        atomic_fetch_add(&request_total.retries, 1);
         http_submit(r->target->engine, http, 0);
         return;
     }

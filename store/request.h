@@ -72,6 +72,8 @@ struct request {
     char *what;                         /* for messages, as in "reading s3://bucket/key"; owned
                                            by the request */
     bool is_patient;                    /* whether the server may take minutes before it responds */
+    bool has_peers;                     /* whether it is sent again when it is late
+                                           (store/peers.h) */
 
     /* Called after an attempt, complete or not, on the engine's thread. Returns SHEAF_OK if the
      * response is the expected one, or an error; then *again tells whether another attempt may
@@ -96,6 +98,7 @@ struct request {
     char payload_hash[SIGV4_HASH_SIZE];
     char *url;
     bool cancelled;
+    unsigned times_late;
     struct event *waiter;
 };
 

@@ -3,6 +3,7 @@
 s3rver and proxies, on the tests' own server.  A data set is packed, replaced, read, fetched and
 extended there, and nothing stays beside it."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -202,6 +203,48 @@ class Damage(Case):
                                                     status=1))
             self.run_sheaf("cat", url, "--no-shuffle", "--null", "--on-corrupt", "skip",
                            "--cache", self.path("cache"))
+
+
+class Late(Case):
+    """Reads that get no answer, or the beginning of one, while others do: they are asked a second
+    time.  The server holds the first ones until the command has ended."""
+
+    def hold(self, which, begun):
+        """Of the requests for parts of shards those numbers; `begun`: in the midst of the body."""
+        count, send, loop = [0], self.server._send, self.server.loop
+        self.held, self.over = [], asyncio.Event()
+
+        async def hold(writer, method, status, headers, data, *more):
+            if status != 206 or len(data) < 2:
+                return await send(writer, method, status, headers, data, *more)
+            count[0] += 1
+            if count[0] not in which:
+                return await send(writer, method, status, headers, data, *more)
+            self.held.append(count[0])
+            if begun:
+                await send(writer, method, status, dict(headers, **{"content-length": str(
+                    len(data))}), data[:len(data) // 2])
+            await self.over.wait()
+            return False
+        self.server._send = hold
+        self.addCleanup(lambda: loop.call_soon_threadsafe(self.over.set))
+
+    def test_asked_a_second_time(self):
+        self.env["SHEAF_STALL_SECONDS"] = "1000"
+        folder = self.path("set")
+        pack(make_tree(self.path("in"), support.image_tree(2, 60, size=9000)), folder,
+             "webdataset", "none", "--shard-count", "60")
+        for name, data in support.tree_of(folder).items():
+            self.bucket.objects["set/" + name] = fake_s3.Object(data)
+        for begun in False, True:
+            self.hold({20, 25}, begun)
+            done = subprocess.run([support.SHEAF, "cat", "s3://bucket/set", "--seed", "1", "--list",
+                                   "--verbose"], env=self.env, capture_output=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.held, [20, 25])
+            self.assertEqual(done.stdout.decode().splitlines(),
+                             support.listing(folder, "--seed", "1"))
+            self.assertIn(b", 2 of them repeated", done.stderr)
 
 
 class Full(Case):

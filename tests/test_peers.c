@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lateness against peers: no clock but the times given here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "store/peers.h"
+
+#define MS 1000000ull
+#define SECOND (1000 * MS)
+
+static void note(struct peers *p, unsigned count, uint64_t ns)
+{
+    while (count-- != 0)
+        peers_note(p, ns);
+}
+
+/* Before some peers have answered nothing is late. */
+static void test_first_reads(void **state)
+{
+    struct peers p = { 0 };
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(peers_patience(&p, 0), 0);
+        peers_note(&p, 5 * MS);
+    }
+    assert_int_equal(peers_patience(&p, 0), SECOND);
+}
+
+/* A near server's reads get a second; each further time they get twice as long, and at last no
+ * limit. */
+static void test_patience_grows(void **state)
+{
+    struct peers p = { 0 };
+
+    (void)state;
+    note(&p, 20, MS);
+    for (unsigned times = 0; times < 5; times++)
+        assert_int_equal(peers_patience(&p, times), SECOND << times);
+    assert_int_equal(peers_patience(&p, 5), 0);
+}
+
+/* A server that always takes long is not late, also if it took less before. */
+static void test_slow_server(void **state)
+{
+    struct peers p = { 0 };
+
+    (void)state;
+    note(&p, 100, 10 * MS);
+    note(&p, 200, 2 * SECOND);
+    assert_in_range(peers_patience(&p, 0), 15 * SECOND, 16 * SECOND);
+    note(&p, 200, 10 * MS);
+    assert_int_equal(peers_patience(&p, 0), SECOND);
+}
+
+/* Of many reads, at most a quarter is asked again, and a few more at the beginning. */
+static void test_price(void **state)
+{
+    struct peers p = { 0 };
+    unsigned paid = 0;
+
+    (void)state;
+    assert_false(peers_pay(&p));
+    for (unsigned i = 0; i < 1000; i++) {
+        peers_note(&p, MS);
+        paid += peers_pay(&p);
+    }
+    assert_in_range(paid, 250, 256);
+    note(&p, 8, MS);
+    assert_true(peers_pay(&p));
+    while (peers_pay(&p))
+        ;
+    assert_int_equal(peers_patience(&p, 0), 0);
+    note(&p, 10000, MS);
+    for (paid = 0; peers_pay(&p); paid++)
+        ;
+    assert_int_equal(paid, 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_reads), cmocka_unit_test(test_patience_grows),
+        cmocka_unit_test(test_slow_server), cmocka_unit_test(test_price),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
