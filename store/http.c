@@ -197,18 +197,20 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* Of a silence in which this thread was away nothing is known: the bytes may have been there. */
-static bool is_late(struct http_exchange *x, uint64_t now_ns, bool was_away)
+/* `away_ns` is a time in which this thread was not running. It does not count as silence, because
+ * bytes may have come. */
+static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
-    if (x->stall.moved_bytes != 0 || was_away)
-        x->quiet_since_ns = now_ns;
+    x->quiet_since_ns = x->stall.moved_bytes != 0 ? now_ns
+                                                  : MIN(x->quiet_since_ns + away_ns, now_ns);
     return x->late_ns != 0 && now_ns - x->quiet_since_ns >= x->late_ns;
 }
 
 static void end_slow(struct http_engine *e)
 {
     const uint64_t now_ns = clock_ns();
-    const bool was_away = now_ns - e->checked_ns > AWAY_CHECKS * CHECK_MS * MS;
+    const uint64_t since_ns = now_ns - e->checked_ns;
+    const uint64_t away_ns = since_ns > AWAY_CHECKS * CHECK_MS * MS ? since_ns : 0;
     struct http_exchange *x, *next;
 
     if (now_ns - e->checked_ns < CHECK_MS * MS)
@@ -216,7 +218,7 @@ static void end_slow(struct http_engine *e)
     e->checked_ns = now_ns;
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
-        if (is_late(x, now_ns, was_away))
+        if (is_late(x, now_ns, away_ns))
             x->failure = HTTP_LATE;
         if (stall_is_over(&x->stall, now_ns))
             x->failure = HTTP_STALLED;

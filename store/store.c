@@ -330,20 +330,6 @@ int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
     return ops->lock == NULL ? SHEAF_OK : ops->lock(url, shared, lock, err);
 }
 
-int store_find_abilities(const char *directory, struct store_abilities *abilities,
-                         struct sheaf_error *err)
-{
-    const struct store_ops *ops = store_of(directory, err);
-
-    if (ops == NULL)
-        return SHEAF_ERR_UNSUPPORTED;
-    *abilities = (struct store_abilities){ .compares = ops->commit_over != NULL,
-                                           .identifies = ops->stat_start != NULL,
-                                           .locks = ops->lock != NULL };
-    return ops->find_abilities == NULL ? SHEAF_OK
-                                       : ops->find_abilities(directory, abilities, err);
-}
-
 void store_unlock(int lock)
 {
     if (lock >= 0)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The abilities of a store: those that follow from its calls, unless the store finds out more. */
+#include "store/abilities.h"
+
+#include "store/store.h"
+
+int store_find_abilities(const char *directory, struct store_abilities *abilities,
+                         struct sheaf_error *err)
+{
+    const struct store_ops *ops = store_of(directory, err);
+
+    if (ops == NULL)
+        return SHEAF_ERR_UNSUPPORTED;
+    *abilities = (struct store_abilities){ .compares = ops->commit_over != NULL,
+                                           .identifies = ops->stat_start != NULL,
+                                           .locks = ops->lock != NULL };
+    return ops->find_abilities == NULL ? SHEAF_OK
+                                       : ops->find_abilities(directory, abilities, err);
+}
