@@ -28,6 +28,7 @@
 #include "formats/codec.h"
 #include "publish/names.h"
 #include "sheaf.h"
+#include "store/abilities.h"
 #include "store/store.h"
 
 #define PLAN_FILE "plan"

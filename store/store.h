@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "sheaf.h"
-#include "store/abilities.h"
 
 /* Name of the directory for temporary files inside a directory. The store removes it when it
  * becomes empty. A store that needs no temporary files has none. */
@@ -26,6 +25,7 @@
 
 struct store_ops;
 struct part_memory;
+struct store_abilities;
 struct store_scope;
 
 /* An open object for reading. A store embeds it in a struct of its own. */

@@ -29,6 +29,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/abilities.h"
 #include "store/listing.h"
 #include "store/over.h"
 
