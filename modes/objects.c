@@ -192,6 +192,8 @@ static int list_prefix(const struct source *s, struct objects *o, struct watch *
     char *above;
     int code = walk(s->root, "", o, watch, err);
 
+    if (code == SHEAF_ERR_ACCESS && objects_list_dataset(s->root, o, NULL) == SHEAF_OK)
+        return SHEAF_OK;
     if (code != SHEAF_OK || o->count != 0 || host == NULL || slash < host + 3 || slash[1] == '\0')
         return code;
     above = strndup(s->url, (size_t)(slash - s->url) + 1);

@@ -93,6 +93,9 @@ struct store_stat;
 int object_answer(struct objects *objects, struct object *object, const struct store_stat *stat,
                   struct sheaf_error *err);
 int objects_end_unit(struct objects *objects, struct sheaf_error *err);
+/* Lists the files of the data set in a directory that may not be listed, by its manifest.  Returns
+ * SHEAF_ERR_NOT_FOUND or _ACCESS if no manifest can be read.  (objects_dataset.c) */
+int objects_list_dataset(const char *directory, struct objects *objects, struct sheaf_error *err);
 int objects_list_manifest(const char *url, struct objects *objects, struct sheaf_error *err);
 int objects_list_augmented(const char *url, const char *attributes, struct objects *objects,
                            struct sheaf_error *err);

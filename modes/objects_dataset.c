@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/manifest.h"
+#include "formats/manifest_files.h"
 #include "modes/objects.h"
 #include "modes/safe_path.h"
 #include "reader/dataset.h"
-#include "store/store.h"
+#include "store/over.h"
 
 
 static int by_name(const void *name, const void *object)
@@ -134,6 +134,40 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
         return code;
     return o->is_part ? dataset_refuse_unfinished(o->root, err)
                       : dataset_refuse_unfinished_split(o->root, err);
+}
+
+/* Of a file that may lack, a store that may not be listed says that it is refused. */
+static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
+{
+    struct objects *o = context;
+    const struct object found = { .name = name, .bytes = OBJECT_UNKNOWN };
+    char *url = may_lack ? object_url(o, &found) : NULL;
+    struct store_seen seen = { .is_there = true };
+    int code = may_lack && url == NULL ? err_memory(err, strlen(name)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && may_lack)
+        code = store_see(url, &seen, err);
+    free(url);
+    if (code == SHEAF_ERR_ACCESS)
+        return SHEAF_OK;
+    return code == SHEAF_OK && seen.is_there ? objects_add(o, &found, NULL, err) : code;
+}
+
+int objects_list_dataset(const char *directory, struct objects *o, struct sheaf_error *err)
+{
+    struct manifest manifest;
+    int code = read_manifest(directory, &manifest, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    free(o->root);
+    o->root = store_join(directory, "");
+    code = o->root == NULL ? err_memory(err, strlen(directory))
+                           : add_file(o, MANIFEST_NAME, false, err);
+    if (code == SHEAF_OK)
+        code = manifest_each_file(&manifest, add_file, o, err);
+    manifest_clear(&manifest);
+    return code;
 }
 
 int objects_keep_shards(struct objects *o, uint64_t *left_out, struct sheaf_error *err)

@@ -247,6 +247,30 @@ class Late(Case):
             self.assertIn(b", 2 of them repeated", done.stderr)
 
 
+class Unlisted(Case):
+    """Credentials that may get objects and not list them: a missing object is refused, too."""
+
+    def test_fetch_goes_by_the_manifest(self):
+        more = make_tree(self.path("more"), {"large/new.bin": b"new"})
+        for container, options in (("webdataset", ("--index", "wids,energon")),
+                                   ("recordio", ()), ("tfrecord", ())):
+            folder, key = self.path(container), container + "/"
+            pack(self.tree, folder, container, "none", *options)
+            support.sheaf("append", more, folder)
+            expected = support.tree_of(folder)
+            for name, data in expected.items():
+                self.bucket.objects[key + name] = fake_s3.Object(data)
+            self.server._fault = lambda method, key, query: \
+                None if key in self.bucket.objects else "denied"
+            self.run_sheaf("fetch", "s3://bucket/" + key, self.path("here-" + container))
+            self.assertEqual(support.tree_of(self.path("here-" + container)), expected)
+
+    def test_no_manifest(self):
+        self.server._fault = lambda *_: "denied"
+        text = self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"), status=1)
+        self.assertIn("listing s3://bucket/set/: AccessDenied", text)
+
+
 class Full(Case):
     """A server that stores no further shard: what cannot be written is tried as one request is, and
     no other shard after it."""
