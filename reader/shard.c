@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "formats/interop_index.h"
 #include "store/interrupt.h"
 
@@ -32,14 +33,33 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
  * there may be a thousand, and a process may not have so many files open. */
 #define INDEXES_OPEN 16u
 
-/* Opens an object whose size the manifest says.  One that is far away is not asked for: the first
- * read will see whether it is right.  (The cache asks, as it must know what it has.) */
+/* Opens an object whose size the manifest says, and whose content it proves: `proof` is a hash from
+ * the manifest, or "" for foreign shards.  The server of a remote object is not asked: the first
+ * read will see whether the size is right, and a whole cache needs no server at all. */
 static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
-                      uint64_t bytes, struct store_object **object, struct sheaf_error *err)
+                      const char *proof, uint64_t bytes, struct store_object **object,
+                      struct sheaf_error *err)
 {
-    if (s->cache == NULL && source->is_remote)
+    if (source->is_remote && s->cache == NULL)
         return store_open_known(url, bytes, 0, object, err);
+    if (source->is_remote && proof[0] != '\0')
+        return cache_open_known(s->cache, url, proof, bytes, object, err);
     return shards_open_object(s->cache, url, object, err);
+}
+
+/* Writes the hash of all that the manifest says about the index of a source. */
+static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
+{
+    XXH128_hash_t sum = { 0 };
+
+    for (uint32_t i = 0; i < source->manifest.shard_count; i++) {
+        const struct manifest_shard *m = &source->manifest.shards[i];
+
+        hash_add(&sum, m->xxh3, strlen(m->xxh3));
+        hash_add(&sum, m->index_xxh3, strlen(m->index_xxh3));
+        hash_add(&sum, &m->index_bytes, sizeof(m->index_bytes));
+    }
+    hash_text(sum, proof);
 }
 
 /* An index that is far away is read at once if it is a small one: the first samples of many shards
@@ -64,8 +84,11 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
                       struct sheaf_error *err)
 {
     const uint64_t bytes = part->index_bytes;
-    int code = open_known(s, source, part->index_url, bytes, object, err);
+    char proof[HASH_TEXT_BYTES];
+    int code;
 
+    prove_index(source, proof);
+    code = open_known(s, source, part->index_url, proof, bytes, object, err);
     if (code == SHEAF_OK && (*object)->bytes != bytes) {
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
                        "says %" PRIu64, part->index_url, (*object)->bytes,
@@ -217,7 +240,7 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
     const struct sheaf_dataset *source = dataset_source(shard->owner->dataset, shard->number);
-    const uint64_t bytes = shard->owner->dataset->manifest.shards[shard->number].names_bytes;
+    const struct manifest_shard *m = &shard->owner->dataset->manifest.shards[shard->number];
     const char *index_url = source->parts[0].index_url;
     char *url = NULL;
     int code;
@@ -225,7 +248,7 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     if (asprintf(&url, "%.*s%s", (int)(strlen(index_url) - strlen(INDEX_NAME)), index_url,
                  name) < 0)
         return err_memory(err, strlen(index_url));
-    code = open_known(shard->owner, source, url, bytes, &shard->names, err);
+    code = open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names, err);
     free(url);
     return code;
 }
@@ -244,7 +267,7 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = open_known(shard->owner, source, names, m->names_bytes, &shard->names, err);
+    code = open_known(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names, err);
     if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
         code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
@@ -266,7 +289,7 @@ static int open_parts(struct shard *shard)
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
-                   : open_known(shard->owner, source, d->urls[shard->number], m->bytes,
+                   : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,
                                 &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)

@@ -40,6 +40,7 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
+    char *version;              /* if the caller knows the content; else NULL: the inner object's */
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
@@ -398,6 +399,7 @@ static void cached_close(struct store_object *object)
     pthread_mutex_destroy(&o->lock);
     pthread_cond_destroy(&o->settled);
     free(o->states);
+    free(o->version);
     free(o);
 }
 
@@ -406,28 +408,31 @@ static const struct store_ops cached_ops = {
     .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
-int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err)
+/* Puts *object into one that reads through the cache.  `version` is NULL if the object has one. */
+static int wrap(struct cache *cache, const char *version, struct store_object **object,
+                struct sheaf_error *err)
 {
-    struct cached_object *o;
+    struct cached_object *o = calloc(1, sizeof(*o));
 
-    if ((*object)->is_remote && (*object)->version == NULL)
-        atomic_fetch_add(&cache->uncached, 1);
-    if (!(*object)->is_remote || (*object)->version == NULL || (*object)->bytes == 0)
-        return SHEAF_OK;
-    o = calloc(1, sizeof(*o));
     if (o == NULL)
         return err_memory(err, sizeof(*o));
+    if (version != NULL && (o->version = strdup(version)) == NULL) {
+        free(o);
+        return err_memory(err, strlen(version));
+    }
     o->inner = *object;
     o->cache = cache;
     o->block_count = (o->inner->bytes - 1) / CACHE_BLOCK + 1;
     o->base = (struct store_object){
         .ops = &cached_ops, .url = o->inner->url, .bytes = o->inner->bytes,
-        .version = o->inner->version, .is_remote = true, .block_bytes = o->inner->block_bytes,
+        .version = o->version != NULL ? o->version : o->inner->version, .is_remote = true,
+        .block_bytes = o->inner->block_bytes,
     };
-    cache_files_name(o->inner, o->name);
+    cache_files_name(o->inner, o->base.version, o->name);
     o->states = calloc(o->block_count, 1);
     if (o->states == NULL || o->name[0] == '\0') {
         free(o->states);
+        free(o->version);
         free(o);
         return err_memory(err, (size_t)(*object)->bytes / CACHE_BLOCK);
     }
@@ -435,6 +440,30 @@ int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_e
     timed_cond_init(&o->settled);
     *object = &o->base;
     return SHEAF_OK;
+}
+
+int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err)
+{
+    if ((*object)->is_remote && (*object)->version == NULL)
+        atomic_fetch_add(&cache->uncached, 1);
+    if (!(*object)->is_remote || (*object)->version == NULL || (*object)->bytes == 0)
+        return SHEAF_OK;
+    return wrap(cache, NULL, object, err);
+}
+
+int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
+                     struct store_object **object, struct sheaf_error *err)
+{
+    int code = store_open_known(url, bytes, 0, object, err);
+
+    if (code != SHEAF_OK || bytes == 0 || !(*object)->is_remote)
+        return code;
+    code = wrap(cache, version, object, err);
+    if (code != SHEAF_OK) {
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
 }
 
 int cache_open(struct cache **out, const char *directory, uint64_t limit_bytes,

@@ -40,6 +40,12 @@ void cache_close(struct cache *cache);
  * same size could be taken for it. On failure *object is unchanged. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
+/* Opens an object of `bytes` bytes through the cache and asks its server nothing.  `version` is a
+ * text that names its content, such as a hash from a manifest.  Only blocks that are not in the
+ * cache are read from the server, from the object that the first such read finds there. */
+int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
+                     struct store_object **object, struct sheaf_error *err);
+
 /* Returns counts for this process: bytes that came from the cache's files and from the objects, and
  * the number of objects that were not cached because they have no version. */
 void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
@@ -60,8 +66,9 @@ int cache_files_open(struct cache_files *files, const char *directory, uint64_t 
                      struct sheaf_error *err);
 void cache_files_close(struct cache_files *files);
 
-/* "<hash>" of an object. */
-void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BYTES]);
+/* "<hash>" of an object with this version. */
+void cache_files_name(const struct store_object *object, const char *version,
+                      char name[CACHE_NAME_BYTES]);
 
 /* Reads a block of `size` bytes and compares its hash. Returns false if there is no valid block; an
  * invalid one is removed. */

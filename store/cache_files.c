@@ -73,7 +73,8 @@ void cache_files_close(struct cache_files *f)
     f->directory = f->total = -1;
 }
 
-void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BYTES])
+void cache_files_name(const struct store_object *object, const char *version,
+                      char name[CACHE_NAME_BYTES])
 {
     const char *asked = object->asked != NULL ? object->asked : object->url;
     XXH3_state_t *state = XXH3_createState();
@@ -83,7 +84,7 @@ void cache_files_name(const struct store_object *object, char name[CACHE_NAME_BY
         return;
     XXH3_128bits_reset(state);
     XXH3_128bits_update(state, asked, strlen(asked) + 1);
-    XXH3_128bits_update(state, object->version, strlen(object->version) + 1);
+    XXH3_128bits_update(state, version, strlen(version) + 1);
     XXH3_128bits_update(state, &object->bytes, sizeof(object->bytes));
     hash_text(XXH3_128bits_digest(state), name);
     XXH3_freeState(state);

@@ -85,6 +85,20 @@ class AfarTest(Case):
         self.assertGreater(cached[1], max(cached[0], dataset.payload_bytes / 2))
         self.assertTrue(os.listdir(self.path("cache")))
 
+    def test_a_whole_cache_needs_no_server(self):
+        """Neither do later epochs and other readers of the data set ask for anything."""
+        whole = {s.key for s in sheaf.Reader(self.set)}
+        dataset, cache = sheaf.Dataset(self.url), self.path("whole")
+        with sheaf.Reader(dataset, seed=4, cache_directory=cache) as reader:
+            self.assertEqual({s.key for s in reader}, whole)
+            asked, requests = self.server.sent_bytes, reader.stats().requests
+            self.server.silent = ("shard-", "dataset")      # it answers nothing any more
+            self.assertEqual({s.key for s in reader}, whole)
+            with sheaf.Reader(dataset, seed=5, cache_directory=cache) as other:
+                self.assertEqual({s.key for s in other}, whole)
+            self.assertEqual((self.server.sent_bytes, reader.stats().requests), (asked, requests))
+        self.server.silent = ()
+
     def test_a_cache_that_cannot_be(self):
         with open(self.path("file"), "w"):
             pass
