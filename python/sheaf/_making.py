@@ -12,6 +12,7 @@ item.  A run that resumes begins there."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -21,9 +22,10 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 from . import _sheaf
 from ._packing import Packer
 from ._pool import Pool, Raised, Work
+from ._rows import LABELS, Runs, split_numbers
 from ._samples import Made, made, name_of
 from ._sheaf import ArgumentError, ChangedError
-from ._types import PackResult, Problem
+from ._types import Note, PackResult, Problem
 
 GROUP_ITEMS = 64                    # items of a source that a process gets at once, at most,
 GROUP_BYTES = 1 << 20               # and of their fields
@@ -137,6 +139,7 @@ class _Items:
             identity = "samples"
         self.identity = self.origin = identity
         self.classes = getattr(source, "classes", None) or None if classes is None else classes
+        self.names_classes = classes is not None
         self.label_base = getattr(source, "label_base", label_base)
 
     def _items(self, first: int) -> Iterator[Tuple[int, Any]]:
@@ -206,6 +209,9 @@ class _Resumable(Packer):
             raise ChangedError("%s; or the name or version of transform has" % error) from None
         self._dest, self._label_base = os.fsdecode(dest), label_base
         self._classes, self._checks = None if classes is None else list(classes), checks
+        self.added = self.labelled = 0
+        self.first_unlabelled = ""
+        self.runs = Runs()
         if self._classes is not None:
             self.set_classes(self._classes)
 
@@ -218,6 +224,12 @@ class _Resumable(Packer):
             if class_name not in (self._classes or []):
                 raise ArgumentError("sample %r: the class %r is none of classes" % (key, class_name))
             labels = (self._classes or []).index(class_name) + self._label_base
+        self.added += 1
+        if labels is not None:
+            self.labelled += 1
+        elif self.labelled + 1 == self.added:
+            self.first_unlabelled = key
+        self.runs.add(labels)
         if self._checks:
             self.append(key, fields, labels, class_name)
         else:                           # files may have labels that are none of the classes
@@ -261,9 +273,20 @@ def _fill(packer: _Resumable, results: Iterator[Any], shard_bytes: int, by_plan:
     return skipped
 
 
+def _check(packer: _Resumable, items: Any, note: Callable[[Note], Any]) -> None:
+    """What only all samples together show."""
+    if packer.added and not packer.labelled and getattr(items, "names_classes", False):
+        raise ArgumentError("classes= names %d classes, but none of %d samples has a label: a label "
+                            "is the item or column %s of a row" % (
+                                len(items.classes), packer.added, ", ".join(LABELS)))
+    if isinstance(items, _Items) and packer.runs.are_sorted:
+        note(Note("order", "the samples come sorted by class, and are packed in this order: with "
+                           "seed=0 they are shuffled first"))
+
+
 def _make(items: Any, dest: Any, transform: Optional[Transform], version: Optional[str],
           shard_bytes: int, shard_count: int, report: Callable[[Problem], Any],
-          options: Dict[str, Any]) -> PackResult:
+          note: Callable[[Note], Any], options: Dict[str, Any]) -> PackResult:
     options.update(_identify(items, transform, version, [shard_bytes, shard_count],
                              options.get("resume", False)))
     packer = _Resumable(dest, items.classes, items.label_base, isinstance(items, _Items),
@@ -271,12 +294,18 @@ def _make(items: Any, dest: Any, transform: Optional[Transform], version: Option
     skipped = 0
     try:
         if not packer._is_there:
-            with contextlib.closing(items.results(packer._skip(), transform)) as results:
+            first = packer._skip()
+            with contextlib.closing(items.results(first, transform)) as results:
                 skipped = _fill(packer, results, shard_bytes, shard_count != 0, report)
+            if first == 0:
+                _check(packer, items, note)
         result = packer.finish()
     finally:
         if not packer.finished:
             packer.abort()
+    if packer.labelled and packer.added > packer.labelled:      # as for files, if others have one
+        result = result._replace(unlabelled=packer.added - packer.labelled,
+                                 first_unlabelled=packer.first_unlabelled)
     return result._replace(skipped=result.skipped + skipped)
 
 
@@ -292,7 +321,7 @@ def pack_planned(source: Any, dest: Any, transform: Transform, skips: bool, shar
         options["sources"] = [os.fsdecode(each) for each in sources]
         options["source_count"] = len(sources)
         result = _make(items, dest, transform, transform.version, shard_bytes, shard_count, report,
-                       options)
+                       lambda _: None, options)
     result = result._replace(skipped=result.skipped + found["skipped"])
     return result._replace(**{name: found[name] for name in (
         "passed_over", "left_out", "unlabelled", "first_unlabelled", "filtered", "plan_bytes")})
@@ -300,7 +329,70 @@ def pack_planned(source: Any, dest: Any, transform: Transform, skips: bool, shar
 
 def pack_items(source: Any, dest: Any, transform: Optional[Transform], version: Optional[str],
                classes: Optional[Sequence[str]], label_base: int, shard_bytes: int,
-               report: Callable[[Problem], Any], options: Dict[str, Any]) -> PackResult:
+               report: Callable[[Problem], Any], note: Callable[[Note], Any],
+               options: Dict[str, Any]) -> PackResult:
     """Of samples."""
     return _make(_Items(source, version, classes, label_base), dest, transform, version, shard_bytes,
-                 0, report, options)
+                 0, report, note, options)
+
+
+# ---- Samples in another order, or in several data sets --------------------------------------------
+
+def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
+                classes: Optional[Sequence[str]], label_base: int, shard_bytes: int, shard_count: int,
+                seed: Optional[int], split: Optional[str], report: Callable[[Problem], Any],
+                options: Dict[str, Any]) -> PackResult:
+    """Packs samples that are to be shuffled, or split: first as they come, into a data set in a
+    temporary directory, and then that one, as a conversion, into its place."""
+    if options.get("resume"):
+        raise ArgumentError("resume=True is not possible with seed= or split= of samples, which are "
+                            "packed twice: begin anew, with overwrite=True")
+    place = os.fsdecode(dest)
+    beside = None if "://" in place else os.path.dirname(os.path.abspath(place))
+    with tempfile.TemporaryDirectory(prefix=".sheaf-rows-", dir=beside if beside and
+                                     os.path.isdir(beside) else None) as folder:
+        first = os.path.join(folder, "rows")
+        result = pack_items(source, first, transform, None, classes, label_base, shard_bytes, report,
+                            lambda _: None, dict(options, codec="none", index=None, overwrite=False,
+                                                 resume=False, s3=[], prefix="shard"))
+        then = {name: options[name] for name in ("format", "codec", "prefix", "overwrite", "index",
+                                                 "jobs", "memory_bytes", "progress", "s3")}
+        then.update(shard_bytes=shard_bytes, shard_count=shard_count, reshard=True,
+                    reshuffle=seed is not None, seed=seed or 0)
+        from . import Dataset
+        if split is None:
+            made = [_sheaf.convert(Dataset(first), dest, {}, **then)]
+        else:
+            made = [_sheaf.convert(Dataset(_chosen(first, numbers, os.path.join(folder, name))),
+                                   place.rstrip("/") + "/" + name, {}, **then)
+                    for name, numbers in _splits(Dataset(first), split, seed).items()]
+    return result._replace(**{name: sum(each[name] for each in made)
+                              for name in ("stored_bytes", "shards")})
+
+
+def _chosen(source: str, numbers: List[int], path: str) -> str:
+    """A view of the samples with these numbers."""
+    from . import View
+    view = View(source, where=lambda sample: True)
+    view._chosen[0] = numbers
+    return view.save(path + ".view")
+
+
+def _splits(dataset: Any, split: str, seed: Optional[int]) -> Dict[str, List[int]]:
+    keys: List[str] = []
+    labels: List[Any] = []
+    for sample in _dataset(dataset, 0):
+        keys.append(sample.key)
+        labels.append(sample.labels)
+
+    def rank(key: str) -> bytes:
+        return hashlib.blake2b(("%d %s" % (seed or 0, key)).encode(), digest_size=16).digest()
+
+    try:
+        found = split_numbers(split, keys, labels, rank)
+    except ValueError as error:
+        raise ArgumentError("split=%r: %s" % (split, error)) from None
+    for name, numbers in found.items():
+        if not numbers:
+            raise ArgumentError("split=%r: %s gets none of %d samples" % (split, name, len(keys)))
+    return found

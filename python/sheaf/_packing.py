@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections.abc
 import os
+import warnings
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _sheaf
@@ -100,6 +101,10 @@ def _is_files(source: Any) -> bool:
         not source or isinstance(source[0], (str, bytes, os.PathLike)))
 
 
+def _warn_note(note: Note) -> None:
+    warnings.warn(note.message, stacklevel=5)
+
+
 def _jobs(jobs: int) -> int:
     return jobs or min(len(os.sched_getaffinity(0)), 8)
 
@@ -118,7 +123,7 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          codec: str = "none",
          shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
-         seed: int = 0, label_base: int = 0, split: Optional[str] = None,
+         seed: Optional[int] = None, label_base: int = 0, split: Optional[str] = None,
          on_error: str = "fail", resume: bool = False, overwrite: bool = False,
          dry_run: bool = False, index: Optional[str] = None, jobs: int = 0,
          memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
@@ -151,7 +156,9 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     TransformError names the key if it raises.
 
     source may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an
-    iterable, in their order.  classes names their labels.
+    iterable, in their order, unless seed is given, which shuffles them, or split: both need room for
+    a second copy for as long as it takes.  classes names their labels; it is an error if no sample
+    has one.  What is sorted by class is told to note, or warned of.
 
     resume continues a run that was killed, at the last finished shard, if source, options, the
     name of transform and `version` are as they were; version is a text of yours, another one for
@@ -170,17 +177,19 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
                    check_images=check_images, overwrite=overwrite, index=index, jobs=jobs,
                    memory_bytes=_size("memory", memory, memory_bytes),
                    progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3))
-    choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle, seed=seed,
-                    split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
+    choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle,
+                    seed=seed or 0, split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
                     filters=_filters(include, exclude), field_aliases=_aliases(field_alias),
                     key_end=key_end, note=_told(note, Note), on_change=on_change,
                     max_skipped=_limit(max_skipped))
     if not _is_files(source):
-        _refuse("is for files, and the source is samples", shard_count=shard_count, root=root,
-                seed=seed, split=split, dry_run=dry_run, plan=plan, include=include,
-                exclude=exclude, field_alias=field_alias, note=note, max_skipped=max_skipped,
+        _refuse("is for files, and the source is samples", root=root, dry_run=dry_run, plan=plan,
+                include=include, exclude=exclude, field_alias=field_alias, max_skipped=max_skipped,
                 on_change=on_change if on_change != "fail" else None,
                 key_end=key_end if key_end != "first-dot" else None)
+        if seed is None and split is None:
+            _refuse("needs seed= if the source is samples, which are packed as they come otherwise",
+                    shard_count=shard_count)
     else:
         _refuse("is for samples, and the source is files, whose directories are their classes",
                 classes=classes)
@@ -203,8 +212,11 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         if transform is not None else None
     tell = report or (lambda problem: None)
     if made is None or not _is_files(source):
+        if seed is not None or split is not None:
+            return _making.pack_staged(sources.of(source), dest, made, classes, label_base, size,
+                                       shard_count, seed, split, tell, writing)
         return _making.pack_items(sources.of(source), dest, made, version, classes, label_base, size,
-                                  tell, writing)
+                                  tell, note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
             "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)
     planning = dict(writing, shard_bytes=size, label_base=label_base, **choosing)

@@ -11,6 +11,7 @@ import io
 import json
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ._rows import is_number, label_of, plain, unpack_images
 from ._sheaf import ArgumentError, Sample
 
 # Suffixes of what is text, and of what is a JSON value.
@@ -31,15 +32,17 @@ class Made(NamedTuple):
 
 
 class Row(collections.abc.Mapping):     # type: ignore[type-arg]
-    """A sample of a source: the same mapping as a sheaf.Sample, from field names to memoryviews."""
+    """A sample of a source: the same mapping as a sheaf.Sample, from field names to memoryviews.
+    `names` are those that some fields are packed with, if that is done without a transform."""
 
     def __init__(self, key: str, fields: Mapping[str, Any], labels: Any = None,
-                 class_name: Optional[str] = None, number: int = 0) -> None:
-        self.key, self.class_name, self.number = key, class_name, number
+                 class_name: Optional[str] = None, number: int = 0,
+                 names: Optional[Mapping[str, str]] = None) -> None:
+        self.key, self.class_name, self.number, self.names = key, class_name, number, names or {}
         self._fields = dict(content(key, *item) for item in fields.items())
-        plain = _plain(labels)
-        self.labels: Tuple[Any, ...] = () if plain is None else \
-            plain if isinstance(plain, tuple) else (plain,)
+        found = plain(labels)
+        self.labels: Tuple[Any, ...] = () if found is None else \
+            found if isinstance(found, tuple) else (found,)
 
     @property
     def label(self) -> Any:
@@ -99,17 +102,11 @@ def content(key: str, name: str, value: Any) -> Tuple[str, bytes]:
             "(%s)" % (key, name, type(value).__name__, error)) from None
 
 
-def _plain(labels: Any) -> Any:
-    """None, a number, or a tuple of numbers; also of arrays and tensors."""
-    if hasattr(labels, "tolist"):
-        labels = labels.tolist()
-    is_several = isinstance(labels, collections.abc.Iterable) and not isinstance(labels, str)
-    return tuple(labels) or None if is_several else labels
-
-
 def _fields(sample: Any) -> Dict[str, Any]:
     """Of a sample that stays as it is; names of files keep their capitals."""
     fields = sample.to_bytes()
+    if isinstance(sample, Row):
+        return {sample.names.get(name, name): data for name, data in fields.items()}
     return dict(zip(getattr(sample, "suffixes", fields), fields.values()))
 
 
@@ -125,7 +122,7 @@ def _of_cls(value: Any, otherwise: Any) -> Any:
     """The labels that a field `cls` has, as text or as numbers."""
     text = bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
     try:
-        return [_number(word) for word in text.split()] if isinstance(text, str) else _plain(text)
+        return [_number(word) for word in text.split()] if isinstance(text, str) else plain(text)
     except ValueError:
         return otherwise
 
@@ -146,12 +143,21 @@ def _one(value: Any, key: str, given: Any) -> Made:
         if len(value) > 2:
             labels, class_name = value[2], value[3] if len(value) > 3 else None
     else:
-        fields = {name: field for name, field in value.items() if name != "__key__"}
-        labels = _of_cls(fields["cls"], labels) if "cls" in fields else labels
-        key = value.get("__key__", key)
-    labels = _plain(labels)
+        key, fields = value.get("__key__", key), {**value}
+        fields.pop("__key__", None)
+        in_cls = _of_cls(fields["cls"], None) if "cls" in fields else None
+        said = label_of({name: field for name, field in fields.items()
+                         if name != "cls" or in_cls is None})
+        fields, names = unpack_images({name: field for name, field in fields.items()
+                                       if name not in said.columns})
+        fields = {names.get(name, name): field for name, field in fields.items()}
+        if said.labels is not None or said.class_name is not None:
+            labels, class_name = said.labels, said.class_name
+        if in_cls is not None and said.labels is None:
+            labels = in_cls
+    labels = plain(labels)
     for label in labels if isinstance(labels, tuple) else (labels,):
-        if label is not None and not isinstance(label, (int, float)):
+        if label is not None and not is_number(label):
             raise ArgumentError("sample %r: the label is %.50r, expected a number" % (key, label))
     if not isinstance(key, str) or not isinstance(fields, collections.abc.Mapping):
         raise ArgumentError("sample %r: expected (key, fields), a text and a mapping, not (%.50r, "

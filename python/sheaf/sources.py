@@ -9,15 +9,18 @@ Each is a sequence of samples: len(source), source[i], iteration.  It reads as i
 other library, which must be installed.
 
 A sample's key is the column `key`, or else "__key__", or else the sample's number, in nine digits.
-Its labels are the column `label`, or else "label" or "cls": a number, several, or a class's name,
-which needs pack(classes=[...]) unless the data set has names itself.  The other columns are its
-fields, or those that `fields` names: {"image": "jpg"} stores the column image as the field jpg,
+Its labels are the column `label`, or else "__label__", "label", "labels", "cls", "class" or
+"class_name", in any case: a number, several, or a class's name, which needs pack(classes=[...]) unless
+the data set has names itself.  This is so in every row, also in the dicts that a program makes; a
+value that cannot be a label, such as a box, stays a field.  The other columns are its fields, or those that `fields` names: {"image": "jpg"} stores the column image as the field jpg,
 ["image"] as image.  A column that is None in a sample is no field of it.
 
 What a field holds, here and wherever sheaf.pack takes samples, follows from the type:
 
     bytes, bytearray, memoryview    as they are, under the column's name: "image"
-    an encoded image of a library   its bytes as they are: a JPEG stays that JPEG: "image"
+    an encoded image of a library   its bytes as they are, named by their kind, "jpg", "png", "webp",
+                                    if it is the only image and `fields` names none; several are
+                                    "image.jpg"; JPEGs are checked as files are
     str                             UTF-8 text                        "caption.txt"
     an array, a tensor              a .npy file                       "mask.npy"
     an image that is only pixels    a PNG                             "image.png"
@@ -32,8 +35,12 @@ import importlib
 import itertools
 import json
 import os
+import shutil
+import tempfile
+import weakref
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ._rows import LABELS, label_of, unpack_images
 from ._samples import Row
 from ._sheaf import ArgumentError
 from ._types import Path
@@ -69,6 +76,8 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 
     identity: Optional[str] = None      # by which a run that resumes knows it again
     classes: Optional[List[str]] = None
+    images: Tuple[str, ...] = ()        # columns that are images
+    no_label: Optional[int] = None      # the number that stands for none
     samples = 0
 
     def __init__(self, key: Optional[str], label: Optional[str], fields: Fields) -> None:
@@ -89,17 +98,23 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 
     def _sample(self, row: Dict[str, Any], number: int) -> Row:
         key = self._column(row, self._key, "__key__")
-        label = self._column(row, self._label, "label", "cls")
-        labels, class_name = (None, None) if label is None else self._labels(row[label])
+        said = label_of(row, self._column(row, self._label))
+        if self._label is not None and row[self._label] is not None and not said.columns:
+            raise ArgumentError("sample %d: the column %r is %.50r, expected a label: a number, "
+                                "several, or the name of a class" % (number, self._label,
+                                                                     row[self._label]))
         if self._fields is not None:
             for name in self._fields:
                 self._column(row, name)
             fields = {to: row[name] for name, to in self._fields.items()}
         else:
-            fields = {name: value for name, value in row.items() if name not in (key, label)}
-        return Row("%09d" % number if key is None else str(row[key]),
-                   {name: _encoded(value) for name, value in fields.items() if value is not None},
-                   labels, class_name, number)
+            fields = {name: value for name, value in row.items()
+                      if name != key and name not in said.columns}
+        fields = {name: value for name, value in fields.items() if value is not None}
+        fields, names = unpack_images(fields, self.images)
+        return Row("%09d" % number if key is None else str(row[key]), fields,
+                   None if said.labels == self.no_label else said.labels, said.class_name, number,
+                   names if self._fields is None else None)
 
     @staticmethod
     def _column(row: Dict[str, Any], given: Optional[str], *usual: str) -> Optional[str]:
@@ -107,10 +122,6 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
             raise ArgumentError("there is no column %r, but %s" % (
                 given, ", ".join(map(repr, row))))
         return given or next((name for name in usual if name in row), None)
-
-    @staticmethod
-    def _labels(value: Any) -> Tuple[Any, Optional[str]]:
-        return (None, value) if isinstance(value, str) else (value, None)
 
     def __iter__(self) -> Iterator[Row]:
         return self.begin(0)
@@ -125,20 +136,11 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
         return next(self.begin(number))
 
 
-def _encoded(value: Any) -> Any:
-    """An image or a sound that Hugging Face's formats keep as {"bytes": ..., "path": ...}."""
-    if isinstance(value, dict) and set(value) == {"bytes", "path"}:
-        if value["bytes"] is not None:
-            return value["bytes"]
-        with open(value["path"], "rb") as file:
-            return file.read()
-    return value
-
-
 # ---- Parquet -------------------------------------------------------------------------------------
 
 class parquet(_Source):                 # pylint: disable=invalid-name
     """The rows of a Parquet file, of several, or of those of a directory, in byte order of names.
+    Those of s3://, https:// and hf:// are copied to a temporary directory first.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -147,22 +149,53 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         super().__init__(key, label, fields)
         self._parquet = _need("pyarrow.parquet", "pyarrow")
         given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-        self._paths = [file for each in given for file in _below(each, ".parquet")]
+        self._folders: List[str] = []       # of copies; they go with this object
+        self._paths = [file for each in given for file in _below(self._here(each), ".parquet")]
         self._counts = [self._parquet.read_metadata(file).num_rows for file in self._paths]
         self.samples = sum(self._counts)
-        self.identity = "parquet " + _stamp(self._paths)
+        self.identity = None if self._folders else "parquet " + _stamp(self._paths)
+        schema = self._parquet.read_schema(self._paths[0])
+        self._take_features(json.loads((schema.metadata or {}).get(b"huggingface", b"{}")))
+
+    def _here(self, path: Path) -> Path:
+        """The path, or that of a copy of what is elsewhere."""
+        text = os.fsdecode(path)
+        if "://" not in text:
+            return path
+        from . import fetch
+        folder = tempfile.mkdtemp(prefix="sheaf-parquet-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._folders.append(folder)
+        fetch(text, folder)
+        found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+        return found[0] if len(found) == 1 else folder
+
+    def _take_features(self, written: Mapping[str, Any]) -> None:
+        """What Hugging Face's datasets has noted of the columns: images, and names of classes."""
+        features = written.get("info", {}).get("features") or {}
+        images = [name for name, each in features.items()
+                  if isinstance(each, dict) and each.get("_type") == "Image"]
+        self.images = tuple(images if self._fields is None else
+                            [to for name, to in self._fields.items() if name in images])
+        named = {name: each["names"] for name, each in features.items()
+                 if isinstance(each, dict) and each.get("_type") == "ClassLabel"}
+        if self._label is None:
+            self._label = _label_column(list(features), named)
+        if self._label in named:
+            self.classes, self.no_label = named[self._label], -1
 
     def rows(self, first: int) -> Iterator[Dict[str, Any]]:
         columns = None
         if self._fields is not None:
-            wanted = {*self._fields, self._key, self._label, "__key__", "label", "cls"}
+            wanted = {*self._fields, self._key, self._label, "__key__"}
         for path, count in zip(self._paths, self._counts):
             if first >= count:
                 first -= count
                 continue
             with self._parquet.ParquetFile(path) as file:
                 if self._fields is not None:
-                    columns = [name for name in file.schema_arrow.names if name in wanted]
+                    columns = [name for name in file.schema_arrow.names
+                               if name in wanted or name.lower() in LABELS]
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
                     if first >= rows:
@@ -202,8 +235,15 @@ class huggingface(_Source):             # pylint: disable=invalid-name
         self.identity = getattr(dataset, "_fingerprint", None) and "huggingface %s" % \
             dataset._fingerprint
         features = dataset.features or {}
-        named = label or next((name for name in ("label", "cls") if name in features), None)
-        self.classes = getattr(features.get(named), "names", None)
+        named = {name: _names_of(feature) for name, feature in features.items()}
+        named = {name: names for name, names in named.items() if names}
+        self._label = label or _label_column(list(features), named)
+        self.classes = named.get(self._label)
+        self.no_label = None if self.classes is None else -1
+        self.images = tuple(name for name, feature in features.items()
+                            if type(feature).__name__ == "Image")
+        if fields is not None:          # by the names of the fields
+            self.images = tuple(to for name, to in self._fields.items() if name in self.images)
         self._arrays = {name: feature.dtype for name, feature in features.items()
                         if type(feature).__name__.startswith("Array")}
         for name, feature in features.items():
@@ -221,6 +261,19 @@ class huggingface(_Source):             # pylint: disable=invalid-name
             for name, kind in self._arrays.items():
                 row[name] = _need("numpy", "numpy").asarray(row[name], dtype=kind)
             yield row
+
+
+def _names_of(feature: Any) -> Optional[List[str]]:
+    """The names of the classes of a ClassLabel, or of a sequence of them."""
+    return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
+
+
+def _label_column(columns: Sequence[str], named: Mapping[str, Any]) -> Optional[str]:
+    """The column that is the label, of those in which classes have names: the one with a usual name,
+    or the only one.  None: the usual names are looked for in each row."""
+    lower = {name.lower(): name for name in columns}
+    usual = next((lower[name] for name in LABELS if lower.get(name) in named), None)
+    return usual or (next(iter(named)) if len(named) == 1 else None)
 
 
 # ---- Mosaic Streaming ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import sys
 import unittest
 
 import numpy
@@ -12,6 +13,9 @@ import PIL.Image
 
 import sheaf
 from peers import Case
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+from support import FileServer     # pylint: disable=wrong-import-position
 
 
 def needs(package):
@@ -133,7 +137,34 @@ class Sources(Case):
             with open(self.path("whole", file), "rb") as a, open(self.path("set", file), "rb") as b:
                 self.assertTrue(a.read() == b.read(), file)
 
+    @needs("pyarrow")
+    def test_parquet_of_a_server(self):
+        folder = self.write_parquet()
+        server = FileServer(self, folder)
+        found = self.read_back(sheaf.sources.parquet(
+            [server.url + name for name in sorted(os.listdir(folder))], fields=self.FIELDS))
+        self.assert_rows(found, without=("vector",))
+
     # ---- Hugging Face ---------------------------------------------------------------------------
+
+    @needs("datasets")
+    def test_classes_and_images_of_features(self):
+        import datasets
+        jpg = self.rows[0]["image"]
+        features = datasets.Features({"image": datasets.Image(),
+                                      "kind": datasets.ClassLabel(names=["cat", "dog"])})
+        dataset = datasets.Dataset.from_dict({
+            "image": [{"bytes": data, "path": None} for data in (jpg, jpg, jpg[:len(jpg) // 2], b"")],
+            "kind": [1, -1, 0, 0]}, features=features)
+        dataset.to_parquet(self.path("features.parquet"))
+        for source in (dataset, sheaf.sources.parquet(self.path("features.parquet"))):
+            with self.assertRaises(sheaf.CorruptError):
+                sheaf.pack(source, self.path("set"), overwrite=True)
+            result = sheaf.pack(source, self.path("set"), on_error="skip", overwrite=True)
+            self.assertEqual((result.samples, result.skipped), (2, 2))
+            found = [(s.to_bytes(), s.label, s.class_name) for s in sheaf.Dataset(self.path("set"))]
+            self.assertEqual(found, [({"jpg": jpg}, 1, "dog"), ({"jpg": jpg}, None, None)])
+            self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["cat", "dog"])
 
     @needs("datasets")
     def test_huggingface(self):

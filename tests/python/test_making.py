@@ -349,9 +349,9 @@ class SamplesTest(Case):
             sheaf.pack(iter(later), self.path("set"), **options, resume=True)
 
     def test_options_of_files_are_refused_by_name(self):
-        for options in ({"shard_count": 2}, {"split": "a=1,b=1"}, {"seed": 1}, {"dry_run": True},
+        for options in ({"shard_count": 2}, {"split": "a=1,b=1"}, {"dry_run": True},
                         {"include": "*"}, {"exclude": "*"}, {"root": "."}, {"plan": print},
-                        {"field_alias": {"a": "b"}}, {"key_end": "last-dot"}, {"note": print},
+                        {"field_alias": {"a": "b"}}, {"key_end": "last-dot"},
                         {"start_method": "fork"}):
             with self.assertRaisesRegex(sheaf.ArgumentError, "^" + list(options)[0]):
                 sheaf.pack(iter([]), self.path("set"), **options)

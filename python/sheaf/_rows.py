@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Rows: the samples of a program or of another library, as mappings.  Their labels and their images
+mean the same in every kind of row, whatever library it is from."""
+
+from __future__ import annotations
+
+import collections.abc
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+# The items that are a label or the name of its class, in any case, the first of them first.
+LABELS = ("__label__", "label", "labels", "cls", "class", "class_name")
+
+_MAGIC = ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"),
+          (b"II*\0", "tif"), (b"MM\0*", "tif"))
+_SUFFIXES = {"jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp",
+             "tif": "tif", "tiff": "tif"}
+
+
+class Label(NamedTuple):
+    """What a row says about its label."""
+    labels: Any                     # a number or several; None: nothing
+    class_name: Optional[str]
+    columns: Tuple[str, ...]        # that say it
+
+
+def plain(labels: Any) -> Any:
+    """None, a number, or a tuple of numbers; also of arrays and tensors."""
+    if hasattr(labels, "tolist"):
+        labels = labels.tolist()
+    is_several = isinstance(labels, collections.abc.Iterable) and not isinstance(labels, (str, bytes))
+    return tuple(labels) or None if is_several else labels
+
+
+def is_number(label: Any) -> bool:
+    return isinstance(label, (int, float))
+
+
+def _are_numbers(value: Any) -> bool:
+    value = plain(value) if not isinstance(value, collections.abc.Mapping) else value
+    if isinstance(value, tuple):
+        return all(map(is_number, value))
+    return is_number(value)
+
+
+def label_of(row: Mapping[str, Any], column: Optional[str] = None) -> Label:
+    """The label of a row: of its column `column`, or else of those with the usual names.  A value
+    that cannot be a label, such as a box or bytes, is none, and stays a field."""
+    named = {name.lower(): name for name in row} if column is None else {"label": column}
+    labels: Any = None
+    class_name, used = None, []
+    for usual in LABELS:
+        name = named.get(usual)
+        value = None if name is None else row[name]
+        if name is None or usual == "cls" and isinstance(value, (bytes, bytearray, memoryview)):
+            continue
+        if value is None:
+            used.append(name)
+        elif isinstance(value, str):
+            if class_name is None:
+                class_name = value
+                used.append(name)
+        elif labels is None and _are_numbers(value):
+            labels = plain(value)
+            used.append(name)
+    return Label(labels, class_name, tuple(used))
+
+
+def is_encoded(value: Any) -> bool:
+    """Whether it is an image or a sound as Hugging Face's formats keep it."""
+    return isinstance(value, dict) and set(value) == {"bytes", "path"}
+
+
+def bytes_of(value: Mapping[str, Any]) -> bytes:
+    """Of such an image or sound."""
+    if value["bytes"] is not None:
+        return bytes(value["bytes"])
+    with open(value["path"], "rb") as file:
+        return file.read()
+
+
+def image_kind(data: bytes, path: Optional[str], is_image: bool) -> Optional[str]:
+    """The suffix of an image by its content; by its path, if its content is that of none; "jpg" if
+    it is said to be an image, so that the packer checks it, and says what is wrong; else None."""
+    for magic, kind in _MAGIC:
+        if data.startswith(magic):
+            return kind
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    suffix = os.path.splitext(path or "")[1][1:].lower()
+    return _SUFFIXES.get(suffix, "jpg" if is_image else None)
+
+
+def unpack_images(fields: Dict[str, Any],
+                  images: Tuple[str, ...] = ()) -> Tuple[Dict[str, Any], Dict[str, str]]:
+    """The fields, with the bytes of images and sounds, and the names that images are packed with:
+    the only one of a row is called by its kind, "jpg"; several are "COLUMN.jpg".  `images` are the
+    columns that are said to be images."""
+    made: Dict[str, Any] = {}
+    kinds: Dict[str, str] = {}
+    for name, value in fields.items():
+        if is_encoded(value):
+            data = bytes_of(value)
+            kind = image_kind(data, value["path"], name in images)
+            if kind is not None:
+                kinds[name] = kind
+            value = data
+        made[name] = value
+    return made, {name: kind if len(kinds) == 1 and kind not in fields else "%s.%s" % (name, kind)
+                  for name, kind in kinds.items()}
+
+
+class Runs:
+    """Counts how often the label changes from one sample to the next, which tells whether a source
+    is sorted by class."""
+
+    LEAST = 50                      # samples
+
+    def __init__(self) -> None:
+        self._counts: Dict[Any, int] = {}
+        self._last: Any = None
+        self._runs = 0
+
+    def add(self, label: Any) -> None:
+        if self._runs == 0 or label != self._last:
+            self._runs += 1
+        self._last = label
+        self._counts[label] = self._counts.get(label, 0) + 1
+
+    @property
+    def are_sorted(self) -> bool:
+        """Whether there are far fewer runs than if the samples came in a random order."""
+        samples = sum(self._counts.values())
+        if samples < self.LEAST or len(self._counts) < 2:
+            return False
+        expected = samples - sum(count * count for count in self._counts.values()) / samples
+        return self._runs < expected / 4
+
+
+def split_numbers(spec: str, keys: List[str], labels: List[Any], rank: Any) -> Dict[str, List[int]]:
+    """The numbers of the samples of each split, "train=0.8,val=0.2", "train=60/class,val=rest", class
+    by class.  rank(key) orders the samples of a class."""
+    parts = [part.partition("=") for part in spec.split(",")]
+    shares = {name.strip(): value.strip() for name, _, value in parts}
+    if len(shares) != len(parts) or not all(name and value for name, value in shares.items()):
+        raise ValueError("expected NAME=FRACTION, N/class or rest, each name once")
+    if list(shares.values()).count("rest") > 1:
+        raise ValueError("at most one split is the rest")
+    fractions = {name: float(value) for name, value in shares.items()
+                 if value != "rest" and not value.endswith("/class")}
+    total = sum(fractions.values())
+    if fractions and (len(fractions) + ("rest" in shares.values()) != len(shares)
+                      or total > 1 + 1e-9 or ("rest" not in shares.values() and total < 1 - 1e-9)):
+        raise ValueError("fractions add up to 1, or to less beside a rest")
+    chosen: Dict[str, List[int]] = {name: [] for name in shares}
+    owed = {name: 0.0 for name in shares}
+    classes: Dict[Any, List[int]] = {}
+    for number, label in enumerate(labels):
+        classes.setdefault(label, []).append(number)
+    for label in sorted(classes, key=repr):
+        numbers = sorted(classes[label], key=lambda number: rank(keys[number]))
+        left, taken = len(numbers), 0
+        for name, value in shares.items():
+            if value == "rest":
+                continue
+            if value.endswith("/class"):
+                count = min(left, int(value[:-len("/class")]))
+            else:
+                owed[name] += fractions[name] * len(numbers)
+                count = min(left, int(owed[name] + 0.5))
+                owed[name] -= count
+            chosen[name] += numbers[taken:taken + count]
+            taken, left = taken + count, left - count
+        name = next((name for name, value in shares.items() if value == "rest"), None)
+        if name is None and left and fractions:
+            name = max(owed, key=lambda each: owed[each])
+            owed[name] -= left
+        if name is not None:
+            chosen[name] += numbers[taken:]
+    return {name: sorted(numbers) for name, numbers in chosen.items()}

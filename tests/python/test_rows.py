@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Rows that a program packs: their labels, their images, their order, and how they are split.  Needs
+Pillow (Debian: python3-pil)."""
+
+import collections
+import io
+import os
+import unittest
+import warnings
+
+from PIL import Image
+
+import sheaf
+from support import CONTAINERS, Case
+
+
+def image(kind="JPEG", size=(24, 16), mode="RGB"):
+    to = io.BytesIO()
+    Image.linear_gradient("L").resize(size).convert(mode).save(to, kind)
+    return to.getvalue()
+
+
+class RowsCase(Case):
+    def packed(self, rows, name="set", **options):
+        """[(key, label, class name, {field: bytes})]"""
+        sheaf.pack(rows, self.path(name), overwrite=True, **options)
+        with sheaf.Reader(self.path(name), no_shuffle=True) as reader:
+            return [(s.key, s.label, s.class_name, s.to_bytes()) for s in reader]
+
+
+class LabelsTest(RowsCase):
+    def test_a_label_by_any_of_its_names(self):
+        for name in ("label", "__label__", "labels", "Label", "class", "CLASS"):
+            for container in CONTAINERS:
+                found = self.packed(({"txt": "x", name: i % 2} for i in range(4)), format=container)
+                self.assertEqual([row[1] for row in found], [0, 1, 0, 1], name)
+                self.assertEqual({tuple(row[3]) for row in found}, {("txt",)})
+        for name in ("label", "class", "class_name", "__label__"):
+            found = self.packed(({"txt": "x", name: "dog" if i % 2 else "cat"} for i in range(4)),
+                                classes=["dog", "cat"])
+            self.assertEqual([row[1:3] for row in found], [(1, "cat"), (0, "dog")] * 2, name)
+        found = self.packed(iter([{"txt": "x", "label": 1, "class": "dog"}]), classes=["cat", "dog"])
+        self.assertEqual(found[0][1:3], (1, "dog"))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "the label 0 is the class 'cat', not 'dog'"):
+            self.packed(iter([{"txt": "x", "label": 0, "class": "dog"}]), classes=["cat", "dog"])
+
+    def test_a_table_has_the_same_names(self):
+        class Table(sheaf.sources._Source):
+            samples = 3
+
+            def rows(self, first):
+                for i in range(first, 3):
+                    yield {"txt": "%d" % i, "Labels": i}
+
+        self.assertEqual([row[1] for row in self.packed(Table(None, None, None))], [0, 1, 2])
+
+    def test_what_cannot_be_a_label_stays_a_field(self):
+        found = self.packed(iter([{"txt": "x", "labels": [[1, 2], [3, 4]]},
+                                  {"txt": "x", "label": {"a": 1}}, {"txt": "x", "label": b"\0\1"},
+                                  {"txt": "x", "label": None}]))
+        self.assertEqual([row[1] for row in found], [None] * 4)
+        self.assertEqual([sorted(row[3]) for row in found],
+                         [["labels.json", "txt"], ["label.json", "txt"], ["label", "txt"], ["txt"]])
+
+    def test_a_name_without_classes_is_an_error(self):
+        with self.assertRaisesRegex(sheaf.ArgumentError, "has the class 'cat': name all classes"):
+            self.packed(iter([{"txt": "x", "label": "cat"}]))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "the class 'eel' is none of classes"):
+            self.packed(iter([{"txt": "x", "label": "eel"}]), classes=["cat"])
+
+    def test_classes_without_a_label_are_an_error(self):
+        with self.assertRaisesRegex(sheaf.ArgumentError, "names 2 classes, but none of 3 samples has a "
+                                    "label.*label"):
+            self.packed(({"txt": "x", "kind": 1} for _ in range(3)), classes=["cat", "dog"])
+        self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
+
+
+class ImagesTest(RowsCase):
+    def test_an_image_is_named_by_its_content(self):
+        for kind, name in (("JPEG", "jpg"), ("PNG", "png"), ("WEBP", "webp"), ("GIF", "gif")):
+            data = image(kind)
+            found = self.packed(iter([{"image": {"bytes": data, "path": "x.jpg"}, "label": 1}]))
+            self.assertEqual([row[1:] for row in found], [(1, None, {name: data})])
+        found = self.packed(iter([{"left": {"bytes": image(), "path": None},
+                                   "right": {"bytes": image("PNG"), "path": None}}]))
+        self.assertEqual(sorted(found[0][3]), ["left.jpg", "right.png"])
+        with open(self.path("there.png"), "wb") as file:
+            file.write(image("PNG"))
+        found = self.packed(iter([{"image": {"bytes": None, "path": self.path("there.png")}}]))
+        self.assertEqual(found[0][3], {"png": image("PNG")})
+        sound = {"bytes": b"RIFF1234WAVE", "path": "a.wav"}
+        self.assertEqual(self.packed(iter([{"audio": sound}]))[0][3], {"audio": sound["bytes"]})
+
+    def test_it_is_checked_as_a_file_is(self):
+        class Table(sheaf.sources._Source):
+            """What Hugging Face's Image feature gives."""
+            samples, images = 3, ("image",)
+
+            def rows(self, first):
+                for data in (image(), image()[:200], b""):
+                    yield {"image": {"bytes": data, "path": None}, "label": 0}
+
+        with self.assertRaises(sheaf.CorruptError):
+            self.packed(Table(None, None, None))
+        problems = []
+        found = self.packed(Table(None, None, None), on_error="skip", report=problems.append)
+        self.assertEqual([row[3] for row in found], [{"jpg": image()}])
+        self.assertEqual([problem.code for problem in problems], ["CORRUPT"] * 2)
+
+
+class OrderTest(RowsCase):
+    def rows(self, count=120):
+        return [{"__key__": "%03d" % i, "txt": "%d" % i, "label": i // 40} for i in range(count)]
+
+    def test_a_seed_shuffles(self):
+        rows = self.rows()
+        orders = []
+        for seed in (0, 0, 1):
+            found = self.packed(iter(rows), seed=seed, classes=["a", "b", "c"])
+            self.assertEqual(sorted((row[0], row[1], row[3]["txt"]) for row in found),
+                             [(row["__key__"], row["label"], row["txt"].encode()) for row in rows])
+            orders.append([row[0] for row in found])
+        self.assertEqual(orders[0], orders[1])
+        self.assertNotEqual(orders[0], orders[2])
+        self.assertNotEqual(orders[0], sorted(orders[0]))
+        self.assertEqual(sheaf.Dataset(self.path("set")).classes, ["a", "b", "c"])
+        self.assertEqual(list(sheaf.verify(self.path("set")).problems), [])
+        result = sheaf.pack(iter(rows), self.path("cut"), seed=0, shard_count=3)
+        self.assertEqual((result.samples, result.shards), (120, 3))
+        self.assertEqual(os.listdir(self.path()), [name for name in os.listdir(self.path())
+                                                   if not name.startswith(".sheaf")])
+
+    def test_splits(self):
+        for split, expected in (("train=0.75,val=0.25", (90, 30)), ("train=0.5,val=rest", (60, 60)),
+                                ("train=30/class,val=rest", (90, 30))):
+            for seed in (None, 3):
+                result = sheaf.pack(iter(self.rows()), self.path("set"), split=split, seed=seed,
+                                    overwrite=True, classes=["a", "b", "c"])
+                self.assertEqual(result.samples, 120)
+                sets = [sheaf.Dataset(self.path("set", name)) for name in ("train", "val")]
+                self.assertEqual(tuple(map(len, sets)), expected)
+                counts = [collections.Counter(data.targets) for data in sets]
+                self.assertEqual([set(count.values()) for count in counts],
+                                 [{expected[0] // 3}, {expected[1] // 3}])
+                keys = [sample.key for data in sets for sample in data]
+                self.assertEqual(sorted(keys), [row["__key__"] for row in self.rows()])
+                self.assertEqual([data.classes for data in sets], [["a", "b", "c"]] * 2)
+        for split in ("train=0.5", "train=0.9,val=0.9", "train", "a=rest,b=rest", "a=x,b=rest"):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "^split="):
+                sheaf.pack(iter(self.rows()), self.path("bad"), split=split)
+
+    def test_a_sorted_source_is_told(self):
+        notes = []
+        sheaf.pack(iter(self.rows()), self.path("set"), note=notes.append, overwrite=True)
+        self.assertEqual([note.about for note in notes], ["order"])
+        self.assertIn("sorted by class", notes[0].message)
+        with self.assertWarnsRegex(UserWarning, "sorted by class.*seed=0"):
+            sheaf.pack(iter(self.rows()), self.path("set"), overwrite=True)
+        mixed = [dict(row, label=i % 3) for i, row in enumerate(self.rows())]
+        rare = [dict(row, label=int(i % 30 == 0)) for i, row in enumerate(self.rows())]
+        for rows in (mixed, rare, [dict(row, label=1) for row in mixed], mixed[:10]):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                sheaf.pack(iter(rows), self.path("set"), overwrite=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
