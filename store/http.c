@@ -210,7 +210,7 @@ static void end_slow(struct http_engine *e)
 {
     const uint64_t now_ns = clock_ns();
     const uint64_t since_ns = now_ns - e->checked_ns;
-    const uint64_t away_ns = since_ns > AWAY_CHECKS * CHECK_MS * MS ? since_ns : 0;
+    const uint64_t away_ns = since_ns - MIN(since_ns, AWAY_CHECKS * CHECK_MS * MS);
     struct http_exchange *x, *next;
 
     if (now_ns - e->checked_ns < CHECK_MS * MS)
