@@ -18,8 +18,8 @@
 #include "modes/channel_order.h"
 #include "modes/host_shards.h"
 #include "modes/launcher.h"
-#include "reader/dataset.h"
-#include "reader/pipe.h"
+#include "reader/dataset/dataset.h"
+#include "reader/dataset/pipe.h"
 #include "store/file_system.h"
 #include "store/store.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "formats/manifest.h"
 #include "formats/object_list.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 #include "store/store.h"
 
 struct shards {

@@ -25,7 +25,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_text.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 #include "store/store.h"
 
 #define HOST_SEED 0x686f7374u   /* seed of the hash that makes the fingerprint of a host's part */

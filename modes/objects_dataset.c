@@ -9,7 +9,7 @@
 #include "formats/manifest_files.h"
 #include "modes/objects.h"
 #include "modes/safe_path.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 #include "store/over.h"
 
 

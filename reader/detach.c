@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/detach.h"
+#include "reader/load/kept.h"
 #include "reader/epoch.h"
 
 #define MOVE_LEAST ((size_t)4096)   /* bytes of a frame that it is better not to copy */
@@ -45,31 +45,33 @@ struct copy {
 /* Chooses the frames whose pieces are lent.  What lies in one piece comes one after another. */
 static void choose_frames(struct sheaf_reader *r)
 {
-    uint64_t bytes = r->feed.frames->lent_bytes;
+    uint64_t bytes = r->load.heap->lent_bytes;
     const uint8_t *last = NULL;
     bool lends = false;
 
     for (size_t i = 0; i < r->out_count; i++) {
-        struct item *item = &r->out[i];
-        const bool is_worth_it = item->piece != NULL && item->size >= MOVE_LEAST;
+        struct out *out = &r->out[i];
+        uint8_t *piece = loader_piece(&out->ref);
+        const bool is_worth_it = piece != NULL && out->ref.item->size >= MOVE_LEAST;
 
-        if (is_worth_it && item->piece != last) {
-            const uint64_t more = heap_is_lent(item->piece) ? 0 : heap_piece_bytes(item->piece);
+        if (is_worth_it && piece != last) {
+            const uint64_t more = heap_is_lent(piece) ? 0 : heap_piece_bytes(piece);
 
-            last = item->piece;
-            lends = bytes + more <= r->feed.lend_bytes;
+            last = piece;
+            lends = bytes + more <= r->load.lend_bytes;
             bytes += lends ? more : 0;
         }
-        item->lent = is_worth_it && lends;
+        out->lent = is_worth_it && lends;
     }
 }
 
 /* The field's bytes come along with the frame. */
-static bool moves_along(const struct item *item, const struct sheaf_field *field)
+static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
+    const struct item *item = out->ref.item;
     const uintptr_t data = (uintptr_t)field->data, frame = (uintptr_t)item->data;
 
-    return item->lent && data >= frame && data < frame + item->size;
+    return out->lent && data >= frame && data < frame + item->size;
 }
 
 /* The next offset that is a multiple of `alignment`, a power of two. */
@@ -196,10 +198,10 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
 
 static void lend_pieces(const struct sheaf_reader *r, struct detached *kept)
 {
-    kept->heap = r->feed.frames;
+    kept->heap = r->load.heap;
     kept->piece_count = 0;
     for (size_t i = 0; i < r->out_count; i++) {
-        uint8_t *piece = r->out[i].piece;
+        uint8_t *piece = loader_piece(&r->out[i].ref);
 
         if (!r->out[i].lent || (kept->piece_count != 0
                                 && piece == kept->pieces[kept->piece_count - 1]))

@@ -9,7 +9,7 @@
 /* Makes the table of this member's lanes, of `lanes` in all, which its members divide. */
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 
-/* Begins the epoch that r->feed.order says, `rounds` rounds and `extra` lanes into it. */
+/* Begins the epoch that r->load.order says, `rounds` rounds and `extra` lanes into it. */
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 /* Takes back what the caller had of the last call. */
 void epoch_release(struct sheaf_reader *r);
@@ -20,7 +20,7 @@ void epoch_end(struct sheaf_reader *r);
 int epoch_read_forward(struct sheaf_reader *r);
 
 /* The next item of the epoch, bad ones passed over or not as the options say. */
-int epoch_next(struct sheaf_reader *r, struct item *item);
+int epoch_next(struct sheaf_reader *r, struct ref *ref);
 
 /* Notes a bad record: SHEAF_OK if it may be skipped, else its code, with r->error set. */
 int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad);

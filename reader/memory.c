@@ -2,12 +2,23 @@
  *
  * How the budget of an epoch is shared out.
  *
- *     | tables | reserve | sections | chunks in flight | heap: frames of the shuffle buffer |
+ *     | tables | reserve | sections | what reads work with | heap: samples |
  *
  * The tables are there from the start.  The RESERVE is what reading any one record alone takes, its
  * shard's section included: with it the epoch continues whatever else is in use, so tables and
  * reserve are all that must fit.  The rest is shared between what is read ahead and what waits to
- * be drawn; a sample for which it has no room is deferred (see deferred.h). */
+ * be drawn; a sample for which it has no room waits as a number (lane.h).
+ *
+ * For example 1 GiB, 10,000 slots, one lane, shards of 1,500 images of 110 kB, far away:
+ *
+ *     tables      10,000 x 16 bytes for the slots                                       0.2 MB
+ *     reserve     one image of at most 900 kB, its shard's section of 40 kB             1 MB
+ *     sections    two shards are open                                                   0.1 MB
+ *     reads       of 8 MiB each, 32 under way and one a lane, and a quarter more        346 MB
+ *     heap        the rest; the images that wait take 1.1 GB and a quarter more, so a read has less
+ *                 than 8 MiB, and there are fewer: 64 KiB each, 3 under way             1,060 MB
+ *
+ * With 2 GiB the heap has all of them, and reads have 8 MiB. */
 #include "reader/memory.h"
 
 #include <inttypes.h>
@@ -16,47 +27,136 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/lazy_shuffle.h"
-#include "reader/stream.h"
-#include "reader/unpack.h"
+#include "reader/load/stream.h"
+#include "reader/load/unpack.h"
+#include "reader/dataset/dataset_view.h"
 
-/* Raw bytes of a chunk.  From a local file, small enough that a chunk is checked while it is in
- * the cache, and enough that threads are seldom woken for it; from a remote store, enough to
- * make a request worth its round trip. */
-#define CHUNK_LOCAL_BYTES  ((uint64_t)1 << 20)
-#define CHUNK_REMOTE_BYTES ((uint64_t)8 << 20)
-/* Remote reads in flight at once, at most; and the bytes and reads that an epoch starts with. */
+/* Raw bytes of a read.  From a local file, small enough that it is checked while it is in the
+ * cache, and enough that threads are seldom woken for it; from a remote store, enough to make a
+ * request worth its round trip. */
+#define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
+#define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
+/* Remote reads under way at once, at most; and the bytes and reads that an epoch starts with. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
-#define CHUNK_LEAST_BYTES  ((uint64_t)64 << 10)
+#define READ_LEAST_BYTES   ((uint64_t)64 << 10)
 /* Where that is too much for the lanes that there are. */
-#define CHUNK_TINY_BYTES   ((uint64_t)4 << 10)
-/* Where frames are deferred, a chunk waits until the heap has room for it, and until then more of
- * them are: so it has only such a part of the memory. */
-#define CHUNK_PART         128u
-/* More lanes than that hold much of the memory in chunks that are not yet taken. */
+#define READ_TINY_BYTES    ((uint64_t)4 << 10)
+/* Where samples wait as numbers, a read waits until the heap has room for it, and until then more
+ * of them do: so it has only such a part of the memory. */
+#define READ_PART          128u
+/* More lanes than that hold much of the memory in reads that are not yet taken. */
 #define PASSING_LANES      8u
 /* Foresight takes no more than such a part of the memory. */
 #define FORESIGHT_PART     8u
-/* Shared recalls that are under way at once, at most, and the part of what chunks have that they
- * read into. */
-#define RECALLS_MOST       8u
-#define RECALL_PART        16u
+/* Shards that nobody uses stay open in such a part of the memory, as long as it is free. */
+#define IDLE_PART          8u
 /* A frame is outsize if it is more than this part of the heap. */
 #define OUTSIZE_PART       16u
+/* A codec block has a few MiB, and the sample that passed them.  What its container adds to small
+ * files is counted in. */
+#define BLOCK_BYTES        ((uint64_t)10 << 20)
+/* What a reserve has beside the read itself: the tables of a number that is due. */
+#define RESERVE_MORE       ((uint64_t)1 << 10)
+/* Samples of fewer bytes are cheaper to keep than to be read one by one. */
+#define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
+/* Shards that may be open for the draws of all lanes. */
+#define SHARDS_MOST        192u
+/* A slot's sample stays for as many draws as there are slots, on average, and seldom for more
+ * than so many times that. */
+#define LONGEST_STAY       12u
 
 struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* what they take in the heap, about, and a quarter more; */
     uint64_t frames_most;       /* at most */
     uint64_t mean;              /* bytes of a sample, where they are largest */
-    uint64_t block;             /* what a codec block adds to a chunk, at most */
+    uint64_t block;             /* what a codec block adds to a read, at most */
     uint64_t sections;          /* of all shards that are open at once */
     uint64_t tables;
-    uint64_t foresight;         /* of all lanes, where samples are deferred (resident.h) */
+    uint64_t foresight;         /* of all lanes, where samples wait as numbers (horizon.h) */
     uint64_t reserve;
 };
+
+/* ---- As drawn ------------------------------------------------------------------------------- */
+
+static uint64_t mean_bytes(const struct sheaf_dataset *d)
+{
+    return d->total_bytes / MAX(dataset_samples(d), 1);
+}
+
+/* Of a source of a view: the pieces in its part of the buffer lie anywhere. */
+static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
+                                 uint32_t lanes, size_t source)
+{
+    const struct order own = mix_source_order(&d->view->mix, order, source);
+    const struct order_chosen *of = &d->view->chosen[source];
+    const uint64_t shards = of->end_shard - of->first_shard;
+    const uint64_t in_shard = MAX(of->chosen.count / MAX(shards, 1), 1);
+    const uint64_t piece = order_piece(&own, of->chosen.count);
+    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / piece + 3;
+
+    return MIN(shards, lanes * pieces * (1 + piece / in_shard));
+}
+
+/* How many shards the lanes may have open. */
+static uint64_t shards_drawn(const struct sheaf_dataset *d, const struct order *order,
+                             uint32_t lanes)
+{
+    const uint64_t samples = MAX(dataset_samples(d), 1), shards = d->manifest.shard_count;
+    const uint64_t each = MAX(samples / MAX(shards, 1), 1);
+    uint64_t sum = 0;
+
+    if (d->view == NULL)
+        return lanes * MIN(shards, order_buffer_slots(order) * LONGEST_STAY / each + 3);
+    for (size_t i = 0; i < d->source_count; i++)
+        sum += shards_of_source(d, order, lanes, i);
+    return sum;
+}
+
+/* The numbers that the lanes' shuffle buffers have. */
+static uint64_t numbers_drawn(const struct sheaf_dataset *d, const struct order *order,
+                              uint32_t lanes)
+{
+    const uint64_t more = d->view == NULL ? 0 : d->source_count;    /* a slot each, at least */
+
+    return lanes * (order_buffer_slots(order) + more);
+}
+
+/* Whether there is memory enough; the shards' lines are in it. */
+static bool has_room_for_draws(struct sheaf_reader *r)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    struct loader *l = &r->load;
+    const uint64_t shards = d->manifest.shard_count;
+    const uint64_t open = MIN(shards, shards_drawn(d, &l->order, r->own_lanes));
+    uint64_t section = 0, alone = 0;
+
+    for (uint32_t i = 0; i < shards; i++) {
+        section = MAX(section, shards_memory(&l->shards, i));
+        alone = MAX(alone, read_most(&d->manifest.shards[i], false, false));
+    }
+    return section * (open + 1) + alone
+           + numbers_drawn(d, &l->order, r->own_lanes) * sizeof(struct item)
+           <= l->budget.limit / 4;
+}
+
+void memory_choose(struct sheaf_reader *r)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    struct loader *l = &r->load;
+    const bool shuffles = order_buffer_slots(&l->order) > 1;
+    const uint64_t shards = shuffles && !d->is_stream ? shards_drawn(d, &l->order, r->own_lanes)
+                                                      : 0;
+
+    l->draws = dataset_is_local(d) && d->codec == NULL && shuffles
+               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST;
+    l->shards.keep_lines = l->draws;
+    l->draws = l->draws && has_room_for_draws(r);
+    l->shards.keep_lines = l->draws;
+    l->keeps = l->apart = shuffles && !l->draws;
+}
 
 /* ---- What there is to read ------------------------------------------------------------------ */
 
@@ -100,14 +200,14 @@ static void add_shard(const struct sheaf_reader *r, uint32_t number, struct need
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct manifest_shard *m = &d->manifest.shards[number];
-    const uint64_t memory = shards_memory(&r->feed.shards, number);
+    const uint64_t memory = shards_memory(&r->load.shards, number);
     const bool is_packed = dataset_source(d, number)->codec != NULL;
 
     if (m->samples != 0)
         n->mean = MAX(n->mean, m->raw_bytes / m->samples);
     if (is_packed)
-        n->block = MAX(n->block, MIN(CHUNK_BLOCK_BYTES, m->raw_bytes + m->bytes));
-    n->reserve = MAX(n->reserve, memory + chunk_memory_most(m, is_packed, d->is_remote));
+        n->block = MAX(n->block, MIN(BLOCK_BYTES, m->raw_bytes + m->bytes));
+    n->reserve = MAX(n->reserve, memory + read_most(m, is_packed, d->is_remote));
     n->frames_most = MAX(n->frames_most, m->largest);
     *section = MAX(*section, memory);
 }
@@ -115,31 +215,31 @@ static void add_shard(const struct sheaf_reader *r, uint32_t number, struct need
 static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = r->dataset;
-    const struct feed *feed = &r->feed;
+    const struct loader *l = &r->load;
     const uint64_t shards = d->manifest.shard_count;
-    const uint64_t open = feed->draws ? draws_shards(d, &feed->order, r->own_lanes)
-                                      : 2 * (uint64_t)feed->lane_count;
+    const uint64_t open = l->draws ? shards_drawn(d, &l->order, r->own_lanes)
+                                      : 2 * (uint64_t)l->lane_count;
     uint64_t section = 0, bytes = 0, heads;
     int code = SHEAF_OK;
 
     *n = (struct needs){ 0 };
-    for (uint32_t i = 0; i < feed->lane_count; i++) {
+    for (uint32_t i = 0; i < l->lane_count; i++) {
         n->slots += r->lanes[i].slot_count;
         n->tables += lane_table_bytes(&r->lanes[i]);
-        n->foresight += resident_bytes(r->lanes[i].slot_count);
+        n->foresight += horizon_bytes(r->lanes[i].slot_count);
     }
-    if (feed->draws)
-        n->tables += draws_bytes(d, &feed->order, r->own_lanes);
+    if (l->draws)
+        n->tables += numbers_drawn(d, &l->order, r->own_lanes) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < shards; i++)
         add_shard(r, i, n, &section);
-    n->reserve += CHUNK_DEFERRED_BYTES;
+    n->reserve += RESERVE_MORE;
     if (r->alone_bytes != 0)
         n->reserve = r->alone_bytes;
     n->sections = section * MIN(shards, open);
-    if (feed->own_frames)
+    if (l->apart)
         code = bytes_of_slots(d, n->slots, &bytes, err);
-    heads = n->slots * HEAP_HEAD_BYTES;
-    n->frames = feed->own_frames ? (bytes + heads) * 5 / 4 : 0;
+    heads = n->slots * (HEAP_HEAD_BYTES + sizeof(struct item));
+    n->frames = l->apart ? (bytes + heads) * 5 / 4 : 0;
     n->frames_most = n->frames_most > (bytes + heads) / MAX(n->slots, 1)
                    ? n->slots * n->frames_most + heads : bytes + heads;
     return code;
@@ -151,9 +251,7 @@ static uint64_t alone_in(struct shard *shard)
     uint64_t most = 0;
 
     for (uint64_t i = 0; i < shard->section->samples; i++) {
-        const struct run run = { shard, i, 1, false };
-
-        most = MAX(most, chunk_memory(&run, 1, true, chunk_can_be_in_pieces(&run, 1)));
+        most = MAX(most, loader_alone_bytes(shard, i));
     }
     return most;
 }
@@ -162,7 +260,7 @@ static uint64_t alone_in(struct shard *shard)
  * it is read. */
 static void find_alone(struct sheaf_reader *r, struct needs *n)
 {
-    struct shards *shards = &r->feed.shards;
+    struct shards *shards = &r->load.shards;
     struct sheaf_error ignored;
     struct shard *shard;
     uint64_t most = 0;
@@ -170,12 +268,12 @@ static void find_alone(struct sheaf_reader *r, struct needs *n)
     for (uint32_t i = 0; i < r->dataset->manifest.shard_count; i++) {
         if (shards_use_reserved(shards, i, &shard, &ignored) != SHEAF_OK)
             return;
-        workers_wait(r->feed.workers, &shard->job);
+        workers_wait(r->load.workers, &shard->job);
         if (shard->code == SHEAF_OK)
             most = MAX(most, shards_memory(shards, i) + alone_in(shard));
         shards_drop(shards, shard);
     }
-    n->reserve = r->alone_bytes = most + CHUNK_DEFERRED_BYTES;
+    n->reserve = r->alone_bytes = most + RESERVE_MORE;
 }
 
 /* ---- Sharing it out ------------------------------------------------------------------------- */
@@ -184,16 +282,16 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
 {
     const struct heap_memory memory = { r->options.memory, r->options.memory_needed,
                                         r->options.memory_context };
-    struct feed *feed = &r->feed;
+    struct loader *l = &r->load;
 
     if (!memory_is_free)
         r->options.memory = NULL;       /* until the end: nothing reports when it is */
     if (r->options.memory == NULL)
-        return heap_open(&feed->frames, &feed->budget, feed->budget.limit, err);
+        return heap_open(&l->heap, &l->budget, l->budget.limit, err);
     if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "memory for samples at %p: expected the start of "
                        "a page", memory.base);
-    return heap_open_in(&feed->frames, &feed->budget, feed->budget.limit, &memory, err);
+    return heap_open_in(&l->heap, &l->budget, l->budget.limit, &memory, err);
 }
 
 /* The heap may grow to `heap_bytes`, of which the program may be lent `lend_bytes`. */
@@ -204,135 +302,140 @@ struct shares {
 /* What the heap had in the last epoch is its still, unless it is more than that. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
-    struct feed *feed = &r->feed;
+    struct loader *l = &r->load;
     int code = SHEAF_OK;
 
-    if (feed->frames->size > shares->heap_bytes) {
-        const bool memory_is_free = heap_is_alone(feed->frames);
+    if (l->heap->size > shares->heap_bytes) {
+        const bool memory_is_free = heap_is_alone(l->heap);
 
-        heap_close(feed->frames);
-        feed->frames = NULL;
+        heap_close(l->heap);
+        l->heap = NULL;
         code = memory_open_heap(r, memory_is_free, &r->error);
     }
     if (code != SHEAF_OK)
         return code;
-    feed->frames->most_bytes = shares->heap_bytes;
-    feed->lend_bytes = shares->lend_bytes;
+    l->heap->most_bytes = shares->heap_bytes;
+    l->lend_bytes = shares->lend_bytes;
     return SHEAF_OK;
 }
 
-/* Of the chunks that there is memory for, those that are worth having under way. */
-static void fit_window(struct feed *feed)
+/* Of the reads that there is memory for, those that are worth having under way. */
+static void fit_window(struct loader *l)
 {
-    const unsigned most = (unsigned)feed->outstanding_limit - feed->lane_count;
-    const uint64_t first = MAX(REMOTE_FIRST_BYTES / feed->chunk_bytes, REMOTE_FIRST_READS);
+    const unsigned most = (unsigned)l->queued_most - l->lane_count;
+    const uint64_t first = MAX(REMOTE_FIRST_BYTES / l->read_most, REMOTE_FIRST_READS);
 
-    window_fit(&feed->window, (unsigned)MIN(first, most), most, feed->chunk_bytes);
-    feed->outstanding_limit = feed->lane_count + feed->window.now;
+    window_fit(&l->window, (unsigned)MIN(first, most), most, l->read_most);
+    l->queued_most = l->lane_count + l->window.now;
 }
 
-/* The memory of the chunks in flight. */
-static uint64_t chunks_memory(const struct needs *n, uint64_t chunk_bytes, uint64_t chunks)
+/* The memory of so many reads. */
+static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t reads)
 {
-    return chunks * (MAX(chunk_bytes, n->mean) + n->block) * 5 / 4;
+    return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* What chunks of codec blocks have of `left` bytes, where samples are deferred: they hold what is
- * not yet taken, of each lane. */
-static uint64_t passing_bytes(const struct feed *feed, uint64_t left)
+/* What of `left` bytes is for samples of codec blocks that are on their way to the slots, where not
+ * all of these can be in memory. */
+static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
-    return feed->lane_count > PASSING_LANES ? left / 2 : left / 4;
+    return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Codec blocks are unpacked as they are taken in, and again for what is deferred.  A part of what
- * chunks have is for that. */
+/* Blocks are unpacked for the samples that are wanted, and again for what is wanted later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
-    struct feed *feed = &r->feed;
-    const uint64_t chunks = feed->lane_count + 1u;
-    const uint64_t bytes = passing_bytes(feed, left) * 3 / 4 / chunks;
+    struct loader *l = &r->load;
+    const uint64_t reads = l->lane_count + 1u;
+    const uint64_t bytes = passing_bytes(l, left) * 3 / 4 / reads;
 
     /* Whole blocks would stay until their last sample is taken. */
-    feed->own_frames = feed->cuts_blocks = true;
-    feed->outstanding_limit = chunks;
-    feed->chunk_bytes = MIN(MAX(bytes, CHUNK_TINY_BYTES), CHUNK_BLOCK_BYTES / 2);
-    feed->recalls_most = (unsigned)MIN(MAX(passing_bytes(feed, left) / RECALL_PART
-                                           / unpack_room(r->dataset->is_remote, UINT64_MAX), 1),
-                                       RECALLS_MOST);
-    if (n->foresight > left / FORESIGHT_PART)
+    l->apart = l->in_parts = true;
+    l->queued_most = reads;
+    l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
+    if (!l->keeps || n->foresight > left / FORESIGHT_PART)
         n->foresight = 0;
     n->tables += n->foresight;
 }
 
-/* Chooses chunk size and window for `left` bytes, which are for chunks and frames. */
+/* Chooses the size of reads and the window for `left` bytes, which are for reads and frames. */
 static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
-    struct feed *feed = &r->feed;
-    const uint64_t least = feed->lane_count + 2u;
+    struct loader *l = &r->load;
+    const uint64_t least = l->lane_count + 2u;
 
-    feed->cuts_blocks = false;
-    feed->outstanding_limit = feed->lane_count + 2 * r->options.threads + 2;
-    feed->chunk_bytes = MAX(CHUNK_LOCAL_BYTES, r->dataset->read_bytes);
+    l->in_parts = false;
+    l->queued_most = l->lane_count + 2 * r->options.threads + 2;
+    l->read_most = MAX(READ_LOCAL_BYTES, r->dataset->read_bytes);
     if (r->dataset->is_remote) {
-        feed->outstanding_limit = feed->lane_count + REMOTE_READS;
-        feed->chunk_bytes = CHUNK_REMOTE_BYTES;
+        l->queued_most = l->lane_count + REMOTE_READS;
+        l->read_most = READ_REMOTE_BYTES;
     }
-    while (feed->chunk_bytes > CHUNK_LEAST_BYTES
-           && chunks_memory(n, feed->chunk_bytes, feed->outstanding_limit) + n->frames > left) {
+    while (l->read_most > READ_LEAST_BYTES
+           && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
         /* A request of a MiB is worth its round trip; rather fewer than smaller. */
-        if (feed->chunk_bytes <= 1 << 20 && feed->outstanding_limit > feed->lane_count + 4)
-            feed->outstanding_limit -= 2;
+        if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
+            l->queued_most -= 2;
         else
-            feed->chunk_bytes /= 2;
+            l->read_most /= 2;
     }
-    if (chunks_memory(n, CHUNK_LEAST_BYTES, least) + n->frames <= left)
+    if (reads_memory(n, READ_LEAST_BYTES, least) + n->frames <= left)
         return;
-    feed->outstanding_limit = least;
-    feed->chunk_bytes = MIN(left / 2 / least, MAX(left / CHUNK_PART, CHUNK_LEAST_BYTES));
-    feed->chunk_bytes = MAX(feed->chunk_bytes, CHUNK_TINY_BYTES);
-    if (r->dataset->codec != NULL && !feed->draws)
+    l->queued_most = least;
+    l->read_most = MIN(left / 2 / least, MAX(left / READ_PART, READ_LEAST_BYTES));
+    l->read_most = MAX(l->read_most, READ_TINY_BYTES);
+    if (r->dataset->codec != NULL)
         fit_blocks(r, n, left);
 }
 
-/* Leaves to the heap what the rest can do without, and to the program what the heap can do
- * without.  Frames of a shuffle buffer fill the heap; those of chunks are about as many as chunks
- * are in flight. */
-static struct shares share_out(struct feed *feed, const struct needs *n, uint64_t left)
+/* What reads of single records of a block work with. */
+static uint64_t works_memory(const struct loader *l)
 {
-    const uint64_t least = chunks_memory(n, CHUNK_LEAST_BYTES, feed->lane_count + 2u);
-    const uint64_t usual = chunks_memory(n, feed->chunk_bytes, feed->outstanding_limit);
+    const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)
+                          + l->read_most / 32;
+
+    return (l->lane_count + 4u) * each;
+}
+
+/* Leaves to the heap what the rest can do without, and to the program what the heap can do
+ * without.  Frames of a shuffle buffer fill the heap; those that are read in order are about as
+ * many as reads are under way. */
+static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
+{
+    const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
+    const uint64_t usual = reads_memory(n, l->read_most, l->queued_most);
     struct shares s = { left, left - MIN(left, usual) };
 
-    feed->outsize_bytes = UINT64_MAX;
-    if (!feed->own_frames)
+    l->outsize_bytes = UINT64_MAX;
+    if (!l->apart)
         return s;
-    s.heap_bytes = left - (feed->cuts_blocks ? passing_bytes(feed, left) : MIN(left / 4, least));
+    s.heap_bytes = left - MIN(left / 4, l->in_parts ? works_memory(l) : least);
     s.lend_bytes = s.heap_bytes - MIN(s.heap_bytes, n->frames);
     if (n->frames_most > s.heap_bytes)
-        feed->outsize_bytes = s.heap_bytes / OUTSIZE_PART;
+        l->outsize_bytes = s.heap_bytes / OUTSIZE_PART;
     return s;
 }
 
 static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
 {
-    const uint64_t cache = r->options.memory_bytes - r->feed.budget.limit;
+    const uint64_t cache = r->options.memory_bytes - r->load.budget.limit;
 
     err_set(&r->error, SHEAF_ERR_LIMIT, "the memory budget is %" PRIu64 " byte%s, but at least %"
             PRIu64 " are needed: %" PRIu64 " for the largest sample and its index, the rest for a "
             "shuffle buffer of %" PRIu64 " sample%s in %u lane%s", r->options.memory_bytes,
             plural(r->options.memory_bytes), least + cache, n->reserve, n->slots, plural(n->slots),
-            r->feed.lane_count, plural(r->feed.lane_count));
+            r->load.lane_count, plural(r->load.lane_count));
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
 /* Tables and reserve, or refuses. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
-    const uint64_t limit = r->feed.budget.limit;
+    const uint64_t limit = r->load.budget.limit;
     uint64_t least = n->tables + n->reserve;
 
-    if (least > limit - (r->feed.budget.used - r->feed.frames->size))
-        shards_drop_index(&r->feed.shards);
+    if (least > limit - (r->load.budget.used - r->load.heap->size))
+        shards_drop_index(&r->load.shards);
     if (least > limit && r->alone_bytes == 0)
         find_alone(r, n);
     least = n->tables + n->reserve;
@@ -341,38 +444,49 @@ static int fit_least(struct sheaf_reader *r, struct needs *n)
 
 static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *shares)
 {
-    struct feed *feed = &r->feed;
+    struct loader *l = &r->load;
     const int code = fit_least(r, n);
     uint64_t left;
 
     if (code != SHEAF_OK)
         return code;
-    left = feed->budget.limit - (feed->budget.used - feed->frames->size) - n->tables - n->reserve;
-    feed->few_sections = r->dataset->view != NULL && n->sections > left / 2;
+    left = l->budget.limit - (l->budget.used - l->heap->size) - n->tables - n->reserve;
+    l->few_sections = r->dataset->view != NULL && n->sections > left / 2;
+    l->shards.idle_most = SHARDS_MOST;
+    l->shards.idle_most_bytes = MAX(MIN(n->sections, left / 2), left / IDLE_PART);
     left -= MIN(n->sections, left / 2);
     fit_chunks(r, n, left);
-    left -= feed->cuts_blocks ? n->foresight : 0;
-    *shares = share_out(feed, n, left);
+    left -= l->in_parts ? n->foresight : 0;
+    *shares = share_out(l, n, left);
     if (r->dataset->is_remote)
-        fit_window(feed);
+        fit_window(l);
     return SHEAF_OK;
 }
 
 static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *shares)
 {
-    struct feed *feed = &r->feed;
-    const uint64_t limit = feed->budget.limit;
+    struct loader *l = &r->load;
+    const uint64_t limit = l->budget.limit;
 
-    feed->chunk_bytes = STREAM_CHUNK_BYTES;
-    for (uint32_t i = 0; i < feed->lane_count; i++)
-        n->tables += stream_memory(feed->prefetches[i].stream);
+    l->read_most = STREAM_READ_BYTES;
+    for (uint32_t i = 0; i < l->lane_count; i++)
+        n->tables += stream_memory(l->queues[i].stream);
     shares->heap_bytes = limit - MIN(n->tables, limit);
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
+/* How many samples a lane may have in its slots, besides those that are on their way there. */
+static uint64_t lane_most(const struct loader *l, const struct needs *n)
+{
+    const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);
+    const uint64_t each = MAX(n->frames * 4 / 5 / MAX(n->slots, 1), 1);
+
+    return MAX(bytes / l->lane_count / each, 1);
+}
+
 int memory_share_out(struct sheaf_reader *r)
 {
-    struct feed *feed = &r->feed;
+    struct loader *l = &r->load;
     struct shares shares = { 0 };
     struct needs n;
     int code = needs_of(r, &n, &r->error);
@@ -384,38 +498,21 @@ int memory_share_out(struct sheaf_reader *r)
     else
         code = fit_indexed(r, &n, &shares);
     /* Their buffers have room for up to twice what is needed. */
-    feed->spare_most_bytes = 3 * feed->chunk_bytes + 2 * n.block;
+    l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);
-    if (code == SHEAF_OK && !budget_take(&feed->budget, n.tables))
+    if (code == SHEAF_OK && !budget_take(&l->budget, n.tables))
         code = err_set(&r->error, SHEAF_ERR_LIMIT, "a shuffle buffer of %" PRIu64 " samples does "
                        "not fit into the memory budget of %" PRIu64 " bytes", n.slots,
-                       feed->budget.limit);
+                       l->budget.limit);
     if (code != SHEAF_OK)
         return code;
     r->table_bytes = n.tables;
-    r->foresees = n.foresight != 0 && feed->cuts_blocks;
-    for (uint32_t i = 0; code == SHEAF_OK && r->foresees && i < feed->lane_count; i++)
-        code = lane_foresee(&r->lanes[i], &r->error);
+    r->lane_most = n.foresight == 0 || !l->in_parts ? 0 : lane_most(l, &n);
+    for (uint32_t i = 0; code == SHEAF_OK && r->lane_most != 0 && i < l->lane_count; i++)
+        code = lane_foresee(&r->lanes[i], r->lane_most, &r->error);
     if (code != SHEAF_OK)
         return code;
-    feed->budget.reserve = r->dataset->is_stream ? 0 : n.reserve;
+    l->budget.reserve = r->dataset->is_stream ? 0 : n.reserve;
     return SHEAF_OK;
-}
-
-bool memory_has_room_for_draws(const struct sheaf_reader *r)
-{
-    const struct feed *feed = &r->feed;
-    const uint64_t shards = r->dataset->manifest.shard_count;
-    const uint64_t open = MIN(shards, draws_shards(r->dataset, &feed->order, r->own_lanes));
-    const uint64_t numbers = draws_bytes(r->dataset, &feed->order, r->own_lanes)
-                             / sizeof(uint64_t);
-    uint64_t section = 0, alone = 0;
-
-    for (uint32_t i = 0; i < shards; i++) {
-        section = MAX(section, shards_memory(&feed->shards, i));
-        alone = MAX(alone, chunk_memory_most(&r->dataset->manifest.shards[i], false, false));
-    }
-    return section * (open + 1) + alone + numbers * sizeof(struct item)
-           <= feed->budget.limit / 4;
 }

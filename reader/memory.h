@@ -7,8 +7,10 @@
 
 #include "reader/reader_state.h"
 
-/* Whether samples may be read as they are drawn: that leaves enough of the budget. */
-bool memory_has_room_for_draws(const struct sheaf_reader *r);
+/* Whether samples are kept until they are drawn, or read as they are drawn: where they lie in files
+ * of this machine's disks, are not packed, are so large that a read of their own is worth it, the
+ * buffer reaches into so few shards that they can all be open, and that leaves enough memory. */
+void memory_choose(struct sheaf_reader *r);
 
 /* Opens the heap of samples: in the memory that the options give, unless something that was lent is
  * in it still. */

@@ -143,7 +143,7 @@ int sheaf_reader_position(const struct sheaf_reader *r, char text[SHEAF_POSITION
 int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
                                char text[SHEAF_POSITION_SIZE])
 {
-    const struct order *o = &r->feed.order;
+    const struct order *o = &r->load.order;
     const char *fingerprint;
     uint64_t turns;
     int size;
@@ -467,7 +467,7 @@ int sheaf_reader_resume(struct sheaf_reader *r, const char *text)
         return code;
     epoch_end(r);
     code = epoch_set_lanes(r, p.order.lanes);
-    r->feed.order = p.order;
+    r->load.order = p.order;
     if (code == SHEAF_OK)
         code = epoch_begin(r, p.rounds, p.extra);
     r->dead = code != SHEAF_OK;

@@ -11,14 +11,14 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "base/sized.h"
-#include "reader/decode.h"
+#include "reader/load/decode.h"
 #include "reader/epoch.h"
 #include "reader/memory.h"
-#include "reader/view/mixing.h"
+#include "reader/mixing.h"
 #include "reader/position.h"
 #include "reader/reader_features.h"
 #include "reader/reader_options.h"
-#include "reader/stream.h"
+#include "reader/load/stream.h"
 #include "reader/sum.h"
 #include "store/request.h"
 
@@ -39,7 +39,7 @@ static unsigned threads_for(const struct sheaf_dataset *d)
 /* A cache's memory is a part of the budget. */
 static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
 {
-    struct budget *budget = &r->feed.budget;
+    struct budget *budget = &r->load.budget;
 
     if (r->options.cache_directory == NULL || !r->dataset->is_remote)
         return SHEAF_OK;
@@ -47,7 +47,7 @@ static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_LIMIT, "the cache needs %" PRIu64 " bytes of memory, but the "
                        "budget is %" PRIu64, CACHE_MEMORY, budget->limit);
     budget->limit -= CACHE_MEMORY;
-    return cache_open(&r->feed.cache, r->options.cache_directory, r->options.cache_bytes, err);
+    return cache_open(&r->load.cache, r->options.cache_directory, r->options.cache_bytes, err);
 }
 
 int sheaf_reader_open(const struct sheaf_dataset *dataset,
@@ -60,30 +60,30 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (r == NULL)
         return err_memory(err, sizeof(*r));
     r->opened_ns = clock_ns();
-    r->dataset = r->feed.dataset = dataset;
+    r->dataset = r->load.dataset = dataset;
     reader_options_take(&r->options, options);
     if (r->options.threads == 0)
         r->options.threads = threads_for(dataset);
-    r->feed.budget.limit = r->options.memory_bytes;
-    r->feed.interrupt = &r->interrupt;
-    code = reader_options_order(dataset, &r->options, &r->feed.order, &r->member, err);
+    r->load.budget.limit = r->options.memory_bytes;
+    r->load.interrupt = &r->interrupt;
+    code = reader_options_order(dataset, &r->options, &r->load.order, &r->member, err);
     if (code == SHEAF_OK) {
-        code = epoch_set_lanes(r, r->feed.order.lanes);
+        code = epoch_set_lanes(r, r->load.order.lanes);
         if (code != SHEAF_OK && err != NULL)
             *err = r->error;
     }
     if (code == SHEAF_OK)
         code = dataset_seed_sources(dataset, &r->seed_sources, err);
     if (code == SHEAF_OK)
-        code = workers_open(&r->feed.workers, r->options.threads, err);
+        code = workers_open(&r->load.workers, r->options.threads, err);
     if (code == SHEAF_OK)
         code = open_cache(r, err);
     if (code == SHEAF_OK)
-        code = shards_init(&r->feed.shards, dataset, r->feed.workers, &r->feed.budget,
-                           r->feed.cache, err);
+        code = shards_init(&r->load.shards, dataset, r->load.workers, &r->load.budget,
+                           r->load.cache, err);
     if (code == SHEAF_OK)
         code = memory_open_heap(r, true, err);
-    r->feed.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
+    r->load.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
         code = epoch_begin(r, 0, 0);
         if (code != SHEAF_OK && err != NULL)
@@ -101,20 +101,20 @@ void sheaf_reader_free(struct sheaf_reader *r)
 {
     if (r == NULL)
         return;
-    if (r->feed.workers != NULL)
+    if (r->load.workers != NULL)
         epoch_end(r);
-    feed_free(&r->feed);
-    workers_close(r->feed.workers);
-    if (r->feed.shards.dataset != NULL)
-        shards_free(&r->feed.shards);
-    cache_close(r->feed.cache);
+    loader_free(&r->load);
+    workers_close(r->load.workers);
+    if (r->load.shards.dataset != NULL)
+        shards_free(&r->load.shards);
+    cache_close(r->load.cache);
     for (size_t i = 0; i < r->out_capacity; i++)
         decode_scratch_free(&r->scratch[i]);
     free(r->scratch);
     free(r->samples);
     free(r->out);
     mixing_free(r);
-    free(r->feed.prefetches);
+    free(r->load.queues);
     free(r->lanes);
     free(r->gaps);
     free(r->seed_sources);
@@ -128,7 +128,7 @@ static int begin_at(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
     if (r->dead)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
     epoch_end(r);
-    r->feed.order.epoch = epoch;
+    r->load.order.epoch = epoch;
     code = epoch_begin(r, sample / r->own_lanes, sample % r->own_lanes);
     r->dead = code != SHEAF_OK;
     return code;
@@ -160,7 +160,7 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 /* Makes room for a batch of `count`. */
 static int make_room(struct sheaf_reader *r, size_t count)
 {
-    struct item *out;
+    struct out *out;
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
 
@@ -189,13 +189,13 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
 {
     const struct format_ops *format = dataset_source(r->dataset, shard)->format;
 
-    return format != NULL ? format : stream_format(r->feed.prefetches[0].stream);
+    return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
 /* Decodes item i of the batch into sample i. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
-    const struct item *item = &r->out[i];
+    const struct item *item = r->out[i].ref.item;
 
     r->scratch[i].keeps = r->keeps_features;
     return decode_item(r->dataset, format_in_use(r, item->shard), item, &r->scratch[i],
@@ -219,9 +219,9 @@ struct kept_features reader_features(const struct sheaf_reader *r,
 /* The seed of the sample that the last turn has given. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
-    return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->feed.order.seed,
+    return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,
                                r->mixing != NULL ? mixing_source_epoch(r->mixing)
-                                                 : r->feed.order.epoch);
+                                                 : r->load.order.epoch);
 }
 
 static void count_sample(struct sheaf_reader *r, const struct item *item,
@@ -241,14 +241,16 @@ static void count_sample(struct sheaf_reader *r, const struct item *item,
  * one. */
 static int next_sample(struct sheaf_reader *r)
 {
-    struct item *item = &r->out[r->out_count];
+    struct ref *ref = &r->out[r->out_count].ref;
 
     for (;;) {
         struct sheaf_error bad;
-        int code = epoch_next(r, item);
+        const struct item *item;
+        int code = epoch_next(r, ref);
 
         if (code != SHEAF_OK)
             return code;
+        item = ref->item;
         code = decode(r, r->out_count);
         if (code == SHEAF_OK)
             code = position_count(r);
@@ -263,7 +265,7 @@ static int next_sample(struct sheaf_reader *r)
             bad = r->error;
             code = epoch_bad(r, item->shard, &bad);
         }
-        item_free(item, r->feed.frames);
+        loader_release(&r->load, ref);
         if (code != SHEAF_OK)
             return code;
     }
@@ -345,17 +347,17 @@ static void get_own_stats(const struct sheaf_reader *r, struct sheaf_reader_stat
     struct sheaf_reader_stats all = r->stats;
     uint64_t fetched;
 
-    all.epoch = r->feed.order.epoch;
-    all.read_bytes = r->feed.read_bytes;
-    all.stall_ns = r->feed.stall_ns;
-    all.passed_over = r->dataset->passed_over + r->feed.passed_over;
-    all.lost_bytes = r->dataset->lost_bytes + r->feed.lost_bytes;
-    all.memory_bytes = r->feed.budget.used;
-    all.memory_peak_bytes = r->feed.budget.peak;
-    if (r->feed.cache != NULL) {
+    all.epoch = r->load.order.epoch;
+    all.read_bytes = r->load.read_bytes;
+    all.stall_ns = r->load.stall_ns;
+    all.passed_over = r->dataset->passed_over + r->load.passed_over;
+    all.lost_bytes = r->dataset->lost_bytes + r->load.lost_bytes;
+    all.memory_bytes = r->load.budget.used;
+    all.memory_peak_bytes = r->load.budget.peak;
+    if (r->load.cache != NULL) {
         all.memory_bytes += CACHE_MEMORY;
         all.memory_peak_bytes += CACHE_MEMORY;
-        cache_counts(r->feed.cache, &all.cached_bytes, &fetched, &all.uncached_objects);
+        cache_counts(r->load.cache, &all.cached_bytes, &fetched, &all.uncached_objects);
     }
     *stats = all;
 }

@@ -4,8 +4,8 @@
 #ifndef READER_READER_OPTIONS_H
 #define READER_READER_OPTIONS_H
 
-#include "reader/dataset.h"
-#include "reader/order.h"
+#include "reader/dataset/dataset.h"
+#include "reader/order/order.h"
 
 /* The caller's options over the defaults, as far as the caller's header knew them. */
 void reader_options_take(struct sheaf_reader_options *taken,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state of a reader. reader.c has the public calls, epoch.c begins epochs and asks the lanes in
- * turn, memory.c shares the budget out, sum.c and position.c count what was handed out. */
+ * turn, load/memory.c shares the budget out, sum.c and position.c count what was handed out. */
 #ifndef READER_READER_STATE_H
 #define READER_READER_STATE_H
 
-#include "reader/lane.h"
+#include "reader/load/lane.h"
 
 /* From `first` samples on, the turns of the lanes are `turns` more than the samples: lanes that
  * had ended were passed over, and bad records.  Ascending in both. */
@@ -22,12 +22,18 @@ struct sum {
     uint64_t read_past;             /* of a stream: what was read to get to where it was resumed */
 };
 
+/* A sample that the caller has. */
+struct out {
+    struct ref ref;
+    bool lent;                      /* the piece that has its bytes goes to the program, too */
+};
+
 struct sheaf_reader {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
     struct order_member member;
-    struct feed feed;
-    struct lane *lanes;             /* feed.lane_count: in their turn, or of a view as mixing.h
+    struct loader load;
+    struct lane *lanes;             /* load.lane_count: in their turn, or of a view as mixing.h
                                        says */
     uint32_t own_lanes;             /* lanes of the order that are this reader's */
     struct mixing *mixing;          /* of a view; else NULL */
@@ -41,13 +47,13 @@ struct sheaf_reader {
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the slots' table */
-    bool foresees;                  /* its lanes see ahead which samples are drawn soon */
+    uint64_t lane_most;             /* samples that a lane may have in memory; 0: all */
     uint64_t alone_bytes;           /* what reading any record alone takes; 0: not known exactly */
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;
     /* What the caller has: valid until the next call. */
-    struct item *out;
+    struct out *out;
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
     size_t out_count, out_capacity;

@@ -11,15 +11,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/view/view.h"
-#include "reader/stream.h"
+#include "reader/load/stream.h"
 
 /* The steps of one of the reader's lanes in the epoch. */
 static uint64_t steps_of(const struct sheaf_reader *r, uint32_t i)
 {
     bool padded;
 
-    return r->mixing == NULL ? order_lane_inputs(&r->lanes[i].intakes.range)
-         : mix_lane_steps(&r->dataset->view->mix, &r->feed.order,
+    return r->mixing == NULL ? order_lane_inputs(&r->lanes[i].sequence.range)
+         : mix_lane_steps(&r->dataset->view->mix, &r->load.order,
                           order_member_lane(&r->member, i), &padded);
 }
 
@@ -40,14 +40,14 @@ static uint64_t framed(const struct sheaf_reader *r)
 {
     uint64_t count = 0;
 
-    for (uint32_t i = 0; i < r->feed.lane_count; i++)
-        count += stream_framed(r->feed.prefetches[i].stream);
+    for (uint32_t i = 0; i < r->load.lane_count; i++)
+        count += stream_framed(r->load.queues[i].stream);
     return count;
 }
 
 int sum_check_start(struct sheaf_reader *r)
 {
-    if (r->feed.lane_count != r->feed.order.lanes)
+    if (r->load.lane_count != r->load.order.lanes)
         return SHEAF_OK;
     return err_set(&r->error, SHEAF_ERR_ARGUMENT, "the position is after %" PRIu64 " sample%s of "
                    "the epoch, which has %" PRIu64, r->start_turns, plural(r->start_turns),
@@ -76,6 +76,6 @@ int sum_check(struct sheaf_reader *r)
         return check_rest(r);
     return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64 " "
                    "sample%s and %" PRIu64 " corrupt record%s, but %" PRIu64 " were %s",
-                   r->feed.order.epoch, r->handed, plural(r->handed), s->corrupt,
+                   r->load.order.epoch, r->handed, plural(r->handed), s->corrupt,
                    plural(s->corrupt), expected, is_stream ? "found" : "promised");
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "reader/shuffle.h"
+#include "reader/order/shuffle.h"
 
 #define LANES_MOST 64
 

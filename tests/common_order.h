@@ -4,7 +4,7 @@
 #ifndef TESTS_COMMON_ORDER_H
 #define TESTS_COMMON_ORDER_H
 
-#include "reader/order.h"
+#include "reader/order/order.h"
 
 /* The shards of a data set, as the order sees them. */
 struct order_set {

@@ -13,7 +13,7 @@
 
 #include "modes/channel_config.h"
 #include "modes/channel_order.h"
-#include "reader/pipe.h"
+#include "reader/dataset/pipe.h"
 #include "store/file_system.h"
 #include "tests/common_shards.h"
 #include "tests/common_tree.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/classes.h"
+#include "reader/dataset/classes.h"
 
 #define LISTS_MOST 4
 

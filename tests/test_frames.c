@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/frames.h"
-#include "reader/scan.h"
+#include "reader/load/frames.h"
+#include "reader/dataset/scan.h"
 #include "tests/common_shards.h"
 
 static const uint64_t counts[] = { 5, 0 };

@@ -14,8 +14,8 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
-#include "reader/view/mix_steps.h"
-#include "reader/shuffle.h"
+#include "reader/order/mix_steps.h"
+#include "reader/order/shuffle.h"
 #include "tests/common_order.h"
 #include "tests/common_random.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/shuffle.h"
+#include "reader/order/shuffle.h"
 #include "tests/common_order.h"
 
 #define VECTORS "tests/corpus/order_vectors.txt"

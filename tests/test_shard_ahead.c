@@ -15,16 +15,16 @@
 
 #include "base/bytes.h"
 #include "base/buf.h"
-#include "reader/prefetch.h"
+#include "reader/load/queue.h"
 #include "reader/reader_state.h"
 #include "tests/common_must.h"
 #include "tests/common_shards.h"
 
 /* The first shard on the rest of the lane's line that is not the one that it is in; else that. */
-static uint32_t shard_after(const struct prefetch *p)
+static uint32_t shard_after(const struct queue *p)
 {
-    for (uint64_t i = p->planned; i < intakes_count(p->intakes); i++) {
-        const uint32_t shard = order_line_locate(p->line, intakes_place(p->intakes, i)).shard;
+    for (uint64_t i = p->planned; i < p->sequence->count; i++) {
+        const uint32_t shard = order_line_locate(p->line, sequence_place(p->sequence, i)).shard;
 
         if (shard != p->shard->number)
             return shard;
@@ -37,17 +37,17 @@ struct seen {
     uint64_t samples;
 };
 
-/* Reads the epoch, planning chunk by chunk once it has begun. */
+/* Reads the epoch, planning read by read once it has begun. */
 static void read_epoch(struct sheaf_reader *reader, struct seen *seen)
 {
-    const struct prefetch *p = &reader->feed.prefetches[0];
+    const struct queue *p = &reader->load.queues[0];
     const struct sheaf_sample *sample;
     const struct shard *was = NULL, *next = NULL;
     int code = sheaf_reader_next(reader, &sample);
 
     *seen = (struct seen){ 0 };
-    reader->feed.outstanding_limit = 1;
-    reader->feed.chunk_bytes = 8 << 10;
+    reader->load.queued_most = 1;
+    reader->load.read_most = 8 << 10;
     for (; code == SHEAF_OK; code = sheaf_reader_next(reader, &sample)) {
         seen->samples++;
         if (p->shard != NULL && p->shard != was) {
@@ -56,7 +56,7 @@ static void read_epoch(struct sheaf_reader *reader, struct seen *seen)
         }
         was = p->shard;
         next = p->next;
-        if (next != NULL && p->planned < intakes_count(p->intakes))
+        if (next != NULL && !queue_is_planned(p))
             assert_int_equal(next->number, shard_after(p));
     }
     assert_int_equal(code, SHEAF_END);
@@ -175,7 +175,7 @@ static struct sheaf_dataset *open_mix(struct shard_set *sets, const char *path)
     return dataset;
 }
 
-static void a_source_without_room_for_its_index_reads_in_chunks(void **state)
+static void a_source_without_room_for_its_index_reads_several_at_once(void **state)
 {
     struct shard_set sets[SOURCES];
     struct sheaf_reader_options o;
@@ -195,9 +195,9 @@ static void a_source_without_room_for_its_index_reads_in_chunks(void **state)
     while (sheaf_reader_next(reader, &sample) == SHEAF_OK) {
         samples++;
         for (unsigned i = 0; i < SOURCES; i++)
-            ahead[i] += reader->feed.prefetches[i].planned > reader->feed.prefetches[i].taken;
+            ahead[i] += reader->load.queues[i].planned > reader->load.queues[i].taken;
     }
-    assert_true(reader->feed.few_sections);
+    assert_true(reader->load.few_sections);
     assert_int_equal(samples, 4000);
     for (unsigned i = 0; i < SOURCES; i++)
         assert_true(ahead[i] > samples / 4);
@@ -214,7 +214,7 @@ int main(void)
         cmocka_unit_test(the_next_shard_of_a_data_set_is_opened_ahead),
         cmocka_unit_test(the_next_shard_of_a_piece_is_opened_ahead),
         cmocka_unit_test(the_shard_of_the_next_piece_is_opened_ahead),
-        cmocka_unit_test(a_source_without_room_for_its_index_reads_in_chunks),
+        cmocka_unit_test(a_source_without_room_for_its_index_reads_several_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/key_table.h"
-#include "reader/detach.h"
+#include "reader/load/kept.h"
 #include "reader/lookup/key_file.h"
 
 struct found {

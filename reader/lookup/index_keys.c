@@ -10,7 +10,7 @@
 #include "formats/key_table.h"
 #include "publish/output.h"
 #include "publish/publish_keys.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 
 struct indexing {
     const char *directory;

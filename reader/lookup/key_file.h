@@ -5,7 +5,7 @@
 #define READER_LOOKUP_KEY_FILE_H
 
 #include "base/buf.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 
 /* A sample that may have one of the keys that were asked for. */
 struct key_match {

@@ -10,8 +10,8 @@
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 
-#include "reader/dataset.h"
-#include "reader/shuffle.h"
+#include "reader/dataset/dataset.h"
+#include "reader/order/shuffle.h"
 
 /* An input of a lane that is looked for. */
 struct target {

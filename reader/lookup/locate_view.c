@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/lookup/locate.h"
-#include "reader/view/mix_steps.h"
+#include "reader/order/mix_steps.h"
 #include "reader/view/view.h"
 
 /* A sample that is asked for. */

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "reader/reader_options.h"
-#include "reader/shuffle.h"
-#include "reader/view/labels.h"
+#include "reader/order/shuffle.h"
+#include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
 /* Steps within which two samples that were neighbours still count as such. */

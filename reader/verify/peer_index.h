@@ -5,8 +5,8 @@
 #define READER_VERIFY_PEER_INDEX_H
 
 #include "formats/interop_index.h"
-#include "reader/dataset.h"
-#include "reader/frames.h"
+#include "reader/dataset/dataset.h"
+#include "reader/load/frames.h"
 
 /* Zero-initialised. */
 struct peer_index {

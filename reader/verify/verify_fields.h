@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 
 /* `counted`: of each source; `classes`: the samples of each class, source after source.  They are
  * compared if all was read, and sound so far. */

@@ -4,7 +4,7 @@
 #ifndef READER_VERIFY_VERIFY_KEYS_H
 #define READER_VERIFY_VERIFY_KEYS_H
 
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 
 /* `sums`: of each part of each source, one source after another, key_table_part over its samples.
  * They are compared if all was read, and sound so far.  The tables are the first part's of a

@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/view/sections.h"
-#include "reader/view/stretch.h"
+#include "reader/dataset/sections.h"
+#include "reader/load/stretch.h"
 #include "reader/view/view.h"
 
 struct reading {

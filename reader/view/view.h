@@ -5,18 +5,8 @@
 #ifndef READER_VIEW_VIEW_H
 #define READER_VIEW_VIEW_H
 
-#include "formats/view.h"
-#include "reader/dataset.h"
-#include "reader/view/mix.h"
-
-struct dataset_view {
-    struct view document;
-    struct mix mix;
-    struct order_chosen *chosen;        /* of each source */
-    size_t *earlier;                    /* of each source: the last one before it that is the same
-                                           data set, + 1; 0: none */
-    char (*fingerprints)[33];           /* of the view up to each stage, the first included */
-};
+#include "reader/dataset/dataset.h"
+#include "reader/dataset/dataset_view.h"
 
 /* Opens the view that is at `url`.  SHEAF_END: it is no view. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);

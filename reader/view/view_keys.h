@@ -9,7 +9,7 @@
 #define READER_VIEW_VIEW_KEYS_H
 
 #include "formats/view.h"
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 #include "reader/view/chosen_file.h"
 
 /* The chosen ones so far: a bit for each sample. */

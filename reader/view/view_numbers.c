@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "formats/manifest_growth.h"
-#include "reader/view/selection.h"
+#include "reader/order/selection.h"
 #include "store/store.h"
 
 #define SUFFIX      ".numbers"

@@ -5,7 +5,7 @@
 #ifndef READER_VIEW_VIEW_NUMBERS_H
 #define READER_VIEW_VIEW_NUMBERS_H
 
-#include "reader/dataset.h"
+#include "reader/dataset/dataset.h"
 
 /* Clears the bits of the samples of the data set that the file at `path` does not have.
  * SHEAF_ERR_CHANGED: it is of another data set; _CORRUPT: its content is not what its name says. */

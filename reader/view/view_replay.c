@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/shuffle.h"
+#include "reader/order/shuffle.h"
 #include "reader/view/source_line.h"
 
 /* What one lane draws from one source. */

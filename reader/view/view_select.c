@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/view/labels.h"
+#include "reader/dataset/labels.h"
 #include "reader/view/view_keys.h"
 #include "reader/view/view_numbers.h"
 #include "reader/view/view_select.h"

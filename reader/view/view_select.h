@@ -5,8 +5,8 @@
 #define READER_VIEW_VIEW_SELECT_H
 
 #include "formats/view.h"
-#include "reader/dataset.h"
-#include "reader/view/selection.h"
+#include "reader/dataset/dataset.h"
+#include "reader/order/selection.h"
 #include "reader/view/view_keys.h"
 
 /* Which samples of a data set fulfil the conditions.  Where there are some on keys, `where` is

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening a data set: by its manifest, or, without one, from what dataset_foreign.c finds out; and
+ * what readers must know of its lanes, shards and labels. */
+#include "reader/dataset/dataset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "base/text.h"
+#include "formats/name.h"
+#include "formats/stems.h"
+#include "store/store.h"
+
+#define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
+
+bool dataset_is_manifest_path(const char *source)
+{
+    const char *slash = strrchr(source, '/');
+
+    return strcmp(slash != NULL ? slash + 1 : source, MANIFEST_NAME) == 0;
+}
+
+/* The directory of a manifest, and the manifest's own URL. */
+static int manifest_urls(const char *source, char **directory, char **url)
+{
+    const char *slash = strrchr(source, '/');
+
+    if (!dataset_is_manifest_path(source)) {
+        *directory = strdup(source);
+        *url = store_join(source, MANIFEST_NAME);
+    } else {
+        *directory = slash == NULL ? strdup(".") : strndup(source, (size_t)(slash - source) + 1);
+        *url = strdup(source);
+    }
+    return *directory != NULL && *url != NULL ? SHEAF_OK : SHEAF_ERR_MEMORY;
+}
+
+/* A manifest that was found. */
+struct manifest_file {
+    char *directory, *url;
+    char *text;
+    size_t size;
+};
+
+/* Where its shards are. */
+static void find_place(struct sheaf_dataset *d)
+{
+    if (d->manifest.shard_count == 0)
+        return;
+    d->is_remote = store_is_remote(d->urls[0]);
+    d->read_bytes = store_read_bytes(d->urls[0]);
+}
+
+/* A shard with a manifest keeps the short stem, because its table of keys was made with it. */
+static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const size_t count = d->manifest.shard_count;
+    struct stem *stems = calloc(count + 1, sizeof(stems[0]));
+    size_t foreign = 0;
+
+    d->stems = calloc(count + 1, sizeof(d->stems[0]));
+    if (d->stems == NULL || stems == NULL) {
+        free(stems);
+        return err_memory(err, (count + 1) * sizeof(stems[0]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        d->stems[i] = name_stem(d->manifest.shards[i].name);
+        if (!dataset_source(d, (uint32_t)i)->has_manifest)
+            stems[foreign++] = (struct stem){ d->manifest.shards[i].name, &d->stems[i] };
+    }
+    stems_tell_apart(stems, foreign);
+    free(stems);
+    return SHEAF_OK;
+}
+
+int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    const size_t count = d->manifest.shard_count;
+
+    d->samples = calloc(count + 1, sizeof(d->samples[0]));
+    d->first_numbers = calloc(count + 1, sizeof(d->first_numbers[0]));
+    if (d->samples == NULL || d->first_numbers == NULL)
+        return err_memory(err, (count + 1) * 16);
+    for (size_t i = 0; i < count; i++) {
+        const struct manifest_shard *shard = &d->manifest.shards[i];
+
+        d->samples[i] = shard->samples;
+        d->first_numbers[i + 1] = d->first_numbers[i] + shard->samples;
+        d->total_bytes += shard->bytes;
+        d->total_payload += shard->payload_bytes;
+    }
+    d->end_number = d->first_numbers[count];
+    return make_stems(d, err);
+}
+
+int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
+                          struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+    char found[INDEX_SUM_BYTES];
+
+    index_sum(section, m->index_bytes, found);
+    if (m->index_xxh3[0] == '\0' || strcmp(found, m->index_xxh3) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the section of %s is of another data set: it was "
+                   "replaced after this one was opened", dataset_part(d, shard)->index_url,
+                   m->name);
+}
+
+int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err)
+{
+    char *url = text_shown_url(directory);
+
+    if (url == NULL)
+        return err_memory(err, strlen(directory));
+    free(d->url);
+    d->url = url;
+    free(d->samples);
+    free(d->first_numbers);
+    free(d->stems);
+    d->total_bytes = d->total_payload = 0;
+    find_place(d);
+    return dataset_make_tables(d, err);
+}
+
+static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
+                         struct sheaf_error *err)
+{
+    const char *directory = file->directory;
+    int code = manifest_parse(file->text, file->size, &d->manifest, err);
+
+    d->manifest_json = file->text;
+    file->text = NULL;
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return manifest_refuse_unfinished(directory, err);
+    if (code == SHEAF_OK)
+        code = manifest_images(&d->manifest, &d->images, err);
+    if (code == SHEAF_OK)
+        code = manifest_skipped(&d->manifest, &d->skipped, err);
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: ", file->url);
+    d->has_manifest = true;
+    d->format = format_of(d->manifest.container);
+    d->codec = codec_of(d->manifest.codec);
+    d->has_keys = true;
+    code = parts_make(&d->manifest, directory, &d->parts, &d->part_count, err);
+    if (code != SHEAF_OK)
+        return code;
+    d->urls = calloc(d->manifest.shard_count + 1, sizeof(d->urls[0]));
+    if (d->urls == NULL)
+        return err_memory(err, d->manifest.shard_count);
+    for (size_t i = 0; i < d->manifest.shard_count; i++) {
+        d->urls[i] = store_join(directory, d->manifest.shards[i].name);
+        if (d->urls[i] == NULL)
+            return err_memory(err, strlen(directory));
+    }
+    return SHEAF_OK;
+}
+
+/* Foreign shards: names and sizes go into a manifest of our own making. */
+static int open_foreign(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
+                        size_t source_count, struct sheaf_error *err)
+{
+    size_t count;
+    int code = foreign_expand(sources, is_file, source_count, &d->urls, &count, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    d->manifest.shards = calloc(count, sizeof(d->manifest.shards[0]));
+    if (d->manifest.shards == NULL)
+        return err_memory(err, count * sizeof(d->manifest.shards[0]));
+    d->manifest.shard_count = count;
+    for (size_t i = 0; i < count; i++) {
+        d->manifest.shards[i].name = text_shown_url(d->urls[i]);
+        if (d->manifest.shards[i].name == NULL)
+            return err_memory(err, strlen(d->urls[i]));
+    }
+    return foreign_examine(d, err);
+}
+
+/* The directory above a URL's; NULL if there is none. */
+static char *above(const char *directory)
+{
+    size_t size = strlen(directory);
+
+    if (store_is_local(directory))
+        return store_join(directory, "..");
+    while (size > 0 && directory[size - 1] == '/')
+        size--;
+    while (size > 0 && directory[size - 1] != '/')
+        size--;
+    return size > 2 && directory[size - 2] != '/' ? strndup(directory, size) : NULL;
+}
+
+struct search {
+    const char *name;
+    bool is_found;
+};
+
+static int find_name(void *context, const struct store_entry *entry)
+{
+    struct search *search = context;
+
+    search->is_found |= strcmp(entry->name, search->name) == 0;
+    return SHEAF_OK;
+}
+
+int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err)
+{
+    struct search search = { .name = name };
+    struct sheaf_error unlisted;
+    int code = store_list(directory, find_name, &search, &unlisted);
+
+    if (search.is_found)
+        return SHEAF_ERR_ACCESS;
+    if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_NOT_FOUND
+        || code == SHEAF_ERR_UNSUPPORTED)
+        return SHEAF_ERR_NOT_FOUND;
+    *err = unlisted;
+    return code;
+}
+
+/* Returns SHEAF_OK if there is a claim of a run that hides what is there, and SHEAF_ERR_NOT_FOUND
+ * if there is none.  Any other error leaves it open. */
+static int find_claim(const char *directory, struct sheaf_error *err)
+{
+    char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
+    char *url = folder == NULL ? NULL : store_join(folder, "plan");
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_CLAIM_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
+        code = dataset_look_again(folder, "plan", err);
+    else if (code == SHEAF_OK && manifest_claim_keeps(text, size))
+        code = SHEAF_ERR_NOT_FOUND;
+    else if (code == SHEAF_ERR_LIMIT)       /* whatever it is */
+        code = SHEAF_OK;
+    free(text);
+    free(folder);
+    free(url);
+    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */
+}
+
+/* The same of what stands in a manifest's place, which is shorter than any manifest. */
+static int find_stand_in(const char *directory, struct sheaf_error *err)
+{
+    char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
+    size_t size = 0;
+    int code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+
+    if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
+        code = dataset_look_again(directory, MANIFEST_NAME, err);
+    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_ARGUMENT ||
+        (code == SHEAF_OK && !manifest_is_unfinished(text, size, run)))
+        code = SHEAF_ERR_NOT_FOUND;
+    free(text);
+    free(url);
+    return code;
+}
+
+/* What one of the searches has found, as an answer. */
+static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
+                        struct sheaf_error *err)
+{
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        return manifest_refuse_unfinished(directory, err);
+    return err_set(err, code, "%s: cannot tell whether a data set is being packed there: %s",
+                   directory, error->message);
+}
+
+int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err)
+{
+    char *parent = above(directory);
+    struct sheaf_error error;
+    const int code = parent == NULL ? SHEAF_ERR_NOT_FOUND : find_claim(parent, &error);
+
+    free(parent);
+    return refuse_found(directory, code, &error, err);
+}
+
+static int refuse_claim(const char *directory, struct sheaf_error *err)
+{
+    struct sheaf_error error;
+    const int code = refuse_found(directory, find_claim(directory, &error), &error, err);
+
+    return code == SHEAF_OK ? dataset_refuse_unfinished_split(directory, err) : code;
+}
+
+int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
+{
+    struct sheaf_error error;
+    const int code = refuse_found(directory, find_stand_in(directory, &error), &error, err);
+
+    return code == SHEAF_OK ? refuse_claim(directory, err) : code;
+}
+
+/* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */
+static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
+{
+    struct sheaf_error unfinished;
+    int code;
+
+    if (source[0] == '@' || strcmp(source, "-") == 0 || store_names_one(source))
+        return SHEAF_OK;
+    if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
+        return err_memory(err, strlen(source));
+    code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
+    if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
+        code = dataset_look_again(file->directory, MANIFEST_NAME, err);
+    if (code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
+        *err = unfinished;
+        return unfinished.code;
+    }
+    return dataset_is_manifest_path(source) ? code : SHEAF_OK;
+}
+
+static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = calloc(1, sizeof(*d));
+
+    if (d != NULL)
+        d->url = text_shown_url(source);
+    if (d == NULL || d->url == NULL) {
+        err_memory(err, sizeof(*d));
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
+                  struct sheaf_error *err)
+{
+    if (code == SHEAF_OK) {
+        find_place(d);
+        code = dataset_make_tables(d, err);
+    }
+    if (code == SHEAF_OK)
+        *dataset = d;
+    else
+        sheaf_dataset_free(d);
+    return code;
+}
+
+int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
+                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = make(sources[0], err);
+
+    if (d == NULL)
+        return SHEAF_ERR_MEMORY;
+    return finish(d, open_foreign(d, sources, is_file, source_count, err), dataset, err);
+}
+
+int dataset_open_foreign(const char *const *sources, size_t source_count,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    bool *is_file = calloc(source_count + 1, sizeof(is_file[0]));
+    int code = is_file == NULL ? err_memory(err, source_count)
+                               : foreign_find_files(sources, source_count, is_file, err);
+
+    if (code == SHEAF_OK)
+        code = dataset_open_files(sources, is_file, source_count, dataset, err);
+    free(is_file);
+    return code;
+}
+
+/* What makes one channel's positions unfit for another: its name. */
+static void name_fingerprint(struct sheaf_dataset *d, const char *name)
+{
+    hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);
+}
+
+static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
+                      const char *attributes, bool has_positions, struct sheaf_error *err)
+{
+    const char *slash = strrchr(source->prefix, '/');
+    const char *name = slash == NULL ? source->prefix : slash + 1;
+
+    d->is_stream = true;
+    d->pipes = malloc(sizeof(*d->pipes));
+    d->urls = calloc(1, sizeof(d->urls[0]));
+    d->manifest.shards = calloc(1, sizeof(d->manifest.shards[0]));
+    if (d->pipes == NULL || d->urls == NULL || d->manifest.shards == NULL)
+        return err_memory(err, sizeof(*d->pipes));
+    *d->pipes = *source;
+    d->pipes->prefix = strdup(source->prefix);
+    d->manifest.shard_count = 1;
+    d->manifest.shards[0].name = strdup(name);
+    d->urls[0] = strdup(source->prefix);
+    if (d->pipes->prefix == NULL || d->manifest.shards[0].name == NULL || d->urls[0] == NULL)
+        return err_memory(err, strlen(source->prefix));
+    if (has_positions)
+        name_fingerprint(d, name);
+    return attributes[0] == '\0' ? SHEAF_OK
+         : attributes_parse(attributes, &d->pipes->attributes, err);
+}
+
+int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
+                       bool has_positions, struct sheaf_dataset **dataset,
+                       struct sheaf_error *err)
+{
+    struct sheaf_dataset *d = make(source->prefix, err);
+
+    if (d == NULL)
+        return SHEAF_ERR_MEMORY;
+    return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
+}
+
+int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err)
+{
+    struct manifest_file file = { .size = 0 };
+    struct sheaf_dataset *d;
+    int code = find_manifest(source, &file, err);
+
+    *dataset = NULL;
+    if (code == SHEAF_OK && file.text != NULL) {
+        d = make(source, err);
+        code = d == NULL ? SHEAF_ERR_MEMORY : finish(d, open_manifest(d, &file, err), dataset, err);
+    }
+    free(file.directory);
+    free(file.url);
+    free(file.text);
+    return code;
+}
+
+void sheaf_dataset_free(struct sheaf_dataset *d)
+{
+    struct dataset_cache *cache;
+
+    if (d == NULL)
+        return;
+    cache = atomic_load(&d->cache);
+    if (cache != NULL)
+        cache->release(cache);
+    for (size_t i = 0; i < d->manifest.shard_count; i++) {
+        if (d->urls != NULL)
+            free(d->urls[i]);
+        if (d->sections != NULL)
+            index_section_free(d->sections[i]);
+    }
+    if (d->pipes != NULL) {
+        free(d->pipes->prefix);
+        attributes_free(&d->pipes->attributes);
+    }
+    for (size_t i = 0; i < d->source_count; i++)
+        sheaf_dataset_free(d->sources[i]);
+    if (d->view != NULL)
+        d->free_view(d->view);
+    free(d->pipes);
+    free(d->sources);
+    free(d->source_of);
+    free(d->class_map);
+    free(d->urls);
+    free(d->sections);
+    free(d->damages);
+    free(d->samples);
+    free(d->first_numbers);
+    free(d->stems);
+    parts_free(d->parts, d->part_count);
+    free(d->manifest_json);
+    free(d->url);
+    manifest_clear(&d->manifest);
+    free(d);
+}
+
+uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order)
+{
+    const uint64_t lanes = order->lanes;
+
+    if (d->hosts == 0 || order->remainder == SHEAF_KEEP)
+        return dataset_samples(d);
+    if (order->remainder == SHEAF_DROP)
+        return d->host_drop - d->host_drop % lanes;
+    return (d->host_pad + lanes - 1) / lanes * lanes;
+}
+
+struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
+                               uint32_t lane)
+{
+    return order_lane_of_line(order, dataset_samples(d), dataset_places(d, order), lane);
+}
+
+struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard)
+{
+    const struct manifest *m = &dataset_source(d, shard)->manifest;
+
+    return (struct decode_context){
+        .stem = d->stems[shard],
+        .classes = (const char *const *)m->classes,
+        .class_count = m->class_count,
+        .label_base = m->label_base,
+        .cls_is_label = m->cls_is_label,
+        .ours = m->ours,
+    };
+}
+
+int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
+                     struct sheaf_sample *sample, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(d, sample->shard);
+    const struct class_numbers numbers = {
+        .map = source->class_map,
+        .count = source->class_map_count,
+        .rest_stays = source->class_rest_stays,
+        .first = source->class_map_first,
+        .merged_base = d->manifest.label_base,
+    };
+
+    int code;
+
+    if (numbers.map == NULL)
+        return SHEAF_OK;
+    code = classes_renumber(&numbers, scratch, sample, err);
+    if (code == SHEAF_OK && d->renames_classes && sample->label_count == 1) {
+        const double own = sample->labels[0] - d->manifest.label_base;
+        const bool has_name = own >= 0 && own < (double)d->manifest.class_count;
+
+        sample->class_name = has_name ? d->manifest.classes[(size_t)own] : NULL;
+    }
+    return code;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_dataset_draw: a few samples that show what a data set has, evenly over its classes. */
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/dataset/labels.h"
+#include "reader/dataset/dataset_view.h"
+
+/* Of more samples, the labels are not read: 150 MB of index. */
+#define LABELS_MOST ((uint64_t)1 << 24)
+
+struct drawing {
+    const struct sheaf_dataset *dataset;
+    const uint32_t *labels;     /* + 1 */
+    uint32_t end;               /* above all labels */
+    uint64_t *samples, *seen;   /* of each label */
+    uint64_t *wanted, *drawn;   /* how many of its samples will be, and are drawn */
+    size_t *next;               /* where in `numbers` the next of them goes */
+    uint64_t *numbers;
+};
+
+/* ---- The samples that there are -------------------------------------------------------------- */
+
+static uint64_t count_chosen(const struct sheaf_dataset *d)
+{
+    uint64_t count = 0;
+
+    for (size_t s = 0; d->view != NULL && s < d->source_count; s++)
+        count += d->view->chosen[s].chosen.count;
+    return d->view != NULL ? count : dataset_samples(d);
+}
+
+/* The number of the chosen sample of this rank. */
+static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
+{
+    uint64_t run;
+    size_t s = 0;
+
+    if (d->view == NULL)
+        return rank;
+    while (rank >= d->view->chosen[s].chosen.count)
+        rank -= d->view->chosen[s++].chosen.count;
+    return d->view->chosen[s].first_number +
+           selection_number(&d->view->chosen[s].chosen, rank, &run);
+}
+
+/* Of `count` things, the one in the middle of the part `index` of `parts`. */
+static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
+{
+    return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
+}
+
+/* ---- By class -------------------------------------------------------------------------------- */
+
+static void count_labels(struct drawing *g, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        g->samples[g->labels[chosen_number(g->dataset, i)]]++;
+}
+
+/* How many of each: one of as many labels as are asked for, evenly spaced; or of few labels,
+ * several, as many of each as there are. */
+static size_t share(struct drawing *g, size_t count)
+{
+    uint64_t labels = 0, at = 0, given = 0;
+    size_t drawn = 0;
+    bool more = true;
+
+    for (uint32_t i = 0; i < g->end; i++)
+        labels += g->samples[i] != 0;
+    for (uint32_t i = 0; labels > count && i < g->end; i++) {
+        if (g->samples[i] == 0)
+            continue;
+        if (given < count && middle(labels, given, count) == at++) {
+            g->wanted[i] = 1;
+            given++;
+        }
+    }
+    for (drawn = (size_t)given; labels <= count && more;) {
+        more = false;
+        for (uint32_t i = 0; i < g->end && drawn < count; i++) {
+            if (g->wanted[i] == g->samples[i])
+                continue;
+            g->wanted[i]++;
+            drawn++;
+            more = true;
+        }
+    }
+    return drawn;
+}
+
+static void draw(struct drawing *g, uint64_t count)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < g->end; at += g->wanted[i++])
+        g->next[i] = at;
+    for (uint64_t k = 0; k < count; k++) {
+        const uint64_t number = chosen_number(g->dataset, k);
+        const uint32_t label = g->labels[number];
+        const uint64_t wanted = g->wanted[label], drawn = g->drawn[label];
+
+        if (drawn < wanted && middle(g->samples[label], drawn, wanted) == g->seen[label]) {
+            g->numbers[g->next[label]++] = number;
+            g->drawn[label]++;
+        }
+        g->seen[label]++;
+    }
+}
+
+/* SHEAF_END: there are no labels. */
+static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *numbers,
+                         size_t *drawn, struct sheaf_error *err)
+{
+    const uint64_t all = dataset_samples(d), chosen = count_chosen(d);
+    uint32_t *labels = calloc(all + 1, sizeof(labels[0]));
+    struct drawing g = { .dataset = d, .labels = labels, .numbers = numbers };
+    int code = labels == NULL ? err_memory(err, all * sizeof(labels[0]))
+                              : labels_read(d, labels, err);
+
+    for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
+        g.end = MAX(g.end, labels[i] + 1);
+    if (code == SHEAF_OK && g.end > all)        /* no classes, but values */
+        code = SHEAF_END;
+    if (code == SHEAF_OK) {
+        g.samples = calloc(g.end, sizeof(g.samples[0]));
+        g.seen = calloc(g.end, sizeof(g.seen[0]));
+        g.wanted = calloc(g.end, sizeof(g.wanted[0]));
+        g.drawn = calloc(g.end, sizeof(g.drawn[0]));
+        g.next = calloc(g.end, sizeof(g.next[0]));
+        if (g.samples == NULL || g.seen == NULL || g.wanted == NULL || g.drawn == NULL ||
+            g.next == NULL)
+            code = err_memory(err, g.end * sizeof(g.samples[0]));
+    }
+    if (code == SHEAF_OK) {
+        count_labels(&g, chosen);
+        *drawn = share(&g, count);
+        draw(&g, chosen);
+    }
+    free(labels);
+    free(g.samples);
+    free(g.seen);
+    free(g.wanted);
+    free(g.drawn);
+    free(g.next);
+    return code;
+}
+
+int sheaf_dataset_draw(const struct sheaf_dataset *d, size_t count, uint64_t *numbers,
+                       size_t *drawn, struct sheaf_error *err)
+{
+    const uint64_t chosen = count_chosen(d);
+    int code = SHEAF_END;
+
+    *drawn = 0;
+    if (d->is_stream)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a stream can only be read forward", d->url);
+    if (d->has_manifest && dataset_samples(d) <= LABELS_MOST && count < chosen && count != 0)
+        code = draw_by_label(d, count, numbers, drawn, err);
+    if (code != SHEAF_END)
+        return code;
+    *drawn = (size_t)MIN(chosen, (uint64_t)count);
+    for (size_t i = 0; i < *drawn; i++)
+        numbers[i] = chosen_number(d, middle(chosen, i, *drawn));
+    return SHEAF_OK;
+}

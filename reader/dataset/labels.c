@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The labels of all samples; see labels.h. */
+#include "reader/dataset/labels.h"
+
+#include <stdlib.h>
+
+#include "reader/dataset/sections.h"
+
+/* Gives labels (+ 1) the numbers that their classes have in the union. */
+static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                     uint32_t *labels, uint64_t count)
+{
+    const uint32_t base = (uint32_t)source->class_map_first;
+
+    for (uint64_t i = 0; i < count && source->class_map != NULL; i++) {
+        if (labels[i] > base && labels[i] - 1 - base < source->class_map_count)
+            labels[i] = source->class_map[labels[i] - 1 - base] + 1
+                      + (uint32_t)d->manifest.label_base;
+    }
+}
+
+static int shard_labels(struct sections *sections, uint32_t i, uint32_t *labels,
+                        struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = sections->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[i];
+    uint8_t *data;
+    int code = sections_read(sections, i, &data, err);
+
+    if (code == SHEAF_OK)
+        code = index_labels(data, m->index_bytes, m->samples, labels, err);
+    if (code == SHEAF_OK)
+        renumber(d, dataset_source(d, i), labels, m->samples);
+    free(data);
+    return code;
+}
+
+/* The labels of all shards.  SHEAF_END: a shard has none. */
+int labels_read(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
+{
+    struct sections sections = { .dataset = d };
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; code == SHEAF_OK && i < d->manifest.shard_count; i++)
+        code = shard_labels(&sections, i, labels + d->first_numbers[i], err);
+    sections_close(&sections);
+    return code;
+}

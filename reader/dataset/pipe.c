@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding an epoch's pipe; see pipe.h.
+ *
+ * Opening a pipe lets its feeder continue, so only the one that is wanted is opened.  The lowest of
+ * others may be one that was read before and is still there: then nobody writes to it, and the
+ * wanted one may still come. */
+#include "reader/dataset/pipe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/number.h"
+#include "base/flag.h"
+#include "base/notice.h"
+#include "base/workers.h"
+
+#define POLL_MS 50u     /* between two looks for what is not there yet */
+
+/* ---- Which pipes there are ------------------------------------------------------------------ */
+
+struct lowest {
+    const char *prefix;
+    const char *name;           /* of it, without the directory */
+    bool found;
+    uint64_t number;
+};
+
+/* "train_7" of "train" is 7; "train_1_0" belongs to another channel, "train_07" to none. */
+static bool parse_number(const char *text, uint64_t *number)
+{
+    return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
+}
+
+static char *pipe_path(const char *prefix, uint64_t number)
+{
+    char *path = NULL;
+
+    return asprintf(&path, "%s_%" PRIu64, prefix, number) < 0 ? NULL : path;
+}
+
+static bool is_pipe(const char *path)
+{
+    uint64_t bytes;
+
+    return path != NULL && store_size(path, &bytes, NULL) == SHEAF_OK && bytes == UINT64_MAX;
+}
+
+static int look_at(void *context, const struct store_entry *entry)
+{
+    struct lowest *l = context;
+    const size_t size = strlen(l->name);
+    const char *name = entry->name;
+    uint64_t number;
+    char *path;
+
+    if (strncmp(name, l->name, size) != 0 || name[size] != '_'
+        || !parse_number(name + size + 1, &number) || (l->found && number > l->number))
+        return SHEAF_OK;
+    path = pipe_path(l->prefix, number);
+    if (is_pipe(path)) {
+        l->found = true;
+        l->number = number;
+    }
+    free(path);
+    return SHEAF_OK;
+}
+
+int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err)
+{
+    const char *slash = strrchr(prefix, '/');
+    struct lowest l = { .prefix = prefix, .name = slash == NULL ? prefix : slash + 1 };
+    char *directory = slash == NULL ? strdup(".") : strndup(prefix, (size_t)(slash - prefix) + 1);
+    int code;
+
+    if (directory == NULL)
+        return err_memory(err, strlen(prefix));
+    code = store_list(directory, look_at, &l, err);
+    free(directory);
+    if (code != SHEAF_OK)
+        return code;
+    *number = l.number;
+    return l.found ? SHEAF_OK : err_set(err, SHEAF_ERR_NOT_FOUND, "%s_0: no such pipe", prefix);
+}
+
+/* ---- Waiting for one ------------------------------------------------------------------------ */
+
+struct search {
+    const struct pipe_source *source;
+    uint64_t wanted_number, other_number;
+    bool may_be_other, has_told;
+    struct store_object *wanted, *other;    /* open; NULL: not there yet */
+};
+
+/* Opens a pipe if it is there. */
+static int open_number(const struct search *s, uint64_t number, struct store_object **object,
+                       struct sheaf_error *err)
+{
+    char *path = pipe_path(s->source->prefix, number);
+    int code = SHEAF_OK;
+
+    if (path == NULL)
+        return err_memory(err, strlen(s->source->prefix));
+    if (is_pipe(path))
+        code = store_open(path, object, err);
+    free(path);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static int look(struct search *s, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (s->wanted == NULL)
+        code = open_number(s, s->wanted_number, &s->wanted, err);
+    if (code != SHEAF_OK || (s->wanted == NULL && !s->may_be_other))
+        return code;
+    if (s->wanted != NULL) {
+        store_close(s->other);
+        s->other = NULL;
+        return SHEAF_OK;
+    }
+    if (s->other == NULL && pipe_lowest(s->source->prefix, &s->other_number, NULL) == SHEAF_OK)
+        code = open_number(s, s->other_number, &s->other, err);
+    return code;
+}
+
+/* Waits a moment.  SHEAF_END: nothing yet. */
+static int wait_a_moment(const struct search *s, const volatile int *interrupt,
+                         struct sheaf_error *err)
+{
+    struct store_object *object = s->wanted != NULL ? s->wanted : s->other;
+    const struct timespec moment = { .tv_nsec = POLL_MS * 1000000L };
+
+    if (flag_is_raised(interrupt))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", s->source->prefix);
+    if (object != NULL)
+        return store_wait(object, POLL_MS, err);
+    nanosleep(&moment, NULL);
+    return SHEAF_END;
+}
+
+static int give_up(const struct search *s, struct sheaf_error *err)
+{
+    const unsigned long long seconds = s->source->wait_ns / 1000000000u;
+
+    if (s->wanted != NULL)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no writer wrote to this pipe within %llu s",
+                       s->wanted->url, seconds);
+    if (s->other != NULL)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": this pipe did not appear within "
+                       "%llu s, and no writer wrote to %s, which exists", s->source->prefix,
+                       s->wanted_number, seconds, s->other->url);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s_%" PRIu64 ": this pipe did not appear within %llu "
+                   "s", s->source->prefix, s->wanted_number, seconds);
+}
+
+/* Nothing is wrong yet: another program is perhaps still to begin. */
+static void tell(struct search *s)
+{
+    const unsigned long long seconds = s->source->wait_ns / 1000000000u;
+    char *path = pipe_path(s->source->prefix, s->wanted_number);
+
+    s->has_told = true;
+    if (path != NULL)
+        notice_say(path, s->wanted != NULL || s->other != NULL
+                   ? "waiting for this pipe's writer, up to %llu s"
+                   : "waiting for this pipe to appear, up to %llu s", seconds);
+    free(path);
+}
+
+int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
+              const volatile int *interrupt, struct store_object **object,
+              struct sheaf_error *err)
+{
+    struct search s = { .source = source, .may_be_other = !shift->known };
+    const uint64_t start = clock_ns();
+    int code;
+
+    s.wanted_number = epoch + (shift->known ? shift->shift : 0);
+    do {
+        code = look(&s, err);
+        if (code == SHEAF_OK)
+            code = wait_a_moment(&s, interrupt, err);
+        if (code == SHEAF_END && clock_ns() - start >= source->wait_ns)
+            code = give_up(&s, err);
+        else if (code == SHEAF_END && !s.has_told && clock_ns() - start >= NOTICE_WAIT_NS)
+            tell(&s);
+    } while (code == SHEAF_END);
+    if (code != SHEAF_OK) {
+        store_close(s.wanted);
+        store_close(s.other);
+        return code;
+    }
+    *object = s.wanted != NULL ? s.wanted : s.other;
+    shift->shift = (s.wanted != NULL ? s.wanted_number : s.other_number) - epoch;
+    shift->known = true;
+    return SHEAF_OK;
+}

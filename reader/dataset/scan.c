@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The header scan; see scan.h. */
+#include "reader/dataset/scan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* A jump reads this much: one page holds nearly every header. */
+#define HEADER_BYTES ((size_t)4 << 10)
+/* Read where headers lie close together, and in the search for one after damage. */
+#define DENSE_BYTES  ((size_t)256 << 10)
+/* The most that a header may ask to see (long names and pax records of a tar). */
+#define NEED_LIMIT   ((size_t)4 << 20)
+
+struct extent {
+    uint64_t begin, end;
+};
+
+void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object)
+{
+    memset(s, 0, sizeof(*s));
+    s->format = format;
+    s->object = object;
+    s->window.limit = NEED_LIMIT;
+    s->extents.limit = SIZE_MAX;
+    format_scan_reset(&s->state);
+}
+
+void scan_close(struct scan *s)
+{
+    format_scan_free(&s->state);
+    buf_free(&s->window);
+    buf_free(&s->extents);
+}
+
+/* Shows the bytes at s->offset: at least `need` of them, or all that there are. */
+static int show(struct scan *s, size_t need, const uint8_t **data, size_t *size,
+                struct sheaf_error *err)
+{
+    const uint64_t left = s->object->bytes - s->offset;
+    const uint64_t window_end = s->window_offset + s->window.size;
+    const bool near = s->offset >= s->window_offset && s->offset < window_end + DENSE_BYTES;
+    size_t skip, wanted;
+    int code;
+
+    need = (size_t)MIN((uint64_t)MIN(need, NEED_LIMIT), left);
+    if (s->offset < s->window_offset || s->offset > window_end
+        || window_end - s->offset < need) {
+        wanted = MAX(need, near && s->window.size != 0 ? DENSE_BYTES : HEADER_BYTES);
+        wanted = (size_t)MIN((uint64_t)wanted, left);
+        s->window.size = 0;
+        code = buf_reserve(&s->window, wanted, err);
+        if (code == SHEAF_OK)
+            code = store_read(s->object, s->offset, s->window.data, wanted, err);
+        if (code != SHEAF_OK)
+            return code;
+        s->window_offset = s->offset;
+        s->window.size = wanted;
+    }
+    skip = (size_t)(s->offset - s->window_offset);
+    *data = s->window.data + skip;
+    *size = s->window.size - skip;
+    return SHEAF_OK;
+}
+
+static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
+{
+    size_t need = 1;
+
+    for (;;) {
+        const uint8_t *data;
+        size_t size;
+        bool at_end;
+        int code = show(s, need, &data, &size, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        at_end = s->offset + size == s->object->bytes;
+        code = s->format->part(&s->state, data, size, at_end, part, err);
+        if (code != SHEAF_OK || part->kind != PART_MORE)
+            return code;
+        if (at_end)
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found %zu "
+                           "byte%s, expected at least %zu", size, plural(size), part->need);
+        if (part->need > NEED_LIMIT)
+            return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes exceeds the limit of %zu",
+                           part->need, NEED_LIMIT);
+        need = MAX(part->need, size + 1);
+    }
+}
+
+static struct extent *last_sample(const struct scan *s)
+{
+    return s->extents.size == 0 ? NULL
+         : (struct extent *)(void *)(s->extents.data + s->extents.size) - 1;
+}
+
+/* Drops the sample whose extent is open: damage behind a tar member may hide another of the same
+ * sample, and a record in parts lacks some.  Other records say themselves that they are whole. */
+static uint64_t drop_open(struct scan *s)
+{
+    const struct extent *last = last_sample(s);
+    uint64_t begin = s->offset;
+
+    if (s->open && last != NULL && (s->format->has_members || s->state.frame_open)) {
+        begin = last->begin;
+        s->extents.size -= sizeof(*last);
+        s->records--;
+    }
+    s->open = false;
+    return begin;
+}
+
+static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *err)
+{
+    return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", s->object->url, at,
+                      s->records);
+}
+
+/* Goes to the next plausible header behind the damage. */
+static int resync(struct scan *s, struct sheaf_error *err)
+{
+    const bool no_more = s->state.no_more;
+
+    s->passed_over = scan_passed_over(s);
+    format_scan_free(&s->state);
+    format_scan_reset(&s->state);
+    if (no_more)
+        s->offset = s->object->bytes;
+    while (s->offset < s->object->bytes) {
+        const uint8_t *data;
+        size_t size, skip;
+        int code = show(s, DENSE_BYTES, &data, &size, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        skip = s->format->resync(data, size);
+        s->offset += skip == 0 ? size : skip;
+        if (skip != 0 && skip < size) {
+            struct part part;
+
+            code = next_part(s, &part, err);
+            format_scan_free(&s->state);
+            format_scan_reset(&s->state);
+            if (code == SHEAF_OK && part.size <= s->object->bytes - s->offset) {
+                s->suspect = s->format->has_members;
+                return SHEAF_OK;
+            }
+        }
+    }
+    return SHEAF_END;
+}
+
+static void tell_lost(struct scan *s, uint64_t bytes, struct sheaf_error *err)
+{
+    s->lost_bytes += bytes;
+    err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
+}
+
+/* Damage, behind which samples are looked for at once. */
+static int damage(struct scan *s, struct sheaf_error *err)
+{
+    const uint64_t at = drop_open(s), lost = s->object->bytes - at;
+    int code;
+
+    place_error(s, at, err);
+    s->records++;
+    code = resync(s, &s->kept);
+    s->has_kept = code < 0;
+    s->ended |= code == SHEAF_END;
+    if (code == SHEAF_END && lost != 0)
+        tell_lost(s, lost, err);
+    return err->code;
+}
+
+/* Reading cannot continue after this: all that follows is lost. */
+static int give_up(struct scan *s, struct sheaf_error *err)
+{
+    const uint64_t at = drop_open(s);
+
+    place_error(s, at, err);
+    tell_lost(s, s->object->bytes - at, err);
+    return err->code;
+}
+
+/* A part that begins a sample. */
+static int begin_sample(struct scan *s, struct sheaf_error *err)
+{
+    const struct extent extent = { .begin = s->offset, .end = s->offset };
+    int code;
+
+    s->open = !s->suspect;
+    if (s->suspect) {
+        s->suspect = false;
+        err_set(err, SHEAF_ERR_CORRUPT, "%s: offset %" PRIu64 ", record %" PRIu64 ": the sample "
+                "follows damage and may have lost a member to it", s->object->url, s->offset,
+                s->records++);
+        return err->code;
+    }
+    s->records++;
+    code = buf_append(&s->extents, &extent, sizeof(extent), err);
+    s->open &= code == SHEAF_OK;
+    return code;
+}
+
+/* One part.  SHEAF_OK; an error that concerns the part has s->offset at its start still, but for
+ * a suspect sample, which is passed. */
+static int step(struct scan *s, struct sheaf_error *err)
+{
+    struct part part;
+    int code = next_part(s, &part, err);
+
+    if (code == SHEAF_OK && part.kind != PART_NEXT)
+        s->open = false;    /* what follows is not of the last sample, so that is whole */
+    if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " byte%s after this, "
+                       "expected %" PRIu64 " byte%s", s->object->bytes - s->offset,
+                       plural(s->object->bytes - s->offset), part.size, plural(part.size));
+    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
+        return damage(s, err);
+    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)
+        return give_up(s, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (part.kind == PART_START)
+        code = begin_sample(s, err);
+    s->offset += part.size;
+    if (part.kind != PART_SKIP && s->open)
+        last_sample(s)->end = s->offset;
+    return code;
+}
+
+int scan_run(struct scan *s, struct sheaf_error *err)
+{
+    if (s->has_kept) {
+        *err = s->kept;
+        return err->code;
+    }
+    while (s->offset < s->object->bytes) {
+        int code = step(s, err);
+
+        if (code != SHEAF_OK)
+            return code;
+    }
+    if (!s->ended && s->format->end(&s->state, err) != SHEAF_OK) {
+        s->ended = true;
+        s->open &= !s->format->has_members;   /* its last member is whole */
+        return damage(s, err);
+    }
+    return SHEAF_END;
+}
+
+uint64_t scan_passed_over(const struct scan *s)
+{
+    return s->passed_over + s->state.passed_over;
+}
+
+/* Bytes between extent i and the one before it. */
+static uint64_t gap_before(const struct extent *extents, uint64_t i)
+{
+    return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
+}
+
+int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
+{
+    const struct extent *extents = (const void *)s->extents.data;
+    const uint64_t count = s->extents.size / sizeof(*extents);
+    struct index_section *made;
+    uint64_t gaps = 0;
+    size_t size;
+
+    for (uint64_t i = 0; i < count; i++)
+        gaps += gap_before(extents, i) != 0;
+    size = sizeof(*made) + (count + 1) * sizeof(uint64_t) + gaps * sizeof(struct index_gap);
+    made = calloc(1, size);     /* one piece, as index_section_free has it */
+    if (made == NULL)
+        return err_memory(err, size);
+    made->samples = count;
+    made->memory_bytes = size;
+    made->offsets = (uint64_t *)(void *)(made + 1);
+    made->gaps = gaps == 0 ? NULL : (struct index_gap *)(void *)(made->offsets + count + 1);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t gap = gap_before(extents, i);
+
+        made->offsets[i] = extents[i].begin;
+        if (gap != 0)
+            made->gaps[made->gap_count++] = (struct index_gap){ .sample = i, .bytes = gap };
+    }
+    made->offsets[count] = count == 0 ? 0 : extents[count - 1].end;
+    *section = made;
+    return SHEAF_OK;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Choosing what is in memory; see horizon.h. */
+#include "reader/load/horizon.h"
+
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define SLOTS_LEAST 8u          /* of a shuffle buffer that is worth foresight */
+/* It is set further on when such a part of what it was is left. */
+#define DUE_PART    4u
+#define SHARE_MOST  512u        /* records of one read, at most */
+
+/* A sample that may be read. */
+struct wanted {
+    uint32_t drawn, slot;
+    uint32_t shard;
+    uint64_t record;
+};
+
+uint64_t horizon_bytes(uint64_t slots)
+{
+    return slots < SLOTS_LEAST ? 0 : foresight_bytes(slots) + slots * sizeof(struct wanted);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void set_far(struct horizon *h, uint32_t far)
+{
+    const uint32_t now = h->foresight.now;
+
+    h->far = MAX(far, now);
+    h->due = now + MAX((h->far - now) / DUE_PART * (DUE_PART - 1), 1);
+}
+
+int horizon_open(struct horizon *h, const struct shuffle *shuffle, uint64_t most,
+                 struct sheaf_error *err)
+{
+    const uint64_t slots = shuffle->filled;
+    uint32_t *steps;
+    int code;
+
+    if (slots < SLOTS_LEAST || !foresight_is_possible(shuffle))
+        return SHEAF_OK;
+    steps = malloc(slots * sizeof(steps[0]));
+    code = steps == NULL ? err_memory(err, slots * sizeof(steps[0]))
+                         : foresight_open(&h->foresight, shuffle, err);
+    if (code == SHEAF_OK) {
+        for (uint64_t i = 0; i < slots; i++)
+            steps[i] = h->foresight.drawn[i];
+        qsort(steps, slots, sizeof(steps[0]), compare_steps);
+        h->most = most;
+        set_far(h, most < slots ? MIN(steps[most], h->foresight.seen) : h->foresight.seen);
+    }
+    free(steps);
+    return code;
+}
+
+void horizon_close(struct horizon *h)
+{
+    foresight_close(&h->foresight);
+}
+
+/* ---- What is wanted ------------------------------------------------------------------------- */
+
+/* The step at which a position comes in. */
+static uint64_t comes_at(const struct horizon *h, uint64_t position)
+{
+    return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
+}
+
+bool horizon_knows(const struct horizon *h, uint64_t position)
+{
+    return comes_at(h, position) <= h->foresight.seen;
+}
+
+bool horizon_wants(const struct horizon *h, uint64_t position)
+{
+    const struct foresight *f = &h->foresight;
+    const uint32_t drawn = position < h->sequence->fill
+                         ? f->drawn[sequence_slot(h->sequence, position)]
+                         : f->coming[comes_at(h, position) % f->span];
+
+    return drawn <= h->far;
+}
+
+void horizon_step(struct horizon *h, const struct shuffle_step *step, const struct ref *ref)
+{
+    h->held -= ref->item != NULL;
+    foresight_step(&h->foresight, step);
+}
+
+/* ---- Going on ------------------------------------------------------------------------------- */
+
+static int compare_drawn(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct wanted *)a)->drawn, y = ((const struct wanted *)b)->drawn;
+
+    return x < y ? -1 : x > y;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct wanted *x = a, *y = b;
+
+    if (x->shard != y->shard)
+        return x->shard < y->shard ? -1 : 1;
+    return x->record < y->record ? -1 : x->record > y->record;
+}
+
+/* The numbers in slots that are drawn in the steps that are seen, in that order. */
+static size_t list_wanted(const struct horizon *h, struct wanted *list)
+{
+    size_t count = 0;
+
+    for (uint64_t i = 0; i < h->slot_count; i++) {
+        const struct ref *ref = &h->slots[i];
+        const uint32_t drawn = h->foresight.drawn[i];
+        struct order_run run;
+
+        if (ref->item != NULL || ref->input == REF_EMPTY || drawn == FORESIGHT_LATER
+            || drawn <= h->foresight.now
+            || order_lane_repeats(&h->sequence->range, ref->input))
+            continue;
+        run = order_line_locate(h->line, order_lane_place(&h->sequence->range, ref->input));
+        list[count++] = (struct wanted){ drawn, (uint32_t)i, run.shard, run.record };
+    }
+    qsort(list, count, sizeof(list[0]), compare_drawn);
+    return count;
+}
+
+/* Begins the read, if need be once another one has landed. */
+static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
+{
+    struct sheaf_error ignored;
+
+    for (;;) {
+        const int code = loader_begin(l, plan, LOADER_SOON, read, &ignored);
+        struct read *busy;
+
+        if (code != SHEAF_END)
+            return code;
+        loader_shrink(l);
+        for (busy = l->reads; busy != NULL && busy->has_landed; busy = busy->older)
+            continue;
+        if (loader_begin(l, plan, LOADER_SOON, read, &ignored) == SHEAF_OK)
+            return SHEAF_OK;
+        if (busy == NULL || loader_wait(l, busy, &ignored) != SHEAF_OK)
+            return SHEAF_END;
+    }
+}
+
+/* One read for those at the start of the list that are in one block.  Returns how many they are;
+ * what cannot be read so stays a number. */
+static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
+                         const struct wanted *list, size_t count)
+{
+    const struct index_section *s = shard->section;
+    struct run runs[SHARE_MOST];
+    struct read_plan plan = { .runs = runs, .how = READ_STEPS, .apart = true };
+    struct read *read;
+    uint64_t block = 0;
+    size_t n;
+
+    for (n = 0; n < MIN(count, SHARE_MOST); n++) {
+        const struct run run = { .shard = shard, .first = list[n].record, .count = 1,
+                                 .joins = n != 0 };
+        struct extent e;
+
+        if (s->blocks == NULL)
+            break;
+        e = extent_of(&run);
+        if (n == 0)
+            block = e.block;
+        if (e.block != block || e.block_end != block + 1)
+            break;
+        runs[n] = run;
+    }
+    plan.run_count = n;
+    if (n == 0)
+        return 1;
+    if (begin_read(l, &plan, &read) != SHEAF_OK)
+        return n;
+    shard->users += (unsigned)n;
+    for (size_t i = 0; i < n; i++) {
+        h->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
+        read->users++;
+    }
+    h->held += n;
+    read->taken = read->span;
+    loader_leave(l, read);
+    return n;
+}
+
+/* Reads those of the list that are in the shard of the first.  Returns how many they are. */
+static size_t read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
+                         size_t count)
+{
+    struct sheaf_error ignored;
+    struct shard *shard;
+    size_t n = 0, done = 0;
+
+    while (n < count && list[n].shard == list[0].shard)
+        n++;
+    if (shards_use(&l->shards, list[0].shard, &shard, &ignored) != SHEAF_OK)
+        return n;
+    if (loader_open_shard(l, shard, &ignored) == SHEAF_OK)
+        while (done < n)
+            done += read_block(h, l, shard, list + done, n - done);
+    shards_drop(&l->shards, shard);
+    return n;
+}
+
+void horizon_go_on(struct horizon *h, struct loader *l)
+{
+    struct wanted *list;
+    size_t count, room, n;
+
+    if (h->foresight.drawn == NULL || h->foresight.now < h->due)
+        return;
+    list = malloc(h->slot_count * sizeof(list[0]));
+    if (list == NULL)
+        return;
+    count = list_wanted(h, list);
+    room = (size_t)(h->most - MIN(h->held, h->most));
+    n = MIN(count, room);
+    set_far(h, n == 0 ? h->far : n < count ? list[n].drawn - 1 : h->foresight.seen);
+    qsort(list, n, sizeof(list[0]), compare_places);
+    for (size_t i = 0; i < n;)
+        i += read_shard(h, l, list + i, n - i);
+    free(list);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A lane from its beginning to its end; see lane.h. */
+#include "reader/load/lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/load/warm.h"
+
+/* One slot of so many is worth a sample that is read before the slots are filled. */
+#define EARLY_OF_SLOTS 16u
+/* A slot is wanted in the cache so many draws before it is looked at. */
+#define SLOTS_AHEAD    8u
+
+/* ---- Begin and end -------------------------------------------------------------------------- */
+
+struct lane_course lane_course_of(const struct loader *l, uint32_t number)
+{
+    return (struct lane_course){ number, &l->order, &l->line,
+                                 l->dataset->is_stream ? (struct order_lane){ 0 }
+                                 : dataset_lane(l->dataset, &l->order, number), false };
+}
+
+/* Makes a number due. */
+static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
+{
+    *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
+}
+
+static void set_due_input(const struct lane *lane, struct due *due, uint64_t input)
+{
+    const struct order_lane *range = &lane->sequence.range;
+    const struct order_run run = order_line_locate(lane->queue->line,
+                                                   order_lane_place(range, input));
+
+    set_due(due, run.shard, run.record, order_lane_repeats(range, input));
+}
+
+/* The sequence of the lane, `steps` steps into the epoch. */
+static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
+                          struct sheaf_error *err)
+{
+    const bool is_stream = l->dataset->is_stream;
+    uint64_t inputs[LANE_DUE], early = 0;
+    int code;
+
+    if (l->draws)
+        return sequence_draw(&lane->sequence, &lane->shuffle, steps, err);
+    /* With a codec they would bring whole blocks along. */
+    if (!is_ahead && !is_stream && l->dataset->codec == NULL)
+        early = MIN(LANE_DUE / l->lane_count, lane->shuffle.filled / EARLY_OF_SLOTS);
+    lane->slot_count = lane->shuffle.filled;
+    if (is_stream || (steps == 0 && early == 0)) {
+        sequence_begin(&lane->sequence, &lane->shuffle);
+        return SHEAF_OK;
+    }
+    code = sequence_resume(&lane->sequence, &lane->shuffle, steps, inputs, &early, err);
+    for (uint64_t i = 0; code == SHEAF_OK && i < early; i++)
+        set_due_input(lane, &lane->due[lane->count++], inputs[i]);
+    lane->numbers = lane->count;
+    return code;
+}
+
+int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
+               const struct lane_course *course, uint64_t steps, struct sheaf_error *err)
+{
+    int code;
+
+    memset(lane, 0, sizeof(*lane));
+    lane->queue = queue;
+    lane->sequence.range = course->range;
+    lane->lead = l->dataset->is_stream || !l->keeps ? 1 : MAX(LANE_DUE / l->lane_count, 2);
+    shuffle_begin(&lane->shuffle, course->order, course->number,
+                  l->dataset->is_stream ? UINT64_MAX
+                                        : order_lane_inputs(&lane->sequence.range));
+    code = queue_begin(l, queue, course->number, course->line, &lane->sequence, err);
+    if (code == SHEAF_OK)
+        code = begin_sequence(l, lane, steps, course->is_ahead, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (queue->warmth != NULL)
+        warmth_begin(queue->warmth);
+    lane->has_ended = lane->sequence.count == 0 && lane->count == 0;
+    if (!l->keeps)
+        return SHEAF_OK;
+    lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
+    if (lane->slots == NULL)
+        return err_memory(err, lane->slot_count * sizeof(lane->slots[0]));
+    lane->horizon.slots = lane->slots;
+    lane->horizon.slot_count = lane->slot_count;
+    lane->horizon.sequence = &lane->sequence;
+    lane->horizon.line = course->line;
+    return SHEAF_OK;
+}
+
+void lane_clear(struct loader *l, struct lane *lane)
+{
+    for (unsigned i = 0; i < lane->count; i++) {
+        struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
+
+        loader_release(l, &due->ref);
+        shards_drop(&l->shards, due->opened);
+    }
+    for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
+        loader_release(l, &lane->slots[i]);
+    if (lane->queue != NULL)
+        queue_clear(l, lane->queue);
+    horizon_close(&lane->horizon);
+    sequence_free(&lane->sequence);
+    free(lane->slots);
+    memset(lane, 0, sizeof(*lane));
+}
+
+int lane_foresee(struct lane *lane, uint64_t most, struct sheaf_error *err)
+{
+    const int code = horizon_open(&lane->horizon, &lane->shuffle, most, err);
+
+    if (lane->horizon.foresight.drawn != NULL)
+        lane->queue->horizon = &lane->horizon;
+    return code;
+}
+
+uint64_t lane_table_bytes(const struct lane *lane)
+{
+    const uint64_t slots = lane->slots == NULL ? 0 : lane->slot_count;
+    const uint64_t numbers = lane->sequence.fill_slots == NULL ? 0 : 2 * lane->slot_count;
+
+    return slots * sizeof(lane->slots[0]) + numbers * sizeof(uint64_t);
+}
+
+static const struct ref empty = { .input = REF_EMPTY };
+
+/* ---- The slots ------------------------------------------------------------------------------ */
+
+/* Takes the next position into a slot. */
+static int take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
+                   struct sheaf_error *err)
+{
+    const int code = queue_take(l, lane->queue, waits, &lane->slots[slot], err);
+
+    if (code == SHEAF_OK && lane->queue->horizon != NULL)
+        horizon_came(&lane->horizon, &lane->slots[slot]);
+    return code;
+}
+
+static int fill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
+{
+    const int code = take_in(l, lane, sequence_slot(&lane->sequence, lane->filled), waits, err);
+
+    lane->filled += code == SHEAF_OK;
+    return code;
+}
+
+void lane_fill_ahead(struct loader *l, struct lane *lane)
+{
+    struct sheaf_error ignored;
+
+    if (lane->slots != NULL && lane->filled < lane->sequence.fill)
+        (void)fill_slot(l, lane, false, &ignored);
+}
+
+/* Fills the slots at the lane's start.  A stream may end before they are full. */
+static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
+{
+    while (lane->filled < lane->sequence.fill) {
+        const int code = fill_slot(l, lane, waits, err);
+
+        if (code == SHEAF_END) {
+            struct shuffle *s = &lane->shuffle;
+
+            s->filled = s->inputs = s->next = lane->sequence.fill = lane->filled;
+            return SHEAF_OK;
+        }
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* Fills the slot that was emptied last.  If the stream has ended, the last slot moves into it. */
+static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
+{
+    struct shuffle *s = &lane->shuffle;
+    const int code = lane->refill_due ? take_in(l, lane, lane->refill_slot, waits, err) : SHEAF_OK;
+
+    if (code == SHEAF_END) {
+        s->inputs = --s->next;
+        s->filled--;
+        lane->slots[lane->refill_slot] = lane->slots[s->filled];
+        lane->slots[s->filled] = empty;
+    } else if (code != SHEAF_OK) {
+        return code;
+    }
+    lane->refill_due = false;
+    return SHEAF_OK;
+}
+
+/* Which slots come next is known already: a stream may end sooner, but then it does not matter. */
+static void fetch_slot(struct lane *lane)
+{
+    if (lane->ahead.inputs == 0) {
+        lane->ahead = lane->shuffle;
+        for (unsigned i = 0; i < SLOTS_AHEAD && lane->ahead.filled > 1; i++)
+            (void)shuffle_next(&lane->ahead);
+    }
+    if (lane->ahead.filled > 1)
+        __builtin_prefetch(&lane->slots[shuffle_next(&lane->ahead).slot], 1);
+}
+
+/* One step of the shuffle buffer. */
+static struct ref draw(struct lane *lane)
+{
+    const struct shuffle_step step = shuffle_next(&lane->shuffle);
+    const struct ref ref = lane->slots[step.slot];
+
+    fetch_slot(lane);
+    if (lane->queue->horizon != NULL)
+        horizon_step(&lane->horizon, &step, &ref);
+    lane->slots[step.slot] = empty;
+    if (step.refill) {
+        lane->refill_due = true;
+        lane->refill_slot = step.slot;
+    } else if (step.slot != step.last) {
+        lane->slots[step.slot] = lane->slots[step.last];
+        lane->slots[step.last] = empty;
+    }
+    return ref;
+}
+
+/* What the lane draws next. */
+static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
+                      struct sheaf_error *err)
+{
+    int code;
+
+    if (lane->slots == NULL)
+        return queue_take(l, lane->queue, waits, ref, err);
+    code = fill_slots(l, lane, waits, err);
+    if (code == SHEAF_OK)
+        code = refill_slot(l, lane, waits, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (lane->shuffle.filled == 0)
+        return SHEAF_END;
+    *ref = draw(lane);
+    return SHEAF_OK;
+}
+
+/* ---- What is due ---------------------------------------------------------------------------- */
+
+/* While the caller is busy with those before, what is due comes into the cache: its head in the
+ * heap, the item, and its first bytes. */
+static void fetch_lines(const struct item *item)
+{
+    const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
+
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
+    __builtin_prefetch(at + 128);
+    __builtin_prefetch(at + 192);
+}
+
+/* One draw more becomes due. */
+static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
+{
+    struct due *due = &lane->due[(lane->first + lane->count) % LANE_DUE];
+    struct ref ref;
+    const int code = next_drawn(l, lane, waits, &ref, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (ref.item == NULL) {
+        set_due_input(lane, due, ref.input);
+        lane->numbers++;
+    } else {
+        due->ref = ref;
+        due->opened = NULL;
+        if (lane->slots != NULL)
+            fetch_lines(ref.item);
+    }
+    lane->count++;
+    return SHEAF_OK;
+}
+
+/* Begins to read a number.  SHEAF_END: it is not time yet, or there is no memory for it. */
+static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
+                     struct sheaf_error *err)
+{
+    struct read *read;
+    int code = SHEAF_OK;
+
+    if (due->opened == NULL) {
+        code = needed ? shards_use_reserved(&l->shards, due->shard, &due->opened, err)
+                      : shards_use(&l->shards, due->shard, &due->opened, err);
+        if (code != SHEAF_OK)
+            due->opened = NULL;
+    }
+    if (code == SHEAF_OK && !needed && !loader_shard_is_open(l, due->opened))
+        return SHEAF_END;
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, due->opened, err);
+    if (code == SHEAF_OK)
+        code = loader_begin_alone(l, due->opened, due->record, due->repeats,
+                                  needed ? LOADER_NOW : LOADER_SOON, &read, err);
+    if (code == SHEAF_END && needed)
+        return loader_is_full(l, due->opened, due->record, err);
+    if (code != SHEAF_OK)
+        return code;
+    due->ref = (struct ref){ .item = &read->table[0], .read = read };
+    due->opened = NULL;
+    read->taken = 1;
+    lane->numbers--;
+    return SHEAF_OK;
+}
+
+void lane_read_ahead(struct loader *l, struct lane *lane)
+{
+    struct sheaf_error ignored;
+    unsigned left = lane->numbers;
+
+    /* What fails here is found again when it is needed. */
+    for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
+        struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
+
+        if (due->ref.item != NULL)
+            continue;
+        if (begin_due(l, lane, due, false, &ignored) != SHEAF_OK)
+            return;
+        left--;
+    }
+}
+
+/* Waits for what is due first.  What lies apart is nobody else's then. */
+static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
+{
+    struct read *read;
+    int code = SHEAF_OK;
+
+    if (due->ref.item == NULL)
+        code = begin_due(l, lane, due, true, err);
+    if (code != SHEAF_OK)
+        return code;
+    read = due->ref.read;
+    if (read == NULL)
+        return SHEAF_OK;
+    code = loader_wait(l, read, err);
+    if (code == SHEAF_OK && read->table == NULL) {
+        due->ref.read = NULL;
+        loader_leave(l, read);
+    }
+    return code;
+}
+
+static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf_error *err)
+{
+    struct due *due = &lane->due[lane->first];
+    const int code = bring(l, lane, due, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    *ref = due->ref;
+    due->ref.item = NULL;
+    lane->first = (lane->first + 1) % LANE_DUE;
+    lane->count--;
+    return SHEAF_OK;
+}
+
+/* Notes whether that was the last. */
+static void look_for_end(struct lane *lane)
+{
+    const struct queue *q = lane->queue;
+
+    if (lane->count == 0)
+        lane->has_ended = lane->slots != NULL
+                          ? lane->shuffle.filled == 0 && !lane->refill_due
+                          : q->stream == NULL && q->taken == lane->sequence.count;
+}
+
+int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (lane->count < lane->lead) {
+        code = advance(l, lane, lane->count == 0, err);
+        if (code != SHEAF_OK)
+            break;
+    }
+    if (lane->count == 0) {
+        lane->has_ended |= code == SHEAF_END;
+        return code;
+    }
+    if (lane->numbers != 0)
+        lane_read_ahead(l, lane);
+    if (lane->queue->horizon != NULL)
+        horizon_go_on(&lane->horizon, l);
+    code = hand_out(l, lane, ref, err);
+    if (code == SHEAF_OK)
+        look_for_end(lane);
+    return code;
+}
+
+int lane_repeat(struct loader *l, struct lane *lane, const struct order_run *record,
+                struct ref *ref, struct sheaf_error *err)
+{
+    if (lane->count == 0) {
+        lane->first = 0;
+        set_due(&lane->due[0], record->shard, record->record, true);
+        lane->count = lane->numbers = 1;
+    }
+    return hand_out(l, lane, ref, err);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads from their beginning to their end, and their memory: taken from the budget before a read is
+ * begun, and kept for the next one where there is room. */
+#include "reader/load/loader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/flag.h"
+
+/* What a read is given to work with may be twice what it needs, and so much more. */
+#define KEPT_MORE_BYTES ((uint64_t)64 << 10)
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+bool loader_shard_is_open(struct loader *l, struct shard *shard)
+{
+    return workers_is_done(l->workers, &shard->job);
+}
+
+/* False: it gave up. */
+static bool wait_for_shard(struct loader *l, struct shard *shard)
+{
+    const uint64_t poll_ns = 20000000;
+    bool done = loader_shard_is_open(l, shard);
+    uint64_t start;
+
+    if (done)
+        return true;
+    start = clock_ns();
+    while (!done && !flag_is_raised(l->interrupt)
+           && (l->wait_until_ns == 0 || clock_ns() < l->wait_until_ns))
+        done = workers_wait_for(l->workers, &shard->job, poll_ns);
+    l->stall_ns += clock_ns() - start;
+    return done;
+}
+
+int loader_open_shard(struct loader *l, struct shard *shard, struct sheaf_error *err)
+{
+    if (!wait_for_shard(l, shard))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    if (shard->code != SHEAF_OK)
+        *err = shard->error;
+    return shard->code;
+}
+
+/* ---- What reads work with ------------------------------------------------------------------- */
+
+void loader_trim(struct loader *l)
+{
+    while (l->spare != NULL && l->spare_bytes > l->budget.limit - l->budget.used) {
+        struct work *w = l->spare;
+
+        l->spare = w->next;
+        l->spare_bytes -= work_kept_bytes(w);
+        work_free(w);
+    }
+}
+
+/* The spare one that keeps most of what is not too much: were much taken for little, the next small
+ * read would find large ones only, and the spares would grow without end. */
+static struct work *take_spare(struct loader *l, uint64_t memory)
+{
+    const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
+    struct work **best = NULL, *w;
+
+    for (struct work **at = &l->spare; *at != NULL; at = &(*at)->next)
+        if (work_kept_bytes(*at) <= most
+            && (best == NULL || work_kept_bytes(*at) > work_kept_bytes(*best)))
+            best = at;
+    if (best == NULL)
+        return calloc(1, sizeof(*w));
+    w = *best;
+    *best = w->next;
+    l->spare_bytes -= work_kept_bytes(w);
+    w->next = NULL;
+    return w;
+}
+
+/* One for which the memory was taken.  What a spare one has beyond that is taken, too. */
+static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
+{
+    struct work *w = take_spare(l, memory);
+    const uint64_t kept = w == NULL ? 0 : work_kept_bytes(w);
+    uint64_t more = kept - MIN(kept, memory);
+
+    if (w != NULL && !budget_take(&l->budget, more)) {
+        work_free(w);
+        w = calloc(1, sizeof(*w));
+        more = 0;
+    }
+    if (w == NULL)
+        return NULL;
+    w->code = SHEAF_ERR_INTERRUPTED;        /* until its job has run */
+    w->memory_bytes = more + (reserved ? 0 : memory);
+    w->reserved_bytes = reserved ? memory : 0;
+    return w;
+}
+
+static void end_work(struct loader *l, struct work *w)
+{
+    const struct work empty = { .data = w->data, .names = w->names, .stored = w->stored,
+                                .tables = w->tables };
+
+    budget_give(&l->budget, w->memory_bytes);
+    budget_give_reserved(&l->budget, w->reserved_bytes);
+    read_drop_shards(w, &l->shards);
+    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* it held an outsize sample */
+        work_free(w);
+        return;
+    }
+    *w = empty;
+    w->next = l->spare;
+    l->spare = w;
+    l->spare_bytes += work_kept_bytes(w);
+    loader_trim(l);
+}
+
+/* ---- Beginning ------------------------------------------------------------------------------ */
+
+static void free_block(struct loader *l, struct read *r)
+{
+    if (r->alone_bytes == 0) {
+        heap_give(l->heap, r->block);
+        return;
+    }
+    free(r->block);
+    if (r->is_reserved)
+        budget_give_reserved(&l->budget, r->alone_bytes);
+    else
+        budget_give(&l->budget, r->alone_bytes);
+}
+
+/* Takes so much of the budget; *reserved: of what is reserved. */
+static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool *reserved)
+{
+    *reserved = false;
+    if (budget_take(&l->budget, bytes))
+        return true;
+    if (shards_trim(&l->shards) && budget_take(&l->budget, bytes))
+        return true;
+    *reserved = share == LOADER_NOW;
+    return *reserved && budget_take_reserved(&l->budget, bytes);
+}
+
+/* Memory for items that lie together. */
+static bool take_block(struct loader *l, struct read *r, uint64_t bytes, enum loader_share share)
+{
+    uint8_t *block = heap_take(l->heap, bytes);
+
+    if (block == NULL && share != LOADER_AHEAD && take(l, bytes, share, &r->is_reserved)) {
+        r->alone_bytes = bytes;
+        r->block = block = malloc(bytes);
+        if (block == NULL) {
+            free_block(l, r);
+            r->alone_bytes = 0;
+        }
+    }
+    if (block == NULL)
+        return false;
+    read_set_block(r, block);
+    return true;
+}
+
+static void give_pieces(struct loader *l, struct read *r)
+{
+    for (size_t i = 0; i < r->span; i++)
+        heap_give(l->heap, r->each[i]);
+    heap_give(l->heap, r->each);
+    r->each = NULL;
+}
+
+/* Memory for items that lie apart. */
+static bool take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
+{
+    size_t at = 0;
+
+    r->each = heap_take(l->heap, r->span * sizeof(r->each[0]));
+    if (r->each == NULL)
+        return false;
+    memset(r->each, 0, r->span * sizeof(r->each[0]));
+    for (size_t i = 0; i < plan->run_count; i++) {
+        const struct run *run = &plan->runs[i];
+        const struct index_section *s = run->shard->section;
+
+        at += run->skipped;
+        for (uint64_t k = run->first; k < run->first + run->count; k++, at++) {
+            r->each[at] = heap_take(l->heap, read_piece_bytes(s, k));
+            if (r->each[at] == NULL) {
+                give_pieces(l, r);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void add_read(struct loader *l, struct read *r)
+{
+    r->users = 1;
+    r->older = l->reads;
+    if (l->reads != NULL)
+        l->reads->newer = r;
+    l->reads = r;
+}
+
+int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
+                    struct sheaf_error *err)
+{
+    struct read *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return err_memory(err, sizeof(*r));
+    r->work = take_spare(l, memory);
+    if (r->work == NULL) {
+        free(r);
+        return err_memory(err, sizeof(*r->work));
+    }
+    r->work->read = r;
+    r->work->dataset = l->dataset;
+    add_read(l, r);
+    *result = r;
+    return SHEAF_OK;
+}
+
+/* Memory for everything but the items. */
+static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
+{
+    struct work *w;
+    bool reserved;
+
+    if (!take(l, bytes, share, &reserved))
+        return NULL;
+    w = new_work(l, bytes, reserved);
+    if (w == NULL && reserved)
+        budget_give_reserved(&l->budget, bytes);
+    else if (w == NULL)
+        budget_give(&l->budget, bytes);
+    return w;
+}
+
+int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_share share,
+                 struct read **result, struct sheaf_error *err)
+{
+    const struct read_needs n = read_needs_of(plan);
+    struct read *r;
+    struct work *w;
+    int code;
+
+    if (plan->apart && heap_room(l->heap) < n.pieces)
+        return SHEAF_END;
+    w = take_work(l, n.work, share);
+    if (w == NULL)
+        return SHEAF_END;
+    r = calloc(1, sizeof(*r));
+    code = r == NULL ? err_memory(err, sizeof(*r))
+                     : read_open(r, w, plan, l->dataset, l->workers, err);
+    if (code == SHEAF_OK
+        && !(plan->apart ? take_pieces(l, r, plan) : take_block(l, r, n.block, share)))
+        code = SHEAF_END;
+    loader_trim(l);
+    if (code != SHEAF_OK) {
+        w->run_count = 0;           /* the shards are the caller's still */
+        end_work(l, w);
+        free(r);
+        return code;
+    }
+    add_read(l, r);
+    read_start(r);
+    *result = r;
+    return SHEAF_OK;
+}
+
+int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, bool repeats,
+                       enum loader_share share, struct read **read, struct sheaf_error *err)
+{
+    const struct run run = { .shard = shard, .first = record, .count = 1 };
+    struct read_plan plan = { .runs = &run, .run_count = 1, .repeats = repeats };
+    int code = SHEAF_END;
+
+    plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
+    /* Remotely, one request for a whole block is better than many for steps of it. */
+    if (plan.how == READ_PARTS && shard->object->is_remote)
+        code = loader_begin(l, &plan, LOADER_SOON, read, err);
+    if (code != SHEAF_END)
+        return code;
+    if (plan.how == READ_PARTS)
+        plan.how = READ_STEPS;
+    return loader_begin(l, &plan, share, read, err);
+}
+
+uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record)
+{
+    const struct run run = { .shard = (struct shard *)(uintptr_t)shard, .first = record,
+                             .count = 1 };
+    const struct read_plan plan = { .runs = &run, .run_count = 1,
+                                    .how = extent_is_in_block(&run) ? READ_STEPS : READ_WHOLE };
+    const struct read_needs n = read_needs_of(&plan);
+
+    return n.work + n.block;
+}
+
+int loader_is_full(const struct loader *l, const struct shard *shard, uint64_t record,
+                   struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
+                   "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
+                   l->dataset->urls[shard->number], record, loader_alone_bytes(shard, record),
+                   l->budget.limit, l->budget.used);
+}
+
+/* ---- Landing -------------------------------------------------------------------------------- */
+
+static void land(struct loader *l, struct read *r)
+{
+    struct work *w = r->work;
+
+    r->work = NULL;
+    r->code = w->code;
+    r->bytes = w->read_bytes;
+    l->read_bytes += w->read_bytes;
+    l->passed_over += w->passed_over;
+    l->lost_bytes += w->lost_bytes;
+    if (w->code != SHEAF_OK || r->tail_code != SHEAF_OK) {
+        r->error = malloc(sizeof(*r->error));
+        if (r->error != NULL)
+            *r->error = w->error;
+    }
+    if (r->stream == NULL)
+        end_work(l, w);
+    else
+        r->work = w;                /* its items are there */
+}
+
+bool loader_has(struct loader *l, struct read *r)
+{
+    if (r->has_landed)
+        return true;
+    if (!workers_is_done(r->workers, &r->work->job))
+        return false;
+    r->has_landed = true;
+    land(l, r);
+    return true;
+}
+
+int loader_wait(struct loader *l, struct read *r, struct sheaf_error *err)
+{
+    if (!r->has_landed) {
+        if (!workers_wait_or(r->workers, &r->work->job, dataset_is_local(l->dataset),
+                             l->interrupt, &l->stall_ns))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        (void)loader_has(l, r);
+    }
+    if (r->code == SHEAF_OK)
+        return SHEAF_OK;
+    if (r->error == NULL)
+        return err_memory(err, sizeof(*r->error));
+    *err = *r->error;
+    return r->code;
+}
+
+void loader_shrink(struct loader *l)
+{
+    for (struct read *r = l->reads; r != NULL; r = r->older)
+        (void)loader_has(l, r);
+    (void)shards_trim(&l->shards);
+}
+
+/* ---- The end -------------------------------------------------------------------------------- */
+
+/* Frees the read, which has landed. */
+static void end_read(struct loader *l, struct read *r)
+{
+    if (r->newer != NULL)
+        r->newer->older = r->older;
+    else
+        l->reads = r->older;
+    if (r->older != NULL)
+        r->older->newer = r->newer;
+    for (size_t i = 0; r->bad_count != 0 && r->table != NULL && i < r->span; i++)
+        item_free_error(&r->table[i]);
+    if (r->each != NULL) {
+        for (size_t i = r->taken; r->code == SHEAF_OK && r->bad_count != 0 && i < r->span; i++)
+            if (r->each[i] != NULL)
+                item_free_error(r->each[i]);
+        for (size_t i = 0; i < r->taken; i++)
+            r->each[i] = NULL;      /* whoever took it has given it back */
+        give_pieces(l, r);
+    }
+    if (r->stream != NULL) {
+        budget_give(&l->budget, r->alone_bytes);
+        end_work(l, r->work);
+    } else {
+        free_block(l, r);
+    }
+    free(r->error);
+    free(r);
+}
+
+void loader_leave(struct loader *l, struct read *r)
+{
+    if (--r->users == 0)
+        end_read(l, r);
+}
+
+void loader_release(struct loader *l, struct ref *ref)
+{
+    struct item *item = ref->item;
+    struct read *read = item == NULL ? NULL : ref->read;
+
+    ref->item = NULL;
+    if (item != NULL && (read == NULL || read->table == NULL)) {
+        if (read == NULL || (read->has_landed && read->code == SHEAF_OK))
+            item_free_error(item);
+        heap_give(l->heap, item);
+    }
+    if (read != NULL)
+        loader_leave(l, read);
+}
+
+uint8_t *loader_piece(const struct ref *ref)
+{
+    if (ref->read == NULL)
+        return (uint8_t *)ref->item;
+    return ref->read->alone_bytes == 0 && ref->read->stream == NULL ? ref->read->block : NULL;
+}
+
+void loader_cancel(struct loader *l)
+{
+    for (struct read *r = l->reads; r != NULL; r = r->older)
+        read_cancel(r);
+    workers_cancel(l->workers);
+    for (struct read *r = l->reads; r != NULL; r = r->older) {
+        if (!r->has_landed)
+            workers_wait(r->workers, &r->work->job);
+        (void)loader_has(l, r);
+    }
+}
+
+void loader_clear(struct loader *l)
+{
+    while (l->reads != NULL)
+        end_read(l, l->reads);
+}
+
+void loader_free(struct loader *l)
+{
+    while (l->spare != NULL) {
+        struct work *w = l->spare;
+
+        l->spare = w->next;
+        work_free(w);
+    }
+    heap_close(l->heap);
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples by their numbers.
+ *
+ *     numbers --sorted--> parts, one a shard --> groups: records that lie close together, one read
+ *                                                each --> the frames asked for, in the part's block
+ *
+ * Groups are read side by side, as many as the memory allows; what nobody asked for is read along
+ * and left.  The items of a part lie in one block, so that what is kept is what was asked for, and
+ * not the codec block or the gap beside it.  Shards are opened ahead.  What is given out is in the
+ * order of the numbers. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "base/watch.h"
+#include "reader/load/decode.h"
+#include "reader/load/kept.h"
+#include "reader/load/shard_pool.h"
+
+#define NUMBERS_MOST     ((size_t)1 << 20)
+#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a read that is longer by this costs less than */
+#define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
+#define GROUP_BYTES      ((uint64_t)8 << 20)    /* of one group that grows over gaps */
+#define GROUP_RECORDS    ((size_t)4096)
+#define READS_MOST       64u                    /* under way at once */
+#define PARTS_AHEAD      32u                    /* shards open at once */
+#define ALIGNMENT        ((uint64_t)16)
+#define LOOK_NS          ((uint64_t)50000000)
+
+/* One number that was asked for. */
+struct entry {
+    uint64_t number;
+    size_t asked;               /* its place in the caller's array */
+    struct item *item;          /* in the part's block; of equal numbers the same */
+};
+
+/* The entries of one shard. */
+struct shard_part {
+    uint32_t shard_number;
+    size_t first, end;
+    struct shard *shard;        /* NULL: not open yet, or not any more */
+    uint64_t block_bytes;
+    uint8_t *block;
+};
+
+struct group {
+    struct shard_part *part;
+    size_t first, end;          /* entries, */
+    size_t records;             /* of so many different ones */
+    uint64_t first_record, last_record;
+    uint64_t memory_bytes;
+    struct read *read;          /* NULL: it was taken back */
+};
+
+/* One call. */
+struct call {
+    const struct sheaf_dataset *dataset;
+    struct shard_pool *pool;
+    struct workers *workers;
+    struct watch watch;
+    struct budget budget;
+    struct entry *entries;
+    size_t count;
+    struct shard_part *parts;
+    size_t part_count, opened;
+    struct group groups[READS_MOST];           /* a ring, the oldest at `oldest` */
+    size_t oldest, group_count;
+};
+
+struct numbered {
+    struct sheaf_kept base;
+    size_t count;
+    struct sheaf_sample *samples;
+    struct decode_scratch *scratch;
+    uint8_t **blocks;
+    size_t block_count;
+};
+
+/* ---- What is asked for ---------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return x->asked < y->asked ? -1 : 1;
+}
+
+static int take_numbers(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
+{
+    const uint64_t samples = dataset_samples(c->dataset);
+
+    c->entries = calloc(c->count, sizeof(c->entries[0]));
+    if (c->entries == NULL)
+        return err_memory(err, c->count * sizeof(c->entries[0]));
+    for (size_t i = 0; i < c->count; i++) {
+        if (numbers[i] >= samples)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "there is no sample %" PRIu64 ": the data set "
+                           "has %" PRIu64, numbers[i], samples);
+        c->entries[i].number = numbers[i];
+        c->entries[i].asked = i;
+    }
+    qsort(c->entries, c->count, sizeof(c->entries[0]), by_number);
+    return SHEAF_OK;
+}
+
+static int make_parts(struct call *c, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = c->dataset;
+
+    c->parts = calloc(c->count, sizeof(c->parts[0]));
+    if (c->parts == NULL)
+        return err_memory(err, c->count * sizeof(c->parts[0]));
+    for (size_t i = 0; i < c->count;) {
+        struct shard_part *part = &c->parts[c->part_count++];
+        const uint32_t shard = dataset_shard_of(d, c->entries[i].number);
+
+        part->shard_number = shard;
+        part->first = i;
+        while (i < c->count && c->entries[i].number < d->first_numbers[shard + 1])
+            i++;
+        part->end = i;
+    }
+    return SHEAF_OK;
+}
+
+static uint64_t record_of(const struct call *c, const struct shard_part *part, size_t entry)
+{
+    return c->entries[entry].number - c->dataset->first_numbers[part->shard_number];
+}
+
+/* ---- Waiting -------------------------------------------------------------------------------- */
+
+static int wait_for(struct call *c, struct job *job, struct sheaf_error *err)
+{
+    const struct sheaf_progress progress = { .stage = "read" };
+    const bool helps = dataset_is_local(c->dataset);
+    uint64_t waited = 0;
+    bool done;
+
+    do {
+        int code = watch_check(&c->watch, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        done = helps ? workers_wait_or(c->workers, job, true, c->watch.interrupt, &waited)
+                     : workers_wait_for(c->workers, job, LOOK_NS);
+        if (!done)
+            watch_show(&c->watch, &progress);
+    } while (!done);
+    return SHEAF_OK;
+}
+
+/* ---- Parts ---------------------------------------------------------------------------------- */
+
+static uint64_t slot_bytes(const struct index_section *s, uint64_t record)
+{
+    return (read_piece_bytes(s, record) + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+}
+
+static int no_room(const struct call *c, const struct shard_part *part, uint64_t bytes,
+                   struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: %" PRIu64 " bytes more are needed to read samples by "
+                   "number, but of the %" PRIu64 " bytes of memory %" PRIu64 " are in use: ask for "
+                   "fewer at once", dataset_shown(c->dataset, part->shard_number), bytes,
+                   c->budget.limit, c->budget.used);
+}
+
+static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (; code == SHEAF_OK && c->opened < c->part_count && c->opened < part + PARTS_AHEAD;
+         c->opened++) {
+        code = shard_pool_use(c->pool, c->parts[c->opened].shard_number,
+                              &c->parts[c->opened].shard, err);
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return code;
+}
+
+/* Waits until the part's shard is open, and makes room for what is asked of it. */
+static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
+{
+    int code = open_ahead(c, (size_t)(part - c->parts), err);
+
+    if (code == SHEAF_OK)
+        code = wait_for(c, &part->shard->job, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (part->shard->code != SHEAF_OK) {
+        if (err != NULL)
+            *err = part->shard->error;
+        return part->shard->code;
+    }
+    for (size_t i = part->first; i < part->end; i++)
+        if (i == part->first || c->entries[i].number != c->entries[i - 1].number)
+            part->block_bytes += slot_bytes(part->shard->section, record_of(c, part, i));
+    if (!budget_take(&c->budget, part->block_bytes))
+        return no_room(c, part, part->block_bytes, err);
+    part->block = aligned_alloc(ALIGNMENT, part->block_bytes + ALIGNMENT);
+    return part->block == NULL ? err_memory(err, part->block_bytes) : SHEAF_OK;
+}
+
+/* ---- Groups --------------------------------------------------------------------------------- */
+
+/* Whether a group that ends with record `last` may continue to `next`. */
+static bool joins(const struct group *g, const struct shard *shard, uint64_t next)
+{
+    const struct index_section *s = shard->section;
+    const uint64_t end = s->offsets[g->last_record] + index_frame_bytes(s, g->last_record);
+
+    if (g->records >= GROUP_RECORDS)
+        return false;
+    if (s->blocks != NULL) {
+        const struct run both = { .shard = (struct shard *)(uintptr_t)shard,
+                                  .first = g->first_record,
+                                  .count = (size_t)(next - g->first_record) + 1 };
+
+        return extent_is_in_block(&both);
+    }
+    return s->offsets[next] - end <= (shard->object->is_remote ? GAP_REMOTE : GAP_LOCAL)
+           && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[g->first_record]
+              <= GROUP_BYTES;
+}
+
+/* The group that begins with entry `first`; `joined`: with others that lie close by. */
+static struct group group_of(const struct call *c, struct shard_part *part, size_t first,
+                             bool joined)
+{
+    const uint64_t record = record_of(c, part, first);
+    struct group g = { .part = part, .first = first, .end = first + 1, .records = 1,
+                       .first_record = record, .last_record = record };
+
+    for (; g.end < part->end; g.end++) {
+        const uint64_t next = record_of(c, part, g.end);
+
+        if (next == g.last_record)
+            continue;
+        if (!joined || !joins(&g, part->shard, next))
+            break;
+        g.last_record = next;
+        g.records++;
+    }
+    return g;
+}
+
+/* The plan of a group: a run for each record.  A codec's block is unpacked as far as needed;
+ * remotely, one request brings all of it. */
+static int plan_of(const struct call *c, const struct group *g, struct read_plan *plan,
+                   struct sheaf_error *err)
+{
+    struct shard *shard = g->part->shard;
+    struct run *runs = calloc(g->records, sizeof(runs[0]));
+    const struct run whole = { .shard = shard, .first = g->first_record,
+                               .count = (size_t)(g->last_record - g->first_record) + 1 };
+    size_t n = 0;
+
+    if (runs == NULL)
+        return err_memory(err, g->records * sizeof(runs[0]));
+    for (size_t i = g->first; i < g->end; i++) {
+        const uint64_t record = record_of(c, g->part, i);
+
+        if (n == 0 || runs[n - 1].first != record)
+            runs[n++] = (struct run){ .shard = shard, .first = record, .count = 1,
+                                      .joins = n != 0 };
+    }
+    *plan = (struct read_plan){ .runs = runs, .run_count = n, .apart = true };
+    if (extent_is_in_block(&whole))
+        plan->how = shard->object->is_remote ? READ_PARTS : READ_STEPS;
+    return SHEAF_OK;
+}
+
+/* Gives each record that is asked for its slot in the block, from *slot on. */
+static void place_items(struct call *c, const struct group *g, uint8_t **slot)
+{
+    size_t n = 0;
+
+    for (size_t i = g->first; i < g->end; i++) {
+        struct entry *e = &c->entries[i];
+
+        if (i != g->first && e->number == e[-1].number) {
+            e->item = e[-1].item;       /* asked for twice */
+            continue;
+        }
+        e->item = (struct item *)(void *)*slot;
+        e->item->is_bad = false;
+        g->read->each[n++] = e->item;
+        *slot += slot_bytes(g->part->shard->section, record_of(c, g->part, i));
+    }
+}
+
+static bool is_read_here(const struct call *c, const struct group *g)
+{
+    return c->count == 1 && !g->part->shard->object->is_remote;
+}
+
+static int begin_group(struct call *c, struct group *g, const struct read_plan *plan,
+                       uint8_t **slot, struct sheaf_error *err)
+{
+    struct read *read = calloc(1, sizeof(*read));
+    struct work *work = calloc(1, sizeof(*work));
+    int code = SHEAF_ERR_MEMORY;
+
+    if (read != NULL && work != NULL)
+        code = read_open(read, work, plan, c->dataset, c->workers, err);
+    if (code == SHEAF_OK) {
+        read->each = calloc(read->span, sizeof(read->each[0]));
+        code = read->each == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+    }
+    if (code != SHEAF_OK) {
+        work_free(work);
+        free(read);
+        return err_memory(err, sizeof(*work));
+    }
+    g->read = read;
+    place_items(c, g, slot);
+    if (is_read_here(c, g))
+        read_run(read);
+    else
+        read_start(read);
+    return SHEAF_OK;
+}
+
+/* The items are the entries' from here on.  Errors of records that nobody will see are freed. */
+static void end_group(struct call *c, struct group *g)
+{
+    struct read *r = g->read;
+
+    for (size_t i = 0; r->bad_count != 0 && i < r->span; i++)
+        item_free_error(r->each[i]);
+    work_free(r->work);
+    free(r->each);
+    free(r);
+    budget_give(&c->budget, g->memory_bytes);
+    g->read = NULL;
+}
+
+static int error_of(const struct group *g, struct sheaf_error *err)
+{
+    const struct read *r = g->read;
+
+    if (r->work->code != SHEAF_OK) {
+        if (err != NULL)
+            *err = r->work->error;
+        return r->work->code;
+    }
+    for (size_t i = 0; i < r->span; i++) {
+        if (!r->each[i]->is_bad)
+            continue;
+        if (err != NULL)
+            *err = *r->each[i]->bad;
+        return r->each[i]->bad->code;
+    }
+    return SHEAF_OK;
+}
+
+/* Takes the oldest group back. */
+static int take_group(struct call *c, struct sheaf_error *err)
+{
+    struct group *g = &c->groups[c->oldest];
+    struct shard_part *part = g->part;
+    int code = is_read_here(c, g) ? SHEAF_OK : wait_for(c, &g->read->work->job, err);
+
+    if (code != SHEAF_OK)
+        return code;                    /* it is still under way */
+    code = error_of(g, err);
+    if (g->end == part->end) {
+        end_group(c, g);
+        shard_pool_drop(c->pool, part->shard);
+        part->shard = NULL;
+    } else {
+        end_group(c, g);
+    }
+    c->oldest = (c->oldest + 1) % READS_MOST;
+    c->group_count--;
+    return code;
+}
+
+/* Makes room for the group and its read. */
+static int make_room(struct call *c, struct group *g, const struct read_plan *plan,
+                     struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    g->memory_bytes = read_needs_of(plan).work;
+    while (code == SHEAF_OK && (c->group_count == READS_MOST
+                                || !budget_take(&c->budget, g->memory_bytes))) {
+        if (c->group_count == 0)
+            return SHEAF_END;
+        code = take_group(c, err);
+    }
+    return code;
+}
+
+/* Reads the group that begins with an entry.  SHEAF_END: it does not even fit alone. */
+static int read_group(struct call *c, struct group *g, uint8_t **slot, struct sheaf_error *err)
+{
+    struct read_plan plan;
+    int code = plan_of(c, g, &plan, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = make_room(c, g, &plan, err);
+    if (code == SHEAF_OK) {
+        code = begin_group(c, g, &plan, slot, err);
+        if (code != SHEAF_OK)
+            budget_give(&c->budget, g->memory_bytes);
+    }
+    free((void *)(uintptr_t)plan.runs);
+    return code;
+}
+
+static int read_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
+{
+    int code = begin_part(c, part, err);
+    uint8_t *slot = part->block;
+
+    for (size_t i = part->first; code == SHEAF_OK && i < part->end;) {
+        struct group g = group_of(c, part, i, true);
+
+        code = read_group(c, &g, &slot, err);
+        if (code == SHEAF_END) {        /* it is made smaller */
+            g = group_of(c, part, i, false);
+            code = read_group(c, &g, &slot, err);
+        }
+        if (code == SHEAF_END)
+            return no_room(c, part, g.memory_bytes, err);
+        if (code != SHEAF_OK)
+            break;
+        c->groups[(c->oldest + c->group_count++) % READS_MOST] = g;
+        i = g.end;
+    }
+    return code;
+}
+
+/* Ends what is under way, and frees all but the blocks. */
+static void end_call(struct call *c)
+{
+    for (size_t i = 0; i < c->group_count; i++)
+        read_cancel(c->groups[(c->oldest + i) % READS_MOST].read);
+    for (size_t i = 0; i < c->group_count; i++) {
+        struct group *g = &c->groups[(c->oldest + i) % READS_MOST];
+
+        if (!is_read_here(c, g))
+            workers_wait(c->workers, &g->read->work->job);
+        end_group(c, g);
+    }
+    for (size_t i = 0; i < c->part_count; i++)
+        shard_pool_drop(c->pool, c->parts[i].shard);
+}
+
+/* ---- What is given out ---------------------------------------------------------------------- */
+
+static void release(struct sheaf_kept *kept)
+{
+    struct numbered *k = (struct numbered *)(void *)kept;
+
+    for (size_t i = 0; k->scratch != NULL && i < k->count; i++)
+        decode_scratch_free(&k->scratch[i]);
+    for (size_t i = 0; k->blocks != NULL && i < k->block_count; i++)
+        free(k->blocks[i]);
+    free(k->scratch);
+    free(k->samples);
+    free(k->blocks);
+    free(k);
+}
+
+static int make_samples(struct call *c, struct numbered *k, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    k->samples = calloc(c->count, sizeof(k->samples[0]));
+    k->scratch = calloc(c->count, sizeof(k->scratch[0]));
+    if (k->samples == NULL || k->scratch == NULL)
+        return err_memory(err, c->count * sizeof(k->scratch[0]));
+    k->count = c->count;
+    for (size_t i = 0; code == SHEAF_OK && i < c->count; i++) {
+        const struct entry *e = &c->entries[i];
+        const struct format_ops *format = dataset_source(c->dataset, e->item->shard)->format;
+
+        code = decode_item(c->dataset, format, e->item, &k->scratch[e->asked],
+                           &k->samples[e->asked], err);
+    }
+    return code;
+}
+
+/* The parts' blocks go to what is kept. */
+static int give_blocks(struct call *c, struct numbered *k, struct sheaf_error *err)
+{
+    k->blocks = calloc(c->part_count + 1, sizeof(k->blocks[0]));
+    for (size_t i = 0; i < c->part_count; i++) {
+        if (k->blocks == NULL)
+            free(c->parts[i].block);
+        else
+            k->blocks[k->block_count++] = c->parts[i].block;
+    }
+    return k->blocks == NULL ? err_memory(err, c->part_count * sizeof(k->blocks[0])) : SHEAF_OK;
+}
+
+static int read_all(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
+{
+    int code = take_numbers(c, numbers, err);
+
+    if (code == SHEAF_OK)
+        code = make_parts(c, err);
+    for (size_t i = 0; code == SHEAF_OK && i < c->part_count; i++)
+        code = read_part(c, &c->parts[i], err);
+    while (code == SHEAF_OK && c->group_count != 0)
+        code = take_group(c, err);
+    end_call(c);
+    return code;
+}
+
+void sheaf_read_options_init(struct sheaf_read_options *options, size_t size)
+{
+    const struct sheaf_read_options all = { .sizeof_options = size,
+                                            .memory_bytes = UINT64_C(1) << 30 };
+
+    sized_give(options, size, &all, sizeof(all));
+}
+
+static struct sheaf_read_options options_of(const struct sheaf_read_options *given)
+{
+    struct sheaf_read_options own;
+
+    sheaf_read_options_init(&own, sizeof(own));
+    if (given != NULL)
+        sized_take(&own, sizeof(own), given, given->sizeof_options);
+    return own;
+}
+
+int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                       const struct sheaf_read_options *options,
+                       const struct sheaf_sample **samples, struct sheaf_kept **kept,
+                       struct sheaf_error *err)
+{
+    const struct sheaf_read_options o = options_of(options);
+    struct call c = { .dataset = dataset, .count = count, .budget.limit = o.memory_bytes,
+                      .watch = { .progress = o.progress, .context = o.context,
+                                 .interrupt = o.interrupt } };
+    struct numbered *k;
+    int code;
+
+    if (dataset->is_stream)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "samples cannot be read by number from a "
+                       "stream: compressed shards without an index, a pipe, or standard input");
+    if (count == 0 || count > NUMBERS_MOST)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%zu sample%s at once: expected 1 to %zu", count,
+                       plural(count), NUMBERS_MOST);
+    code = shard_pool_of(dataset, &c.pool, err);
+    if (code != SHEAF_OK)
+        return code;
+    k = calloc(1, sizeof(*k));
+    if (k == NULL)
+        return err_memory(err, sizeof(*k));
+    k->base.release = release;
+    c.workers = shard_pool_workers(c.pool);
+    code = read_all(&c, numbers, err);
+    if (code == SHEAF_OK)
+        code = give_blocks(&c, k, err);
+    else
+        (void)give_blocks(&c, k, NULL);
+    if (code == SHEAF_OK)
+        code = make_samples(&c, k, err);
+    free(c.entries);
+    free(c.parts);
+    if (code != SHEAF_OK) {
+        release(&k->base);
+        return code;
+    }
+    *samples = k->samples;
+    *kept = &k->base;
+    return SHEAF_OK;
+}

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Planning the reads of the lanes, and giving out what they bring; see queue.h. */
+#include "reader/load/queue.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/flag.h"
+#include "reader/load/horizon.h"
+#include "reader/load/stream.h"
+#include "reader/load/stretch.h"
+#include "reader/load/warm.h"
+
+#define DRAWS_COLD 32u          /* the first samples of a lane, which wait for no others */
+#define LOOK_NS    5000000u     /* between two looks whether a read is late */
+
+int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
+                struct sequence *sequence, struct sheaf_error *err)
+{
+    memset(q, 0, sizeof(*q));
+    q->line = line;
+    q->sequence = sequence;
+    q->pace = 1;
+    if (l->dataset->is_stream)
+        return stream_open(&(struct stream_context){ l->dataset, &l->order, line, l->cache,
+                                                      &l->pipe_shift },
+                           lane, l->budget.limit / l->lane_count, &q->stream, err);
+    return l->draws ? warmth_open(&q->warmth, l, line, sequence, err) : SHEAF_OK;
+}
+
+void queue_cancel(struct queue *q)
+{
+    stream_cancel(q->stream);
+}
+
+/* Takes the first read away: all that it brings is given out. */
+static void remove_first(struct loader *l, struct queue *q)
+{
+    struct read *r = q->first;
+
+    q->first = r->next;
+    if (q->first == NULL)
+        q->last = NULL;
+    l->queued--;
+    q->waiting -= q->stream != NULL;
+    if (l->window.most != 0 && r->has_landed
+        && window_took(&l->window, r->bytes, l->stall_ns, clock_ns()))
+        l->queued_most = l->lane_count + l->window.now;
+    loader_leave(l, r);
+}
+
+void queue_clear(struct loader *l, struct queue *q)
+{
+    while (q->first != NULL)
+        remove_first(l, q);
+    stream_close(q->stream);
+    warmth_close(q->warmth);
+    shards_drop(&l->shards, q->shard);
+    shards_drop(&l->shards, q->next);
+    shards_drop(&l->shards, q->alone);
+    memset(q, 0, sizeof(*q));
+}
+
+static void append(struct loader *l, struct queue *q, struct read *r)
+{
+    r->at = q->planned;
+    if (q->first == NULL)
+        q->first = r;
+    else
+        q->last->next = r;
+    q->last = r;
+    l->queued++;
+}
+
+/* Makes these runs the queue's next read.  SHEAF_END: there is no memory for it now. */
+static int begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
+                      struct sheaf_error *err)
+{
+    struct read *r = NULL;
+    int code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
+
+    if (code == SHEAF_END) {
+        loader_shrink(l);
+        code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    append(l, q, r);
+    q->planned += r->span;
+    return SHEAF_OK;
+}
+
+/* ---- In the order of the line --------------------------------------------------------------- */
+
+/* Makes use of a shard.  SHEAF_END: the budget has no room for its section now. */
+static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
+                     struct sheaf_error *err)
+{
+    const int code = shards_use(&l->shards, number, shard, err);
+
+    if (code != SHEAF_OK)
+        *shard = NULL;
+    return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+}
+
+/* Begins to open the shard that the line enters when it leaves that of the position.  Only an
+ * advance: if the budget has no room now, it is opened when its turn comes. */
+static void open_next(struct loader *l, struct queue *q, uint64_t position)
+{
+    const uint64_t place = sequence_place(q->sequence, position);
+    uint64_t after;
+    uint32_t number;
+    struct sheaf_error ignored;
+
+    if (q->next != NULL || position < q->sequence->fill)
+        return;
+    after = order_line_leave(q->line, place);
+    if (after - place >= q->sequence->count - position)
+        return;
+    number = order_line_locate(q->line, after).shard;
+    if (number != q->shard->number)
+        (void)use_shard(l, number, &q->next, &ignored);
+}
+
+/* Makes q->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
+ * the budget has no room for its section now. */
+static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
+                       struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (q->shard == NULL || q->shard->number != run->shard) {
+        shards_drop(&l->shards, q->shard);
+        q->shard = q->next;
+        q->next = NULL;
+    }
+    if (q->shard != NULL && q->shard->number != run->shard) {   /* a pad, which lies elsewhere */
+        shards_drop(&l->shards, q->shard);
+        q->shard = NULL;
+    }
+    if (q->shard == NULL)
+        code = use_shard(l, run->shard, &q->shard, err);
+    if (code == SHEAF_OK)
+        open_next(l, q, q->planned);
+    return code;
+}
+
+/* Where the next position is. */
+static struct order_run next_run(const struct queue *q)
+{
+    return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
+}
+
+/* Whether there is memory for a read that is not needed yet, and for another. */
+static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
+{
+    return !l->keeps || loader_room(l) >= 2 * read_needs_of(plan).pieces;
+}
+
+/* Leaves positions to be read when they are drawn, if they are not wanted now.  SHEAF_END: it is
+ * not known yet what is. */
+static int pass_unwanted(struct queue *q)
+{
+    while (q->horizon != NULL && q->planned < q->sequence->count) {
+        if (!horizon_knows(q->horizon, q->planned))
+            return SHEAF_END;
+        if (horizon_wants(q->horizon, q->planned))
+            break;
+        q->planned++;
+    }
+    return q->planned == q->sequence->count ? SHEAF_END : SHEAF_OK;
+}
+
+static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct stretch t;
+    int code = pass_unwanted(q);
+
+    if (code != SHEAF_OK)
+        return code;
+    t.found = next_run(q);
+    code = enter_shard(l, q, &t.found, err);
+    if (code == SHEAF_OK && q->is_ahead && !loader_shard_is_open(l, q->shard))
+        return SHEAF_END;
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, q->shard, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (stretch_is_outsize(l, q->shard->section, t.found.record)) {
+        q->planned++;
+        return SHEAF_OK;
+    }
+    t.sequence = q->sequence;
+    t.line = q->line;
+    t.horizon = q->horizon;
+    t.shard = q->shard;
+    t.planned = q->planned;
+    stretch_plan(l, &t);
+    if (q->is_ahead && !has_room_ahead(l, &t.plan))
+        return SHEAF_END;
+    code = begin_read(l, q, &t.plan, err);
+    if (code == SHEAF_OK)
+        q->shard->users += (unsigned)t.plan.run_count;
+    return code;
+}
+
+/* ---- As drawn ------------------------------------------------------------------------------- */
+
+/* Until what the lane draws from is warm.  SHEAF_END: it is not, and there are reads enough not to
+ * wait for it now. */
+static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct job *job = warmth_go_on(q->warmth, l);
+
+    while (job != NULL && q->planned >= DRAWS_COLD) {
+        if (q->first != NULL)
+            return SHEAF_END;
+        if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        job = warmth_go_on(q->warmth, l);
+    }
+    return SHEAF_OK;
+}
+
+static int plan_as_drawn(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct read_plan plan = { .how = READ_WHOLE };
+    int code = wait_for_warmth(l, q, err);
+
+    if (code == SHEAF_OK)
+        code = warmth_draw(q->warmth, l, q->planned, err);
+    if (code == SHEAF_ERR_LIMIT)
+        return SHEAF_END;
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, warmth_due(q->warmth, &plan)->shard, err);
+    if (code != SHEAF_OK)
+        return code;
+    warmth_cut(q->warmth, l, stretch_bytes(l, q->planned), &plan);
+    code = begin_read(l, q, &plan, err);
+    if (code == SHEAF_OK)
+        warmth_took(q->warmth, plan.run_count);
+    return code;
+}
+
+/* ---- What is needed ------------------------------------------------------------------------- */
+
+/* Plans the next read.  SHEAF_END: there is no memory for it now. */
+static int plan_read(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    return q->warmth != NULL ? plan_as_drawn(l, q, err) : plan_in_order(l, q, err);
+}
+
+/* The next record; its shard becomes q->alone. */
+static int find_alone(struct loader *l, struct queue *q, struct order_run *run,
+                      struct sheaf_error *err)
+{
+    *run = next_run(q);
+    if (q->alone != NULL && q->alone->number == run->shard)
+        return SHEAF_OK;
+    shards_drop(&l->shards, q->alone);
+    q->alone = NULL;
+    return shards_use_reserved(&l->shards, run->shard, &q->alone, err);
+}
+
+/* Makes the next read one record, with what is reserved. */
+static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct order_run run;
+    struct read *read;
+    int code = find_alone(l, q, &run, err);
+
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, q->alone, err);
+    if (code == SHEAF_OK)
+        code = loader_begin_alone(l, q->alone, run.record,
+                                  sequence_repeats(q->sequence, q->planned), LOADER_NOW, &read,
+                                  err);
+    if (code == SHEAF_END)
+        code = loader_is_full(l, q->alone, run.record, err);
+    if (code != SHEAF_OK)
+        return code;
+    q->alone = NULL;
+    append(l, q, read);
+    q->planned++;
+    if (q->warmth != NULL)
+        warmth_pass(q->warmth, l);
+    return SHEAF_OK;
+}
+
+/* Whether a lane's next position is needed sooner than another's. */
+static bool is_behind(const struct queue *a, const struct queue *b)
+{
+    return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
+}
+
+/* Of the other lanes that have a shard open, the one that has planned furthest; NULL: none. */
+static struct queue *furthest(struct loader *l, const struct queue *but)
+{
+    struct queue *found = NULL;
+
+    for (uint32_t i = 0; i < l->queue_count; i++) {
+        struct queue *q = &l->queues[i];
+
+        if (q != but && q->shard != NULL && loader_shard_is_open(l, q->shard)
+            && (found == NULL || is_behind(found, q)))
+            found = q;
+    }
+    return found;
+}
+
+/* Closes a shard for a lane whose turn it is: lanes that cannot all have theirs open then open it
+ * for a read each, rather than some of them for every sample.  False: there is none. */
+static bool give_way(struct loader *l, const struct queue *q)
+{
+    struct queue *other = furthest(l, q);
+
+    if (other == NULL)
+        return false;
+    loader_shrink(l);
+    shards_drop(&l->shards, other->next);
+    shards_drop(&l->shards, other->shard);
+    other->shard = other->next = NULL;
+    return true;
+}
+
+/* Plans a read for a lane whose turn it is; if there is no memory, of one record. */
+static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    int code = plan_read(l, q, err);
+
+    while (code == SHEAF_END && l->few_sections && give_way(l, q))
+        code = plan_read(l, q, err);
+    if (code != SHEAF_END || q->taken < q->planned)
+        return code == SHEAF_END ? SHEAF_OK : code;
+    if (!l->keeps)
+        return plan_alone(l, q, err);
+    q->planned++;                   /* its number goes on, and is read when it is drawn */
+    return SHEAF_OK;
+}
+
+/* The lane whose next read is needed first; NULL if all is planned.  `ahead`: those whose first
+ * turn is later take part. */
+static struct queue *neediest(struct loader *l, bool ahead)
+{
+    struct queue *found = NULL;
+
+    for (uint32_t i = 0; i < l->queue_count; i++) {
+        struct queue *q = &l->queues[i];
+
+        if (q->sequence != NULL && !queue_is_planned(q) && (ahead || !q->is_ahead)
+            && (found == NULL || is_behind(q, found)))
+            found = q;
+    }
+    return found;
+}
+
+/* Each stream works ahead by a few reads of its own. */
+static int pump_streams(struct loader *l, struct sheaf_error *err)
+{
+    for (uint32_t i = 0; i < l->lane_count; i++) {
+        struct queue *q = &l->queues[i];
+
+        while (q->waiting < STREAM_READS) {
+            struct read *r;
+            const int code = loader_new_read(l, STREAM_READ_BYTES, &r, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            stream_plan(q->stream, r);
+            append(l, q, r);
+            q->waiting++;
+        }
+    }
+    return SHEAF_OK;
+}
+
+int queue_pump(struct loader *l, struct sheaf_error *err)
+{
+    bool ahead = true;
+
+    if (l->dataset->is_stream)
+        return pump_streams(l, err);
+    while (l->queued < l->queued_most) {
+        struct queue *q = neediest(l, ahead);
+        int code;
+
+        if (q == NULL)
+            return SHEAF_OK;
+        code = plan_read(l, q, err);
+        if (code != SHEAF_OK && q->is_ahead) {      /* others need room, or this is too early */
+            ahead = false;
+            continue;
+        }
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code != SHEAF_OK)
+            return code;
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Giving out ----------------------------------------------------------------------------- */
+
+/* Another read, which was begun after this one, is here. */
+static bool is_late(struct loader *l, struct read *r)
+{
+    return r->next != NULL && loader_has(l, r->next);
+}
+
+/* Waits for the read, unless it is late, and what it brings is not needed at once. */
+static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
+{
+    uint64_t start;
+
+    if (r->has_landed || !l->keeps || !r->is_remote)
+        return loader_wait(l, r, err);
+    start = clock_ns();
+    while (!loader_has(l, r) && !is_late(l, r) && !flag_is_raised(l->interrupt))
+        (void)workers_wait_for(r->workers, &r->work->job, LOOK_NS);
+    l->stall_ns += clock_ns() - start;
+    if (!loader_has(l, r) && is_late(l, r))
+        return SHEAF_OK;
+    return loader_wait(l, r, err);
+}
+
+/* Sees to it that the next position is planned, and here, or late. */
+static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (q->first == NULL && q->taken == q->planned) {
+        if (!waits)
+            return QUEUE_LATER;
+        code = queue_pump(l, err);
+        if (code == SHEAF_OK && q->first == NULL && q->taken == q->planned)
+            code = plan_needed(l, q, err);      /* others filled the window */
+    }
+    if (code != SHEAF_OK || q->first == NULL || q->first->at > q->taken)
+        return code;
+    if (waits)
+        return wait_for(l, q->first, err);
+    if (!loader_has(l, q->first))
+        return QUEUE_LATER;
+    return loader_wait(l, q->first, err);
+}
+
+/* A stream's items are only now known to need memory: the one that is given out gets a piece of
+ * its own for the shuffle buffer, or else its read, which may then be with the caller for longer
+ * than the stream counts on, is accounted for. */
+static int account_stream(struct loader *l, struct read *r, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    const struct item *item = ref->item;
+    struct item *own;
+
+    if (l->keeps) {
+        own = heap_take(l->heap, sizeof(*own) + item->size);
+        if (own != NULL) {
+            *own = *item;
+            r->table[r->taken].is_bad = false;
+            if (!own->is_bad)
+                own->data = memcpy(own + 1, item->data, item->size);
+            *ref = (struct ref){ .item = own };
+            return SHEAF_OK;
+        }
+    } else if (r->alone_bytes != 0 || budget_take(&l->budget, work_kept_bytes(r->work))) {
+        r->alone_bytes = work_kept_bytes(r->work);
+        r->users++;
+        return SHEAF_OK;
+    }
+    return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
+                   "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
+                   "lower the shuffle buffer", item->size, l->budget.limit, l->budget.used);
+}
+
+static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    struct read *r;
+    int code;
+
+    for (;;) {
+        code = find_next(l, q, waits, err);
+        if (code != SHEAF_OK)
+            return code;
+        r = q->first;
+        if (r->taken < r->span)
+            break;
+        if (r->is_last) {
+            if (r->error != NULL)
+                *err = *r->error;
+            return r->tail_code == SHEAF_OK ? SHEAF_END : r->tail_code;
+        }
+        remove_first(l, q);
+    }
+    *ref = (struct ref){ .item = &r->table[r->taken], .read = r };
+    code = account_stream(l, r, ref, err);
+    if (code != SHEAF_OK)
+        return code;
+    r->taken++;
+    q->taken++;
+    q->planned++;
+    if (r->taken == r->span && !r->is_last) {
+        struct sheaf_error later;
+
+        remove_first(l, q);
+        (void)queue_pump(l, &later);
+    }
+    return SHEAF_OK;
+}
+
+int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+               struct sheaf_error *err)
+{
+    struct read *r;
+    struct item *item;
+    int code;
+
+    if (q->stream != NULL)
+        return take_of_stream(l, q, waits, ref, err);
+    if (q->taken == q->sequence->count)
+        return SHEAF_END;
+    code = find_next(l, q, waits, err);
+    if (code != SHEAF_OK)
+        return code;
+    r = q->first;
+    item = r == NULL || r->at > q->taken ? NULL : read_item(r, r->taken);
+    if (item == NULL) {
+        *ref = (struct ref){ .input = sequence_input(q->sequence, q->taken) };
+    } else {
+        *ref = (struct ref){ .item = item };
+        if (r->table != NULL || !r->has_landed) {
+            ref->read = r;
+            r->users++;
+        }
+    }
+    if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
+        struct sheaf_error later;
+
+        /* What fails here fails again when it is needed, and is an error then. */
+        q->taken++;
+        remove_first(l, q);
+        (void)queue_pump(l, &later);
+        return SHEAF_OK;
+    }
+    q->taken++;
+    return SHEAF_OK;
+}

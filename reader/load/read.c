@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a read takes of memory, and its making; see read.h.  read_job.c has its job. */
+#include "reader/load/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/huge.h"
+#include "reader/load/unpack.h"
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static uint64_t piece_bytes(const struct index_section *s, uint64_t first, size_t count)
+{
+    const uint64_t end = first + count;
+
+    return s->offsets[end] - s->offsets[first] + extent_names(s, first, count)
+           + count * (sizeof(struct item) + HEAP_HEAD_BYTES);
+}
+
+size_t read_piece_bytes(const struct index_section *s, uint64_t record)
+{
+    return sizeof(struct item) + index_frame_bytes(s, record) + extent_names(s, record, 1);
+}
+
+static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
+{
+    return plan->run_count * sizeof(struct run)
+           + (plan->how == READ_WHOLE ? 0 : count * sizeof(struct unpack_part));
+}
+
+struct read_needs read_needs_of(const struct read_plan *plan)
+{
+    struct read_needs n = { .work = sizeof(struct work) + sizeof(struct read) };
+    uint64_t data = 0, names = 0, stored = 0;
+
+    for (size_t i = 0, row; i < plan->run_count; i += row) {
+        const bool is_remote = plan->runs[i].shard->object->is_remote;
+        struct run whole;
+        struct extent e;
+        uint64_t most;
+
+        row = run_row(plan->runs + i, plan->run_count - i, &whole);
+        e = extent_of(&whole);
+        most = extent_stored(&whole, &e);
+        if (plan->how == READ_WHOLE)
+            data += extent_raw(&whole, plan->how);
+        stored = MAX(stored, plan->how == READ_STEPS ? unpack_room(is_remote, most) : most);
+        names += extent_names(whole.shard->section, whole.first, whole.count);
+        for (size_t k = i; k < i + row; k++) {
+            const struct run *run = &plan->runs[k];
+
+            if (plan->how != READ_WHOLE)
+                data += extent_raw(run, plan->how);
+            if (plan->apart)
+                n.pieces += piece_bytes(run->shard->section, run->first, run->count);
+            n.count += run->count;
+            n.span += run->skipped + run->count;
+        }
+    }
+    n.work += tables_bytes(plan, n.count) + stored;
+    if (plan->apart) {
+        n.work += names + (plan->how == READ_WHOLE ? data : 0);
+        n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
+    } else {
+        n.block = n.span * sizeof(struct item) + data + names;
+    }
+    return n;
+}
+
+uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remote)
+{
+    return m->largest + (is_packed ? unpack_room(is_remote, m->bytes) : 0) + m->names_bytes
+           + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
+           + sizeof(struct work) + sizeof(struct read);
+}
+
+void *work_room(struct buf *buf, size_t size, struct sheaf_error *err)
+{
+    if (buf->data != NULL && buf->capacity >= size)
+        return buf->data;
+    if (buf_map(buf, size, err) != SHEAF_OK)
+        return NULL;
+    huge_advise(buf->data, size);
+    return buf->data;
+}
+
+uint64_t work_kept_bytes(const struct work *w)
+{
+    return w->data.capacity + w->names.capacity + w->stored.capacity + w->tables.capacity;
+}
+
+void work_free(struct work *w)
+{
+    if (w == NULL)
+        return;
+    buf_free(&w->data);
+    buf_free(&w->names);
+    buf_free(&w->stored);
+    buf_free(&w->tables);
+    free(w);
+}
+
+/* ---- Making --------------------------------------------------------------------------------- */
+
+int read_open(struct read *r, struct work *w, const struct read_plan *plan,
+              const struct sheaf_dataset *dataset, struct workers *workers,
+              struct sheaf_error *err)
+{
+    const struct read_needs n = read_needs_of(plan);
+
+    r->work = w;
+    r->workers = workers;
+    r->span = n.span;
+    r->repeats = plan->repeats;
+    r->is_remote = plan->runs[0].shard->object->is_remote;
+    w->read = r;
+    w->dataset = dataset;
+    w->how = plan->how;
+    w->runs = work_room(&w->tables, tables_bytes(plan, n.count), err);
+    if (w->runs == NULL)
+        return SHEAF_ERR_MEMORY;
+    memcpy(w->runs, plan->runs, plan->run_count * sizeof(w->runs[0]));
+    w->run_count = plan->run_count;
+    return SHEAF_OK;
+}
+
+void read_set_block(struct read *r, uint8_t *block)
+{
+    r->block = block;
+    r->table = (struct item *)(void *)block;
+}
+
+void read_drop_shards(struct work *w, struct shards *shards)
+{
+    for (size_t i = 0; i < w->run_count; i++)
+        shards_drop(shards, w->runs[i].shard);
+    w->run_count = 0;
+    w->data_fetch.read.object = w->names_fetch.read.object = NULL;
+}

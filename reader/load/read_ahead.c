@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A window of pieces; the oldest holds the place that is read, or follows it. */
+#include "reader/load/read_ahead.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/read_item.h"
+
+#define PIECE_MOST  ((uint64_t)4 << 20)
+#define PIECE_LEAST ((uint64_t)64 << 10)
+
+struct piece {
+    struct read_item base;          /* the first member */
+    uint8_t *data;
+};
+
+struct ahead {
+    struct store_object base;
+    struct store_object *inner;
+    size_t piece_bytes;
+    struct piece pieces[AHEAD_PIECES_MOST];
+    struct inflight window;         /* what follows `here`, without a gap */
+    struct piece *here;             /* which was read last; NULL: none */
+    uint64_t next;                  /* where the next one begins */
+};
+
+uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces)
+{
+    return pieces * MAX(MIN(budget_bytes / (16 * (uint64_t)pieces), PIECE_MOST), PIECE_LEAST);
+}
+
+static void begin_pieces(struct ahead *a)
+{
+    struct piece *p;
+
+    while (a->next < a->inner->bytes &&
+           (p = (struct piece *)inflight_idle(&a->window)) != NULL) {
+        p->base.read = (struct store_read){
+            .object = a->inner, .offset = a->next, .data = p->data,
+            .size = (size_t)MIN((uint64_t)a->piece_bytes, a->inner->bytes - a->next),
+        };
+        a->next += p->base.read.size;
+        read_item_start(&a->window, &p->base);
+    }
+}
+
+/* Moves to the next piece; NULL: none was started. */
+static void turn(struct ahead *a)
+{
+    if (a->here != NULL)
+        inflight_add(&a->window, &a->here->base.item);
+    begin_pieces(a);
+    a->here = (struct piece *)inflight_next(&a->window);
+}
+
+/* Makes the piece that has the byte at `offset` the one that is here. */
+static const struct store_read *go_to(struct ahead *a, uint64_t offset)
+{
+    if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
+        inflight_cancel(&a->window);
+        a->next = a->inner->bytes;      /* no more are started */
+        do
+            turn(a);
+        while (a->here != NULL);
+        a->next = offset;
+    }
+    while (a->here == NULL || offset - a->here->base.read.offset >= a->here->base.read.size)
+        turn(a);
+    return &a->here->base.read;
+}
+
+static int ahead_read(struct store_object *object, uint64_t offset, void *data, size_t size,
+                      struct sheaf_error *err)
+{
+    struct ahead *a = (struct ahead *)object;
+    uint8_t *out = data;
+
+    if (size > object->bytes || offset > object->bytes - size)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, cannot read %zu at offset "
+                       "%llu", object->url, (unsigned long long)object->bytes,
+                       plural(object->bytes), size, (unsigned long long)offset);
+    a->window.interrupt = object->interrupt;
+    while (size != 0) {
+        const struct store_read *read = go_to(a, offset);
+        size_t skip, part;
+
+        if (read->code != SHEAF_OK) {
+            if (err != NULL)
+                *err = read->error;
+            return read->code;
+        }
+        skip = (size_t)(offset - read->offset);
+        part = MIN(size, read->size - skip);
+        memcpy(out, (const uint8_t *)read->data + skip, part);
+        out += part;
+        offset += part;
+        size -= part;
+    }
+    return SHEAF_OK;
+}
+
+static void ahead_close(struct store_object *object)
+{
+    struct ahead *a = (struct ahead *)object;
+
+    inflight_close(&a->window);
+    for (unsigned i = 0; i < AHEAD_PIECES_MOST; i++)
+        free(a->pieces[i].data);
+    store_close(a->inner);
+    free(a);
+}
+
+static const struct store_ops ahead_ops = {
+    .scheme = "", .read = ahead_read, .close = ahead_close,
+};
+
+int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
+               struct sheaf_error *err)
+{
+    struct ahead *a = calloc(1, sizeof(*a));
+
+    if (a == NULL)
+        return err_memory(err, sizeof(*a));
+    a->inner = *object;
+    a->piece_bytes = (size_t)(memory_bytes / pieces);
+    a->base = (struct store_object){ .ops = &ahead_ops, .url = a->inner->url,
+                                     .bytes = a->inner->bytes };
+    inflight_open(&a->window, INFLIGHT_OLDEST, read_item_cancel, NULL);
+    for (unsigned i = 0; i < pieces; i++) {
+        inflight_add(&a->window, &a->pieces[i].base.item);
+        a->pieces[i].data = malloc(a->piece_bytes);
+        if (a->pieces[i].data != NULL)
+            continue;
+        a->inner = NULL;
+        ahead_close(&a->base);
+        return err_memory(err, (size_t)memory_bytes);
+    }
+    *object = &a->base;
+    return SHEAF_OK;
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The job that reads and checks records; see read.h. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/flag.h"
+#include "reader/load/read.h"
+#include "reader/load/unpack.h"
+#include "store/interrupt.h"
+
+/* A row of runs, which are one read, on its way through the job. */
+struct pass {
+    struct work *work;
+    const struct run *runs;
+    size_t run_count;
+    size_t first;               /* of its items, in the read */
+    struct run whole;           /* from its first record to its last */
+    const struct index_section *section;
+    struct extent extent;       /* of the whole */
+    uint8_t *data;              /* where the bytes of the whole go, or those of its records one
+                                   behind the other */
+    char *names;                /* and its .lst lines; NULL: it has none */
+    bool is_marked;             /* all items say whether they are bad */
+};
+
+/* The items of a pass in turn. */
+struct turn {
+    size_t run, in_run, at;
+    uint64_t record, raw;       /* raw: bytes of the records before it */
+    struct item *item;
+};
+
+static struct turn turn_begin(const struct pass *p)
+{
+    return (struct turn){ .at = p->first };
+}
+
+static inline bool turn_next(const struct pass *p, struct turn *t)
+{
+    const struct run *run = &p->runs[t->run];
+
+    if (t->item != NULL && p->work->how != READ_WHOLE)
+        t->raw += index_frame_bytes(p->section, t->record);
+    while (t->run < p->run_count && t->in_run == run->count) {
+        t->run++;
+        run++;
+        t->in_run = 0;
+    }
+    if (t->run == p->run_count)
+        return false;
+    if (t->in_run == 0)
+        t->at += run->skipped;
+    t->record = run->first + t->in_run++;
+    t->item = read_item(p->work->read, t->at++);
+    return true;
+}
+
+static const char *url_of(const struct pass *p)
+{
+    return p->work->dataset->urls[p->whole.shard->number];
+}
+
+static const struct sheaf_dataset *source_of(const struct pass *p)
+{
+    return dataset_source(p->work->dataset, p->whole.shard->number);
+}
+
+/* ---- Bad records ---------------------------------------------------------------------------- */
+
+static void prepare_marks(struct pass *p)
+{
+    struct turn t = turn_begin(p);
+
+    while (!p->is_marked && turn_next(p, &t))
+        t.item->is_bad = false;
+    p->is_marked = true;
+}
+
+/* Notes that the record of this item is bad; what `error` says is put behind its place. */
+static int mark_bad(struct pass *p, struct item *item, uint64_t record,
+                    const struct sheaf_error *error)
+{
+    struct sheaf_error *bad = malloc(sizeof(*bad));
+
+    if (bad == NULL)
+        return err_memory(&p->work->error, sizeof(*bad));
+    bad->code = error->code;
+    err_set(bad, error->code, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", url_of(p),
+            p->section->offsets[record], record, error->message);
+    item->bad = bad;
+    item->is_bad = true;
+    p->work->read->bad_count++;
+    return SHEAF_OK;
+}
+
+/* Marks the records that reach into raw bytes [begin, end) as bad. */
+static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
+                      const struct sheaf_error *error)
+{
+    struct turn t = turn_begin(p);
+    int code = SHEAF_OK;
+
+    prepare_marks(p);
+    while (code == SHEAF_OK && turn_next(p, &t)) {
+        const uint64_t from = p->section->offsets[t.record];
+        const uint64_t to = from + index_frame_bytes(p->section, t.record);
+
+        if (from < end && to > begin && !t.item->is_bad)
+            code = mark_bad(p, t.item, t.record, error);
+    }
+    return code;
+}
+
+/* The shard does not have raw bytes [begin, end). */
+static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
+{
+    const uint64_t there = p->whole.shard->object->bytes;
+    struct sheaf_error error;
+
+    err_set(&error, SHEAF_ERR_TRUNCATED, "the shard has %" PRIu64 " byte%s, but %" PRIu64 " are "
+            "expected", there, plural(there),
+            p->work->dataset->manifest.shards[p->whole.shard->number].bytes);
+    return mark_range(p, begin, end, &error);
+}
+
+/* Marks the records that did not come with a part of a block. */
+static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
+                        const struct unpack_part *part, const struct sheaf_error *error)
+{
+    const struct index_block *b = &p->section->blocks[block];
+    const uint64_t begin = b[0].raw_offset + part->skip;
+    struct sheaf_error placed = *error;
+
+    if (u->end < b[1].stored_offset)
+        return mark_truncated(p, begin + part->got, begin + part->size);
+    err_prefix(&placed, "the %s block at stored offset %" PRIu64 ": ", u->codec->name,
+               b[0].stored_offset);
+    return mark_range(p, begin + part->got, begin + part->size, &placed);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* How much of the stored bytes [begin, end) there is: a truncated shard has less. */
+static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
+{
+    const uint64_t there = shard->object->bytes;
+
+    return MIN(end, there) - MIN(begin, there);
+}
+
+/* Reads, unless it was fetched. */
+static int read_object(struct work *w, struct store_object *object, const struct fetch *fetch,
+                       uint64_t offset, void *data, uint64_t size)
+{
+    w->read_bytes += size;
+    if (size == 0)
+        return SHEAF_OK;
+    if (!w->is_fetched)
+        return store_read(object, offset, data, (size_t)size, &w->error);
+    if (fetch->read.code != SHEAF_OK)
+        w->error = fetch->read.error;
+    return fetch->read.code;
+}
+
+static int read_stored(struct pass *p, uint64_t begin, uint64_t end, uint8_t *data,
+                       uint64_t *have)
+{
+    *have = stored_there(p->whole.shard, begin, end);
+    return read_object(p->work, p->whole.shard->object, &p->work->data_fetch, begin, data, *have);
+}
+
+static int read_plain(struct pass *p)
+{
+    const struct extent *e = &p->extent;
+    uint64_t have = 0;
+    int code = read_stored(p, e->begin, e->end, p->data, &have);
+
+    if (code == SHEAF_OK && have < e->end - e->begin)
+        code = mark_truncated(p, e->begin + have, e->end);
+    return code;
+}
+
+/* Unpacks parts of a block, a little at a time, and marks the records that do not come. */
+static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
+{
+    struct sheaf_error error;
+    int code;
+
+    u->codec = source_of(p)->codec;
+    u->single = source_of(p)->manifest.single_member;
+    code = unpack_parts(u, &error);
+    p->work->read_bytes += u->read_bytes;
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    if (!u->is_damaged) {
+        p->work->error = error;
+        return code;
+    }
+    code = SHEAF_OK;
+    for (size_t i = u->done; code == SHEAF_OK && i < u->count; i++)
+        code = mark_missing(p, block, u, &u->parts[i], &error);
+    return code;
+}
+
+/* `stored` begins with the first block, and has `have` bytes.  Of a block that is not whole, or
+ * damaged, what can be unpacked is. */
+static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
+{
+    const struct index_block *b = &p->section->blocks[block];
+    const struct sheaf_dataset *d = source_of(p);
+    const uint64_t skip = b[0].stored_offset - p->section->blocks[p->extent.block].stored_offset;
+    const size_t size = b[1].stored_offset - b[0].stored_offset;
+    const uint64_t there = MIN(size, have - MIN(have, skip));
+    uint8_t *raw = p->data + (b[0].raw_offset - p->extent.begin);
+    struct unpack_part part = { .raw = raw, .size = b[1].raw_offset - b[0].raw_offset };
+    struct unpack u = { .stored = stored + skip, .begin = b[0].stored_offset,
+                        .end = b[0].stored_offset + there, .parts = &part, .count = 1 };
+    struct sheaf_error error;
+
+    if (there == size && d->codec->decompress(d->manifest.single_member, stored + skip, size, raw,
+                                              (size_t)part.size, &error) == SHEAF_OK)
+        return SHEAF_OK;
+    return unpack_block_parts(p, block, &u);
+}
+
+static int read_blocks(struct pass *p)
+{
+    const struct extent *e = &p->extent;
+    const uint64_t begin = p->section->blocks[e->block].stored_offset;
+    const uint64_t end = p->section->blocks[e->block_end].stored_offset;
+    uint8_t *stored = work_room(&p->work->stored, end - begin, &p->work->error);
+    uint64_t have;
+    int code = stored == NULL ? SHEAF_ERR_MEMORY : read_stored(p, begin, end, stored, &have);
+
+    for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
+        code = unpack_block(p, i, stored, have);
+    return code;
+}
+
+/* Where a record goes that is unpacked by itself. */
+static uint8_t *home_of(const struct pass *p, const struct turn *t)
+{
+    return p->work->read->table != NULL ? p->data + t->raw : (uint8_t *)(t->item + 1);
+}
+
+/* Unpacks each record into its place. */
+static int read_parts(struct pass *p)
+{
+    const struct index_block *b = &p->section->blocks[p->extent.block];
+    const bool in_steps = p->work->how == READ_STEPS;
+    const bool is_remote = p->whole.shard->object->is_remote;
+    const uint64_t begin = b[0].stored_offset, size = b[1].stored_offset - begin;
+    uint8_t *stored = work_room(&p->work->stored, in_steps ? unpack_room(is_remote, size) : size,
+                                &p->work->error);
+    struct unpack u = { .object = p->whole.shard->object, .begin = begin, .room = stored,
+                        .end = begin + stored_there(p->whole.shard, begin, begin + size) };
+    struct turn t = turn_begin(p);
+    uint64_t have;
+    int code = SHEAF_OK;
+
+    u.parts = (struct unpack_part *)(void *)(p->work->runs + p->work->run_count);
+    while (turn_next(p, &t))
+        u.parts[u.count++] = (struct unpack_part){
+            .skip = p->section->offsets[t.record] - b[0].raw_offset, .raw = home_of(p, &t),
+            .size = index_frame_bytes(p->section, t.record),
+        };
+    if (stored == NULL)
+        return SHEAF_ERR_MEMORY;
+    if (!in_steps) {
+        u.stored = stored;
+        code = read_stored(p, begin, begin + size, stored, &have);
+    }
+    return code == SHEAF_OK ? unpack_block_parts(p, p->extent.block, &u) : code;
+}
+
+static int read_names(struct pass *p)
+{
+    const struct shard *shard = p->whole.shard;
+    const uint64_t size = extent_names(p->section, p->whole.first, p->whole.count);
+    const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->whole.first];
+
+    if (size == 0 || (shard->names == NULL && shard->lines == NULL)) {
+        p->names = NULL;
+        return SHEAF_OK;
+    }
+    if (shard->lines == NULL)
+        return read_object(p->work, shard->names, &p->work->names_fetch, offset, p->names, size);
+    memcpy(p->names, shard->lines + offset, size);
+    return SHEAF_OK;
+}
+
+/* ---- Checking ------------------------------------------------------------------------------- */
+
+/* Checks a record, whose bytes are at `data`, and its .lst line; NULL: it has none. */
+static int check_record(struct pass *p, const struct turn *t, const uint8_t *data,
+                        const char *name, uint32_t name_size)
+{
+    const struct index_section *s = p->section;
+    struct sheaf_error error;
+    uint32_t crc;
+
+    if (source_of(p)->format->check(data, t->item->size, &crc, &error) != SHEAF_OK)
+        return mark_bad(p, t->item, t->record, &error);
+    if (name != NULL && name[name_size] != '\n') {
+        err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
+                "newline", (uint8_t)name[name_size]);
+        return mark_bad(p, t->item, t->record, &error);
+    }
+    if (name != NULL)
+        crc = crc32c(crc, name, name_size);
+    if (s->crcs != NULL && crc != s->crcs[t->record]) {
+        err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
+                s->crcs[t->record]);
+        return mark_bad(p, t->item, t->record, &error);
+    }
+    return SHEAF_OK;
+}
+
+/* Says of an item that is not bad where it is, and moves it there. */
+static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
+                       const char *name, uint32_t name_size)
+{
+    struct item *item = t->item;
+    uint8_t *home = (uint8_t *)(item + 1);
+
+    item->data = data;
+    if (p->work->read->table == NULL) {
+        if (data != home)
+            memcpy(home, data, item->size);
+        item->data = home;
+        if (name != NULL)
+            name = memcpy(home + item->size, name, name_size);
+    }
+    item->offset = p->section->offsets[t->record];
+    if (name != NULL)
+        item->name = name;
+}
+
+static int finish_item(struct pass *p, const struct turn *t)
+{
+    const struct index_section *s = p->section;
+    const uint64_t record = t->record;
+    const uint8_t *data = p->work->how != READ_WHOLE
+                        ? home_of(p, t) : p->data + (s->offsets[record] - p->extent.begin);
+    const char *name = NULL;
+    struct item *item = t->item;
+    int code;
+
+    item->size = index_frame_bytes(s, record);
+    item->record = record;
+    item->shard = p->whole.shard->number;
+    item->name_size = 0;
+    item->repeats = p->work->read->repeats;
+    item->has_name = p->names != NULL;
+    if (p->names != NULL) {     /* each line with its newline */
+        name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
+        item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
+    }
+    if (!p->is_marked)
+        item->is_bad = false;
+    else if (item->is_bad)
+        return SHEAF_OK;
+    code = check_record(p, t, data, name, item->name_size);
+    if (!item->is_bad)
+        place_item(p, t, data, name, item->name_size);
+    return code;
+}
+
+static int finish_items(struct pass *p)
+{
+    struct turn t = turn_begin(p);
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && turn_next(p, &t))
+        code = finish_item(p, &t);
+    return code;
+}
+
+/* ---- The job -------------------------------------------------------------------------------- */
+
+static int read_row_once(struct pass *p)
+{
+    int code = p->work->how != READ_WHOLE ? read_parts(p)
+             : p->section->blocks == NULL ? read_plain(p) : read_blocks(p);
+
+    if (code == SHEAF_OK)
+        code = read_names(p);
+    return code == SHEAF_OK ? finish_items(p) : code;
+}
+
+/* Returns whether bytes of a shard in a store afar have proved damaged, and forgets that they have:
+ * they may have been damaged on their way, in which case they come right when they are read again,
+ * past what a cache has kept of them. */
+static bool forgives(struct pass *p)
+{
+    const struct shard *shard = p->whole.shard;
+    const struct index_section *s = p->section;
+    const struct extent *e = &p->extent;
+    const uint64_t begin = s->blocks == NULL ? e->begin : s->blocks[e->block].stored_offset;
+    const uint64_t end = s->blocks == NULL ? e->end : s->blocks[e->block_end].stored_offset;
+    struct turn t = turn_begin(p);
+    bool found = false;
+
+    while (shard->object->is_remote && turn_next(p, &t)) {
+        if (!t.item->is_bad || t.item->bad->code != SHEAF_ERR_CORRUPT)
+            continue;
+        item_free_error(t.item);
+        p->work->read->bad_count--;
+        found = true;
+    }
+    if (!found)
+        return false;
+    store_distrust(shard->object, begin, end - begin);
+    if (shard->names != NULL && shard->lines == NULL)
+        store_distrust(shard->names, s->name_offsets[p->whole.first],
+                       extent_names(s, p->whole.first, p->whole.count));
+    p->work->is_fetched = false;
+    p->is_marked = true;
+    return true;
+}
+
+static int read_row(struct pass *p)
+{
+    const int code = read_row_once(p);
+
+    return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
+}
+
+/* What its rows take where they are read into, all data before all names. */
+static void measure(const struct work *w, uint64_t *data, uint64_t *names)
+{
+    *data = *names = 0;
+    for (size_t i = 0, row; i < w->run_count; i += row) {
+        struct run whole;
+
+        row = run_row(w->runs + i, w->run_count - i, &whole);
+        *names += extent_names(whole.shard->section, whole.first, whole.count);
+        if (w->how == READ_WHOLE)
+            *data += extent_raw(&whole, w->how);
+        for (size_t k = i; k < i + row && w->how != READ_WHOLE; k++)
+            *data += extent_raw(&w->runs[k], w->how);
+    }
+}
+
+/* Where data and names go first: into the block, or if items are apart, to be moved from there. */
+static int find_rooms(struct work *w, uint8_t **data, char **names)
+{
+    const struct read *r = w->read;
+    uint64_t data_bytes, names_bytes;
+
+    measure(w, &data_bytes, &names_bytes);
+    if (r->table != NULL) {
+        *data = r->block + r->span * sizeof(struct item);
+        *names = (char *)*data + data_bytes;
+        return SHEAF_OK;
+    }
+    *data = work_room(&w->data, w->how == READ_WHOLE ? data_bytes : 0, &w->error);
+    *names = work_room(&w->names, names_bytes, &w->error);
+    return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+}
+
+/* It has failed: nobody will look at its items. */
+static void forget_bad(struct pass *p)
+{
+    struct read *r = p->work->read;
+    struct turn t = turn_begin(p);
+
+    for (size_t i = 0; r->bad_count != 0 && i < p->first; i++)
+        if (read_item(r, i) != NULL)
+            item_free_error(read_item(r, i));
+    while (r->bad_count != 0 && p->is_marked && turn_next(p, &t))
+        item_free_error(t.item);
+    r->bad_count = 0;
+}
+
+static int run(struct work *w)
+{
+    struct pass p = { .work = w };
+    uint8_t *data;
+    char *names;
+    int code = find_rooms(w, &data, &names);
+
+    for (size_t i = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
+        const size_t first = p.first;
+
+        p = (struct pass){ .work = w, .runs = w->runs + i, .first = first, .data = data,
+                           .names = names };
+        p.run_count = run_row(p.runs, w->run_count - i, &p.whole);
+        p.section = p.whole.shard->section;
+        p.extent = w->how == READ_WHOLE ? extent_of_blocks(&p.whole) : extent_of(&p.whole);
+        code = read_row(&p);
+        data += p.extent.end - p.extent.begin;
+        names += extent_names(p.section, p.whole.first, p.whole.count);
+        for (size_t k = i; k < i + p.run_count; k++)
+            p.first += code != SHEAF_OK ? 0 : w->runs[k].skipped + w->runs[k].count;
+        if (code != SHEAF_OK)
+            forget_bad(&p);
+    }
+    return code;
+}
+
+static void run_job(struct job *job)
+{
+    struct work *w = (struct work *)(void *)job;
+    const volatile int *before = interrupt_watch(&w->cancelled);
+
+    w->code = run(w);
+    interrupt_watch(before);
+}
+
+void read_run(struct read *r)
+{
+    r->work->job.run = run_job;
+    run_job(&r->work->job);
+}
+
+/* ---- Fetching from afar --------------------------------------------------------------------- */
+
+static void one_less(struct work *w)
+{
+    if (atomic_fetch_sub(&w->fetches_left, 1) == 1)
+        workers_submit(w->read->workers, &w->job);
+}
+
+static void fetch_done(struct store_read *read)
+{
+    one_less(((struct fetch *)(void *)read)->work);
+}
+
+static void start_fetch(struct work *w, struct fetch *fetch, struct store_object *object,
+                        uint64_t offset, void *data, uint64_t size)
+{
+    if (size == 0)
+        return;
+    fetch->work = w;
+    fetch->read = (struct store_read){ .object = object, .offset = offset, .data = data,
+                                       .size = (size_t)size, .done = fetch_done };
+    atomic_fetch_add(&w->fetches_left, 1);
+    store_read_start(&fetch->read);
+}
+
+/* Starts reading what is one row. */
+static void fetch(struct work *w)
+{
+    const struct shard *shard = w->runs[0].shard;
+    const struct index_section *s = shard->section;
+    struct run whole;
+    struct extent e;
+    uint64_t names, begin, end;
+    uint8_t *data;
+    char *lines;
+
+    (void)run_row(w->runs, w->run_count, &whole);
+    e = extent_of_blocks(&whole);
+    names = shard->names == NULL ? 0 : extent_names(s, whole.first, whole.count);
+    begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
+    end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
+    if (find_rooms(w, &data, &lines) == SHEAF_OK && s->blocks != NULL)
+        data = work_room(&w->stored, end - begin, &w->error);
+    if (data == NULL || lines == NULL) {
+        workers_submit(w->read->workers, &w->job);      /* it will fail there, and say so */
+        return;
+    }
+    w->is_fetched = true;
+    atomic_init(&w->fetches_left, 1);       /* this call's own, given up at its end */
+    start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
+    if (names != 0)
+        start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);
+    one_less(w);
+}
+
+void read_start(struct read *r)
+{
+    struct work *w = r->work;
+
+    w->job.run = run_job;
+    if (w->runs[0].shard->object->is_remote && w->how != READ_STEPS)
+        fetch(w);
+    else
+        workers_submit(r->workers, &w->job);
+}
+
+void read_cancel(struct read *r)
+{
+    struct work *w = r->work;
+
+    if (w == NULL)
+        return;
+    flag_raise(&w->cancelled);
+    if (w->data_fetch.read.object != NULL)
+        store_read_cancel(&w->data_fetch.read);
+    if (w->names_fetch.read.object != NULL)
+        store_read_cancel(&w->names_fetch.read);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window of reads; see read_window.h. */
+#include "reader/load/read_window.h"
+
+#include "base/bytes.h"
+
+#define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
+#define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
+#define REST_ROUNDS 16u
+#define FIRST_REST 8u           /* before the first trial over a link that is not slow */
+#define QUICK 0.75              /* bytes a nanosecond: such a link needs no more */
+#define SLOW 0.2                /* what memory costs does not count then */
+/* What is under way together comes together, so a rate is that of several windows. */
+#define MEASURED_WINDOWS 3u
+
+void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
+{
+    w->read_bytes = read_bytes;
+    w->reads = 0;
+    w->bytes = 0;
+    w->is_settled = false;
+    w->most = most;
+    if (w->now == 0)
+        w->rest = FIRST_REST;
+    w->now = MIN(MAX(w->now, least), most);
+    w->before = MIN(w->before, w->now);
+}
+
+static void set(struct window *w, unsigned now)
+{
+    w->now = now;
+    w->is_settled = false;
+}
+
+/* The round that ended brought bytes at this rate, and the consumer waited for them. */
+static void judge(struct window *w, double rate)
+{
+    if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
+        set(w, w->before);
+        w->rest = REST_ROUNDS;
+    } else if (w->rest != 0) {
+        w->rest--;
+    } else if (w->now < w->most) {
+        w->before = w->now;
+        w->before_rate = rate;
+        set(w, MIN(2 * w->now, w->most));
+        return;
+    }
+    w->before = 0;
+}
+
+/* At the end of a window of reads.  Whether its round is over. */
+static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
+{
+    const uint64_t took_ns = now_ns - w->began_ns + 1;
+    const bool waited = stall_ns - w->stall_ns >= took_ns / HARDLY_WAITED;
+    const double rate = (double)w->bytes / (double)took_ns;
+
+    if (!w->is_settled)
+        w->is_settled = true;
+    else if (waited && rate < SLOW && w->before == 0 && w->now < w->most)
+        set(w, MIN(2 * w->now, w->most));
+    else if (w->reads < MEASURED_WINDOWS * w->now)
+        return false;
+    else if (waited)
+        judge(w, rate);
+    return true;
+}
+
+/* The consumer has waited longer for the first reads than a whole window of usual ones takes over a
+ * quick link: begins so many more that the link is one.  (The first reads are small, so that the
+ * first sample comes soon: what they take is the way there, or the server's thinking, and says
+ * little of the link before it adds up to that.) */
+static bool begins_slowly(struct window *w, uint64_t stall_ns)
+{
+    const double quick_ns = (double)w->read_bytes * w->now / QUICK;
+    const double more = QUICK * (double)stall_ns / (double)MAX(w->bytes, 1) * w->now;
+
+    if (w->began_ns != 0 || w->now >= w->most || (double)stall_ns < quick_ns || more <= w->now)
+        return false;
+    set(w, more < (double)w->most ? (unsigned)more : w->most);
+    return true;
+}
+
+bool window_took(struct window *w, uint64_t bytes, uint64_t stall_ns, uint64_t now_ns)
+{
+    const unsigned was = w->now;
+
+    w->reads++;
+    w->bytes += bytes;
+    if (!begins_slowly(w, stall_ns) &&
+        (w->reads % w->now != 0 || !end_round(w, stall_ns, now_ns)))
+        return false;
+    w->reads = 0;
+    w->bytes = 0;
+    w->began_ns = now_ns;
+    w->stall_ns = stall_ns;
+    return w->now != was;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Walking through a shard; see walk.h. */
+#include "reader/load/shard_walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "base/flag.h"
+#include "reader/load/read_ahead.h"
+
+static int read_bytes(void *context, void *data, size_t size, size_t *got,
+                      struct sheaf_error *err)
+{
+    struct walk *w = context;
+    int code = SHEAF_OK;
+
+    if (flag_is_raised(w->interrupt))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    *got = (size_t)MIN((uint64_t)size, w->object->bytes - w->offset);
+    if (*got != 0)
+        code = store_read(w->object, w->offset, data, *got, err);
+    if (code != SHEAF_OK)
+        return code;
+    XXH3_128bits_update(w->hash, data, *got);
+    w->offset += *got;
+    atomic_fetch_add(w->progress, *got);
+    return SHEAF_OK;
+}
+
+int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard, size_t limit,
+              atomic_uint_fast64_t *progress, const volatile int *interrupt,
+              struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(dataset, shard);
+    int code;
+
+    memset(w, 0, sizeof(*w));
+    w->dataset = dataset;
+    w->shard = shard;
+    w->progress = progress;
+    w->interrupt = interrupt;
+    w->hash = XXH3_createState();
+    if (w->hash == NULL)
+        return err_set(err, SHEAF_ERR_MEMORY, "no memory for a hash");
+    XXH3_128bits_reset(w->hash);
+    code = store_open(dataset->urls[shard], &w->object, err);
+    if (code == SHEAF_OK && w->object->is_remote) {
+        code = ahead_wrap(&w->object, ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST),
+                          AHEAD_PIECES_MOST, err);
+        w->object->interrupt = interrupt;
+    }
+    if (code == SHEAF_OK && w->object->is_stream)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe", dataset->urls[shard]);
+    if (code == SHEAF_OK)
+        code = frames_open(&w->frames, source->format, source->manifest.codec, read_bytes, w,
+                           limit, err);
+    if (code == SHEAF_OK)
+        w->frames.stored_bytes = w->object->bytes;
+    else
+        walk_close(w);
+    return code;
+}
+
+int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err)
+{
+    int code = frames_next(&w->frames, frame, err);
+
+    if (code < 0)
+        err_prefix(err, "%s: ", w->dataset->urls[w->shard]);
+    return code;
+}
+
+int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err)
+{
+    uint8_t piece[1 << 16];
+    size_t got = 1;
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && got != 0)
+        code = read_bytes(w, piece, sizeof(piece), &got, err);
+    if (code != SHEAF_OK)
+        return code;
+    hash_text(XXH3_128bits_digest(w->hash), hex);
+    return SHEAF_OK;
+}
+
+void walk_close(struct walk *w)
+{
+    frames_close(&w->frames);
+    store_close(w->object);
+    XXH3_freeState(w->hash);
+    w->object = NULL;
+    w->hash = NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A walk through one whole shard: every frame in turn, and the hash of all its stored bytes. */
+#ifndef READER_SHARD_WALK_H
+#define READER_SHARD_WALK_H
+
+#include <stdatomic.h>
+
+#include "base/xxh3_wide.h"
+#include "reader/dataset/dataset.h"
+#include "reader/load/frames.h"
+#include "store/store.h"
+
+struct walk {
+    const struct sheaf_dataset *dataset;
+    uint32_t shard;
+    struct store_object *object;
+    struct frames frames;
+    XXH3_state_t *hash;
+    uint64_t offset;                    /* stored bytes read */
+    atomic_uint_fast64_t *progress;     /* bytes read, of all walks together */
+    const volatile int *interrupt;
+};
+
+/* `limit`: bytes of the largest frame.  `interrupt` may be NULL. */
+int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard, size_t limit,
+              atomic_uint_fast64_t *progress, const volatile int *interrupt,
+              struct sheaf_error *err);
+/* As frames_next, the message with the shard's name before it. */
+int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
+/* Reads what is left, and gives the hash of everything as hex. */
+int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err);
+void walk_close(struct walk *w);
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening shards; see shards.h. */
+#include "reader/load/shards.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "formats/interop_index.h"
+#include "store/interrupt.h"
+
+int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
+                       struct sheaf_error *err)
+{
+    int code = store_open(url, object, err);
+
+    if (code != SHEAF_OK || cache == NULL)
+        return code;
+    code = cache_wrap(cache, object, err);
+    if (code != SHEAF_OK) {
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
+}
+
+/* So many sources have their index open all the time; of more, each is opened when it is read:
+ * there may be a thousand, and a process may not have so many files open. */
+#define INDEXES_OPEN 16u
+
+/* Opens an object whose size the manifest says, and whose content it proves: `proof` is a hash from
+ * the manifest, or "" for foreign shards.  The server of a remote object is not asked: the first
+ * read will see whether the size is right, and a whole cache needs no server at all. */
+static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+                      const char *proof, uint64_t bytes, struct store_object **object,
+                      struct sheaf_error *err)
+{
+    if (source->is_remote && s->cache == NULL)
+        return store_open_known(url, bytes, 0, object, err);
+    if (source->is_remote && proof[0] != '\0')
+        return cache_open_known(s->cache, url, proof, bytes, object, err);
+    return shards_open_object(s->cache, url, object, err);
+}
+
+/* Writes the hash of all that the manifest says about the index of a source. */
+static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
+{
+    XXH128_hash_t sum = { 0 };
+
+    for (uint32_t i = 0; i < source->manifest.shard_count; i++) {
+        const struct manifest_shard *m = &source->manifest.shards[i];
+
+        hash_add(&sum, m->xxh3, strlen(m->xxh3));
+        hash_add(&sum, m->index_xxh3, strlen(m->index_xxh3));
+        hash_add(&sum, &m->index_bytes, sizeof(m->index_bytes));
+    }
+    hash_text(sum, proof);
+}
+
+/* An index that is far away is read at once if it is a small one: the first samples of many shards
+ * then cost no more than those of one. */
+static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
+{
+    const uint64_t bytes = index->object->bytes;
+
+    if (bytes == 0 || bytes > MIN((uint64_t)index->object->block_bytes, s->budget->limit / 16)
+        || !budget_take(s->budget, bytes))
+        return SHEAF_OK;
+    index->data = malloc(bytes);
+    if (index->data == NULL) {
+        budget_give(s->budget, bytes);
+        return err_memory(err, bytes);
+    }
+    return store_read(index->object, 0, index->data, bytes, err);
+}
+
+static int open_index(const struct shards *s, const struct sheaf_dataset *source,
+                      const struct dataset_part *part, struct store_object **object,
+                      struct sheaf_error *err)
+{
+    const uint64_t bytes = part->index_bytes;
+    char proof[HASH_TEXT_BYTES];
+    int code;
+
+    prove_index(source, proof);
+    code = open_known(s, source, part->index_url, proof, bytes, object, err);
+    if (code == SHEAF_OK && (*object)->bytes != bytes) {
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
+                       "says %" PRIu64, part->index_url, (*object)->bytes,
+                       plural((*object)->bytes), bytes);
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
+}
+
+static int open_indexes(struct shards *s, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = s->dataset;
+    const size_t count = dataset_part_total(d);
+    int code = SHEAF_OK;
+
+    s->indexes = calloc(count + 1, sizeof(s->indexes[0]));
+    if (s->indexes == NULL)
+        return err_memory(err, count * sizeof(s->indexes[0]));
+    for (size_t i = 0; i < dataset_source_count(d) && count <= INDEXES_OPEN; i++) {
+        const struct sheaf_dataset *source = dataset_source_at(d, i);
+
+        for (size_t p = 0; p < source->part_count && code == SHEAF_OK; p++) {
+            struct index_file *index = &s->indexes[dataset_first_part(d, source) + p];
+
+            code = open_index(s, source, &source->parts[p], &index->object, err);
+            if (code == SHEAF_OK && index->object->is_remote)
+                code = get_index(s, index, err);
+        }
+    }
+    return code;
+}
+
+int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
+                struct budget *budget, struct cache *cache, struct sheaf_error *err)
+{
+    memset(s, 0, sizeof(*s));
+    s->dataset = dataset;
+    s->workers = workers;
+    s->budget = budget;
+    s->cache = cache;
+    s->open = calloc(dataset->manifest.shard_count + 1, sizeof(s->open[0]));
+    if (s->open == NULL)
+        return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
+    return open_indexes(s, err);
+}
+
+static void close_shard(struct shard *shard)
+{
+    store_close(shard->object);
+    store_close(shard->names);
+    free(shard->lines);
+    index_section_free(shard->own_section);
+    free(shard);
+}
+
+void shards_drop_index(struct shards *s)
+{
+    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++) {
+        struct index_file *index = &s->indexes[i];
+
+        if (index->data != NULL)
+            budget_give(s->budget, index->object->bytes);
+        free(index->data);
+        index->data = NULL;
+    }
+}
+
+void shards_free(struct shards *s)
+{
+    if (s->open != NULL)
+        (void)shards_trim(s);
+    for (size_t i = 0; s->open != NULL && i < s->dataset->manifest.shard_count; i++)
+        if (s->open[i] != NULL)
+            close_shard(s->open[i]);
+    free(s->open);
+    s->open = NULL;
+    shards_drop_index(s);
+    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++)
+        store_close(s->indexes[i].object);
+    free(s->indexes);
+    s->indexes = NULL;
+}
+
+static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    int code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
+
+    if (code != SHEAF_OK)
+        err_prefix(err, "%s: the section of %s: ",
+                   dataset_part(d, shard->number)->index_url, m->name);
+    else
+        code = dataset_check_section(d, shard->number, data, err);
+    shard->section = shard->own_section;
+    return code;
+}
+
+/* Reads and parses the shard's section of the index. */
+static int load_section(struct shard *shard, struct sheaf_error *err)
+{
+    const struct shards *s = shard->owner;
+    const struct sheaf_dataset *d = s->dataset;
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
+    const struct dataset_part *part = dataset_part(d, shard->number);
+    const struct index_file *index = &s->indexes[dataset_first_part(d, source) +
+                                                 (size_t)(part - source->parts)];
+    const uint64_t offset = m->index_offset - part->index_offset;
+    struct store_object *object = index->object;
+    uint8_t *data;
+    int code = SHEAF_OK;
+
+    if (index->data != NULL)
+        return parse_section(shard, index->data + offset, err);
+    data = malloc(m->index_bytes + 1);
+    if (data == NULL)
+        return err_memory(err, m->index_bytes);
+    if (object == NULL)
+        code = open_index(s, source, part, &object, err);
+    if (code == SHEAF_OK)
+        code = store_read(object, offset, data, m->index_bytes, err);
+    if (code == SHEAF_OK)
+        code = parse_section(shard, data, err);
+    if (object != index->object)
+        store_close(object);
+    free(data);
+    return code;
+}
+
+static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *err)
+{
+    const struct index_section *s = shard->section;
+    int code;
+
+    if (s->name_offsets != NULL && s->name_offsets[s->samples] > bytes)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but the index %u",
+                       shard->names->url, bytes, plural(bytes), s->name_offsets[s->samples]);
+    shard->lines = malloc(bytes + 1);
+    if (shard->lines == NULL)
+        return err_memory(err, bytes);
+    code = store_read(shard->names, 0, shard->lines, bytes, err);
+    store_close(shard->names);
+    shard->names = NULL;
+    return code;
+}
+
+/* Another host may have the .lst of a shard that this one has. */
+static int open_names_beside_manifest(struct shard *shard, const char *name,
+                                      struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(shard->owner->dataset, shard->number);
+    const struct manifest_shard *m = &shard->owner->dataset->manifest.shards[shard->number];
+    const char *index_url = source->parts[0].index_url;
+    char *url = NULL;
+    int code;
+
+    if (asprintf(&url, "%.*s%s", (int)(strlen(index_url) - strlen(INDEX_NAME)), index_url,
+                 name) < 0)
+        return err_memory(err, strlen(index_url));
+    code = open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names, err);
+    free(url);
+    return code;
+}
+
+/* The .lst beside a RecordIO shard. */
+static int open_names(struct shard *shard, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    const char *url = d->urls[shard->number];
+    const size_t stem = strlen(url) - strlen(m->name)
+                      + interop_stem(source->manifest.container, source->manifest.codec, m->name);
+    char *names = NULL;
+    int code;
+
+    if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
+        return err_memory(err, stem);
+    code = open_known(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names, err);
+    if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
+        code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
+    if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
+                       "says %" PRIu64, names, shard->names->bytes, plural(shard->names->bytes),
+                       m->names_bytes);
+    free(names);
+    return code == SHEAF_OK && shard->owner->keep_lines ? load_lines(shard, m->names_bytes, err)
+                                                        : code;
+}
+
+static int open_parts(struct shard *shard)
+{
+    const struct sheaf_dataset *d = shard->owner->dataset;
+    const struct sheaf_dataset *source = dataset_source(d, shard->number);
+    const struct manifest_shard *m = &d->manifest.shards[shard->number];
+    struct sheaf_error *err = &shard->error;
+    /* Where bad records are skipped, a shorter one is dealt with record by record. */
+    int code = shard->owner->keep_short
+                   ? shards_open_object(shard->owner->cache, d->urls[shard->number],
+                                        &shard->object, err)
+                   : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,
+                                &shard->object, err);
+
+    if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
+                       "are expected", d->urls[shard->number], shard->object->bytes,
+                       plural(shard->object->bytes), m->bytes);
+    if (code == SHEAF_OK && shard->object->bytes > m->bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " are "
+                       "expected: the shard has changed", d->urls[shard->number],
+                       shard->object->bytes, plural(shard->object->bytes), m->bytes);
+    if (code == SHEAF_OK && source->part_count == 0)
+        shard->section = d->sections[shard->number];
+    else if (code == SHEAF_OK)
+        code = load_section(shard, err);
+    if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
+        code = open_names(shard, err);
+    return code;
+}
+
+static void open_shard(struct job *job)
+{
+    struct shard *shard = (struct shard *)(void *)job;
+    const volatile int *before = interrupt_watch(&shard->owner->cancelled);
+
+    shard->code = open_parts(shard);
+    interrupt_watch(before);
+}
+
+uint64_t shards_memory(const struct shards *s, uint32_t number)
+{
+    const struct manifest_shard *m = &s->dataset->manifest.shards[number];
+    const struct sheaf_dataset *source = dataset_source(s->dataset, number);
+    uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
+
+    if (source->part_count != 0)  /* a block holds a sample or more */
+        bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
+                                               source->codec != NULL ? m->index_bytes / 8 : 0);
+    return bytes;
+}
+
+/* *is_reserved: it is of what is reserved. */
+static bool take(struct shards *s, uint64_t bytes, bool reserved, bool *is_reserved)
+{
+    if (budget_take(s->budget, bytes) || (shards_trim(s) && budget_take(s->budget, bytes)))
+        return true;
+    *is_reserved = reserved;
+    return reserved && budget_take_reserved(s->budget, bytes);
+}
+
+static int no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but "
+                   "only %" PRIu64 " of %" PRIu64 " are left",
+                   s->dataset->manifest.shards[number].name, shards_memory(s, number),
+                   budget_room(s->budget), s->budget->limit);
+}
+
+/* ---- Idle ones ------------------------------------------------------------------------------ */
+
+static void leave_idle(struct shards *s, struct shard *shard)
+{
+    *(shard->newer != NULL ? &shard->newer->older : &s->newest) = shard->older;
+    *(shard->older != NULL ? &shard->older->newer : &s->oldest) = shard->newer;
+    shard->newer = shard->older = NULL;
+    s->idle_count--;
+    s->idle_bytes -= shard->memory_bytes;
+}
+
+static void become_idle(struct shards *s, struct shard *shard)
+{
+    shard->older = s->newest;
+    *(s->newest != NULL ? &s->newest->newer : &s->oldest) = shard;
+    s->newest = shard;
+    s->idle_count++;
+    s->idle_bytes += shard->memory_bytes;
+}
+
+/* Nobody uses it. */
+static void end_shard(struct shards *s, struct shard *shard)
+{
+    workers_wait(s->workers, &shard->job);
+    s->open[shard->number] = NULL;
+    if (shard->is_reserved)
+        budget_give_reserved(s->budget, shard->memory_bytes);
+    else
+        budget_give(s->budget, shard->memory_bytes);
+    close_shard(shard);
+}
+
+static void end_oldest(struct shards *s)
+{
+    struct shard *shard = s->oldest;
+
+    leave_idle(s, shard);
+    end_shard(s, shard);
+}
+
+bool shards_trim(struct shards *s)
+{
+    const bool any = s->oldest != NULL;
+
+    while (s->oldest != NULL)
+        end_oldest(s);
+    return any;
+}
+
+/* ---- Use ------------------------------------------------------------------------------------ */
+
+/* One more user of an open shard.  If it was opened with what is reserved, that must be free again
+ * for those who read ahead. */
+static bool join(struct shards *s, struct shard *shard, bool reserved)
+{
+    if (shard->is_reserved && !reserved) {
+        if (!budget_unreserve(s->budget, shard->memory_bytes))
+            return false;
+        shard->is_reserved = false;
+    }
+    if (shard->users++ == 0)
+        leave_idle(s, shard);
+    return true;
+}
+
+static int use(struct shards *s, uint32_t number, bool reserved, struct shard **result,
+               struct sheaf_error *err)
+{
+    const uint64_t memory = shards_memory(s, number);
+    struct shard *shard = s->open[number];
+
+    if (shard != NULL) {
+        *result = shard;
+        return join(s, shard, reserved) ? SHEAF_OK : no_room(s, number, err);
+    }
+    shard = calloc(1, sizeof(*shard));
+    if (shard == NULL)
+        return err_memory(err, sizeof(*shard));
+    if (!take(s, memory, reserved, &shard->is_reserved)) {
+        free(shard);
+        return no_room(s, number, err);
+    }
+    shard->job.run = open_shard;
+    shard->owner = s;
+    shard->number = number;
+    shard->users = 1;
+    shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
+    shard->memory_bytes = memory;
+    s->open[number] = shard;
+    workers_submit(s->workers, &shard->job);
+    *result = shard;
+    return SHEAF_OK;
+}
+
+int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err)
+{
+    return use(s, number, false, shard, err);
+}
+
+int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
+                        struct sheaf_error *err)
+{
+    return use(s, number, true, shard, err);
+}
+
+void shards_drop(struct shards *s, struct shard *shard)
+{
+    if (shard == NULL || --shard->users != 0)
+        return;
+    if (s->idle_most == 0 || shard->is_reserved || !workers_is_done(s->workers, &shard->job)
+        || shard->code != SHEAF_OK) {
+        end_shard(s, shard);
+        return;
+    }
+    become_idle(s, shard);
+    while (s->idle_count > s->idle_most || s->idle_bytes > s->idle_most_bytes)
+        end_oldest(s);
+}

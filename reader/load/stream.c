@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams; see stream.h.  One worker, so one job at a time and all in order; each job fills a
+ * read with copies of the frames that come along, one behind the other in its buffer. */
+#include "reader/load/stream.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/flag.h"
+#include "formats/detect.h"
+#include "formats/key_table.h"
+#include "reader/load/read_ahead.h"
+#include "reader/load/frames.h"
+#include "store/interrupt.h"
+
+/* Of a shard that is read as a stream, so many pieces are read ahead at once. */
+#define AHEAD_PIECES 4u
+
+struct stream {
+    struct stream_context context;
+    uint32_t lane;
+    struct workers *workers;
+    size_t largest;                 /* bytes of a frame that is let in */
+    uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
+    size_t place;                   /* on the line: the shard that is read, or will be */
+    size_t stride;                  /* to the next one */
+    bool ended;                     /* all shards are read */
+    bool failed;
+    bool lost;                      /* it is not known which attribute the next record is */
+    volatile int cancelled;         /* what a pipe's reads look at */
+    struct store_object *object;    /* of the shard at `place`; NULL: not open */
+    const struct format_ops *format;
+    struct frames frames;
+    bool frames_are_open;
+    uint64_t passed_over;           /* in the shards before, less what reads have told */
+    uint64_t lost_bytes;            /* in the shards before, and not told by a read */
+    uint64_t record;                /* the next one, in the shard */
+    uint64_t framed;                /* samples and bad records, of all shards */
+    uint64_t offset;                /* stored bytes read of it */
+    struct buf peeked;              /* the first bytes of a pipe */
+    size_t peeked_used;
+};
+
+int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
+                struct stream **stream, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *dataset = context->dataset;
+    struct stream *s = calloc(1, sizeof(*s));
+    int code;
+
+    if (s == NULL)
+        return err_memory(err, sizeof(*s));
+    s->context = *context;
+    s->lane = lane;
+    s->place = dataset->pipes != NULL ? 0 : lane;
+    s->stride = context->order->lanes;
+    s->format = dataset->format;
+    s->largest = (size_t)(memory_limit / 8);
+    s->peeked.limit = DETECT_MOST;
+    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, AHEAD_PIECES) : 0;
+    code = workers_open(&s->workers, 1, err);
+    if (code != SHEAF_OK)
+        free(s);
+    else
+        *stream = s;
+    return code;
+}
+
+uint64_t stream_memory(const struct stream *s)
+{
+    /* The frames' window, too. */
+    return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
+}
+
+static void close_shard(struct stream *s)
+{
+    if (s->frames_are_open) {
+        s->passed_over += frames_passed_over(&s->frames);
+        s->lost_bytes += s->frames.lost_bytes;
+        frames_close(&s->frames);
+    }
+    s->frames_are_open = false;
+    store_close(s->object);
+    s->object = NULL;
+}
+
+void stream_cancel(struct stream *s)
+{
+    if (s == NULL)
+        return;
+    flag_raise(&s->cancelled);
+    workers_cancel(s->workers);
+}
+
+void stream_close(struct stream *s)
+{
+    if (s == NULL)
+        return;
+    stream_cancel(s);
+    workers_close(s->workers);
+    close_shard(s);
+    buf_free(&s->peeked);
+    free(s);
+}
+
+uint64_t stream_framed(const struct stream *s)
+{
+    return s->framed;
+}
+
+const struct format_ops *stream_format(const struct stream *s)
+{
+    return s->format;
+}
+
+/* The frames' source: what was peeked, then the object. */
+static int read_bytes(void *context, void *data, size_t size, size_t *got,
+                      struct sheaf_error *err)
+{
+    struct stream *s = context;
+    int code = SHEAF_OK;
+
+    if (s->peeked_used < s->peeked.size) {
+        *got = MIN(size, s->peeked.size - s->peeked_used);
+        memcpy(data, s->peeked.data + s->peeked_used, *got);
+        s->peeked_used += *got;
+    } else if (s->object->is_stream) {
+        code = store_read_next(s->object, data, size, got, err);
+    } else {
+        *got = (size_t)MIN((uint64_t)size, s->object->bytes - s->offset);
+        if (*got != 0)
+            code = store_read(s->object, s->offset, data, *got, err);
+    }
+    if (code == SHEAF_OK)
+        s->offset += *got;
+    return code;
+}
+
+/* Makes `peeked` as long as `size`, or all that the pipe has. */
+static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
+{
+    size_t got = 1;
+    int code = buf_reserve(&s->peeked, size - s->peeked.size, err);
+
+    while (code == SHEAF_OK && got != 0 && s->peeked.size < size) {
+        code = store_read_next(s->object, s->peeked.data + s->peeked.size,
+                               size - s->peeked.size, &got, err);
+        s->peeked.size += code == SHEAF_OK ? got : 0;
+    }
+    *at_end = got == 0;
+    return code;
+}
+
+/* A pipe that ended before it began. */
+static int no_bytes(const struct stream *s, struct sheaf_error *err)
+{
+    if (s->context.dataset->pipes->may_be_empty)
+        return SHEAF_END;
+    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended without a byte: its feeder "
+                   "failed, or the channel has no objects", s->object->url);
+}
+
+/* Whether a whole data set is fed, not only its shards. */
+static bool is_no_shard(const struct stream *s)
+{
+    const uint8_t *data = s->peeked.data;
+    const size_t size = s->peeked.size;
+
+    return index_begins(data, size) || key_table_begins(data, size) ||
+           (size != 0 && data[0] == '{');
+}
+
+/* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
+static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
+{
+    struct detected found = { .format = NULL };
+    size_t need = DETECT_BYTES;
+
+    while (need != 0) {
+        bool at_end;
+        int code = peek(s, need, &at_end, err);
+
+        if (code != SHEAF_OK)
+            return code;
+        if (s->peeked.size == 0 && s->context.dataset->pipes != NULL)
+            return no_bytes(s, err);
+        code = detect(s->peeked.data, s->peeked.size, at_end, s->object->url, &found, &need, err);
+        if (code == SHEAF_ERR_UNSUPPORTED && is_no_shard(s))
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index, "
+                           "dataset.keys or JSON, not with a shard: give the feeder the shards "
+                           "alone, by a prefix like .../shard- or by a manifest file",
+                           s->object->url);
+        if (code != SHEAF_OK)
+            return err_prefix(err, "%s: ", s->object->url);
+    }
+    *codec = found.codec;
+    s->format = found.format;
+    return SHEAF_OK;
+}
+
+/* How many records make a sample. */
+static size_t records_of_sample(const struct stream *s)
+{
+    const struct pipe_source *pipes = s->context.dataset->pipes;
+
+    return pipes != NULL && pipes->attributes.count != 0 ? pipes->attributes.count : 1;
+}
+
+/* The object of the shard whose turn it is. */
+static int open_object(struct stream *s, struct sheaf_error *err)
+{
+    const struct stream_context *c = &s->context;
+
+    if (c->dataset->pipes != NULL)
+        return pipe_open(c->dataset->pipes, c->order->epoch, c->pipe_shift, &s->cancelled,
+                         &s->object, err);
+    return shards_open_object(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object,
+                              err);
+}
+
+static int open_shard(struct stream *s, struct sheaf_error *err)
+{
+    enum sheaf_codec codec = s->context.dataset->manifest.codec;
+    int code = open_object(s, err);
+
+    if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
+        code = ahead_wrap(&s->object, s->ahead_bytes, AHEAD_PIECES, err);
+    if (code == SHEAF_OK)
+        s->object->interrupt = &s->cancelled;
+    if (code == SHEAF_OK && s->object->is_stream)
+        code = find_format(s, &codec, err);
+    if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format->id != ATTRIBUTES_CONTAINER)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
+                       "of RecordIO, but this is %s", s->object->url, s->format->name);
+    if (code == SHEAF_OK)
+        code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
+    s->frames_are_open = code == SHEAF_OK;
+    if (code == SHEAF_OK && !s->object->is_stream)
+        s->frames.stored_bytes = s->object->bytes;
+    s->record = 0;
+    s->offset = 0;
+    return code;
+}
+
+static int own_error(struct item *item, struct stream *s, const struct sheaf_error *error,
+                     struct sheaf_error *err)
+{
+    item->bad = malloc(sizeof(*item->bad));
+    if (item->bad == NULL)
+        return err_memory(err, sizeof(*item->bad));
+    *item->bad = *error;
+    item->is_bad = true;
+    err_prefix(item->bad, "%s: ", s->object->url);
+    return SHEAF_OK;
+}
+
+/* The ranks of a world each read their own pipe to its end, and take turns at its records. */
+static bool is_others_turn(const struct stream *s, uint64_t record)
+{
+    return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
+}
+
+/* Appends the frame to `data`, and those that belong to the same sample. */
+static int take_frames(struct stream *s, struct frame *frame, struct item *item,
+                       struct buf *data, struct sheaf_error *err)
+{
+    const size_t count = records_of_sample(s);
+
+    for (size_t i = 1;; i++) {
+        int code = buf_append(data, frame->data, frame->size, err);
+
+        item->size += frame->size;
+        if (code != SHEAF_OK || i == count)
+            return code;
+        code = frames_next(&s->frames, frame, err);
+        if (code == SHEAF_END)
+            return err_set(err, SHEAF_ERR_TRUNCATED, "the pipe ends after %zu of a sample's %zu "
+                           "attribute%s", i, count, plural(count));
+        if (code != SHEAF_OK)
+            return code;
+    }
+}
+
+static int stream_error(struct sheaf_error *err, const struct sheaf_error *error)
+{
+    *err = *error;
+    return error->code;
+}
+
+/* A bad record becomes an item; any other error is final. */
+static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
+                      struct sheaf_error *err)
+{
+    if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
+        const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
+
+        stream_error(err, error);       /* what a store says has the name already */
+        return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
+    }
+    item->size = 0;
+    s->lost = records_of_sample(s) > 1;
+    return own_error(item, s, error, err);
+}
+
+/* Opens the next shard if necessary, and finds its next frame.  SHEAF_END: all are read; any other
+ * code but SHEAF_OK: *is_bad says whether it is a record that is bad, or the stream. */
+static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
+                      struct sheaf_error *err)
+{
+    *is_bad = false;
+    while (s->place < s->context.line->shard_count) {
+        int code = SHEAF_OK;
+
+        if (!s->frames_are_open)
+            code = open_shard(s, err);
+        if (code == SHEAF_OK && s->lost)
+            code = err_set(err, SHEAF_ERR_CORRUPT, "%s: after damage, it is unknown which "
+                           "attribute a record is", s->object->url);
+        if (code < 0)
+            return code;
+        if (code == SHEAF_OK)
+            code = frames_next(&s->frames, frame, err);
+        *is_bad = code < 0;
+        if (code != SHEAF_END)
+            return code;
+        close_shard(s);
+        s->place += s->stride;
+    }
+    return SHEAF_END;
+}
+
+/* The next sample, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END:
+ * all shards are read. */
+static int next_item(struct stream *s, struct item *item, struct buf *data,
+                     struct sheaf_error *err)
+{
+    for (;;) {
+        const size_t start = data->size;
+        struct sheaf_error error;
+        struct frame frame = { .data = NULL };
+        bool is_bad, is_others;
+        int code = next_frame(s, &frame, &is_bad, &error);
+
+        if (code == SHEAF_END)
+            return code;
+        memset(item, 0, sizeof(*item));
+        item->shard = s->context.line->shards[s->place];
+        item->record = s->record;
+        item->offset = frame.offset;
+        is_others = is_others_turn(s, s->record++);
+        if (code == SHEAF_OK && is_others && records_of_sample(s) == 1)
+            continue;
+        if (code == SHEAF_OK)
+            code = take_frames(s, &frame, item, data, &error);
+        else if (!is_bad)
+            return stream_error(err, &error);
+        s->framed += code != SHEAF_OK || !is_others;
+        if (code == SHEAF_OK && !is_others)
+            return code;
+        data->size = start;
+        if (code != SHEAF_OK)
+            return take_error(s, item, &error, err);
+    }
+}
+
+/* The buffers have come to rest: shows the items where their frames are. */
+static void place_items(struct read *r, const struct buf *data)
+{
+    const uint8_t *at = data->data;
+
+    for (size_t i = 0; i < r->span; i++) {
+        r->table[i].data = at;
+        r->bad_count += r->table[i].is_bad;
+        at += r->table[i].size;
+    }
+}
+
+/* Members that were passed over and not told of yet. */
+static uint64_t passed_over_now(struct stream *s)
+{
+    const uint64_t all = s->passed_over +
+                         (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
+
+    s->passed_over -= all;      /* wraps: what is open counts its own again when it is closed */
+    return all;
+}
+
+static void fill(struct job *job)
+{
+    struct work *w = (struct work *)(void *)job;
+    struct read *r = w->read;
+    struct stream *s = r->stream;
+    const volatile int *before = interrupt_watch(&s->cancelled);
+    struct buf *items = &w->tables, *data = &w->data;
+    int code = s->failed ? SHEAF_END : SHEAF_OK;
+
+    items->limit = data->limit = SIZE_MAX;
+    items->size = data->size = 0;
+    while (code == SHEAF_OK && items->size + data->size < STREAM_READ_BYTES) {
+        struct item item;
+
+        code = next_item(s, &item, data, &w->error);
+        if (code == SHEAF_OK)
+            code = buf_append(items, &item, sizeof(item), &w->error);
+    }
+    r->table = (struct item *)(void *)items->data;
+    r->span = items->size / sizeof(struct item);
+    w->read_bytes = items->size + data->size;
+    w->passed_over = passed_over_now(s);
+    w->lost_bytes = s->lost_bytes;
+    s->lost_bytes = 0;
+    place_items(r, data);
+    r->is_last = code != SHEAF_OK;
+    if (code != SHEAF_OK && code != SHEAF_END) {
+        s->failed = true;
+        r->tail_code = code;
+    }
+    w->code = SHEAF_OK;
+    interrupt_watch(before);
+}
+
+void stream_plan(struct stream *s, struct read *r)
+{
+    r->stream = s;
+    r->workers = s->workers;
+    r->work->job.run = fill;
+    workers_submit(s->workers, &r->work->job);
+}

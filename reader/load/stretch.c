@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs of records for a read; see stretch.h. */
+#include "reader/load/stretch.h"
+
+#include "base/bytes.h"
+
+#define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first read */
+/* Between records of one read.  What the kernel has in its cache costs more to copy beyond 8 KiB
+ * than another call does (every 10th record of 100 bytes took twice as long without, every 1,000th
+ * three times as long with 128 KiB), and it reads a disk ahead by itself; a network file system and
+ * an object store have a round trip for each. */
+#define GAP_LOCAL         ((uint64_t)8 << 10)
+#define GAP_NETWORK       ((uint64_t)256 << 10)
+#define GAP_REMOTE        ((uint64_t)1 << 20)
+
+/* The first ones are small, so that the first sample does not wait for many, unless their block
+ * would be unpacked again for the next. */
+uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
+{
+    return l->in_parts ? l->read_most : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
+}
+
+bool stretch_is_outsize(const struct loader *l, const struct index_section *s, uint64_t record)
+{
+    return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
+}
+
+/* Where a read ends that begins with the record: after `bytes` or, where there is memory, at the
+ * end of the codec block that passes them. */
+static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
+                        uint64_t bytes)
+{
+    const uint64_t begin = s->offsets[record], stop = begin + bytes;
+    uint64_t block;
+
+    if (s->blocks == NULL)
+        return stop;
+    if (l->in_parts)
+        return s->blocks[index_block_of(s, begin) + 1].raw_offset;
+    block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
+    return s->blocks[block].raw_offset > begin ? s->blocks[block].raw_offset
+                                               : s->blocks[block + 1].raw_offset;
+}
+
+uint64_t stretch_gap(bool is_remote, bool is_network)
+{
+    return is_remote ? GAP_REMOTE : is_network ? GAP_NETWORK : GAP_LOCAL;
+}
+
+bool stretch_joins(const struct index_section *s, uint64_t last, uint64_t record, uint64_t gap)
+{
+    const uint64_t end = s->offsets[last] + index_frame_bytes(s, last);
+
+    if (s->blocks != NULL)
+        return index_block_of(s, s->offsets[record]) <= index_block_of(s, end - 1) + 1;
+    return s->offsets[record] - end <= gap;
+}
+
+static uint64_t gap_of(const struct shard *shard)
+{
+    return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
+}
+
+/* On the way from the first record to the last. */
+struct course {
+    const struct loader *loader;
+    const struct shard *shard;
+    uint64_t stop;              /* of raw bytes */
+    uint64_t left;              /* bytes that single records may still take */
+};
+
+/* Adds a record, unless the read had better end before it: at c->stop, which is further on if what
+ * lies between is not read.  `resumed`: that was, before the position that the epoch goes on from,
+ * and resuming reads no more than it must. */
+static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
+                struct stretch *t)
+{
+    const struct index_section *s = c->shard->section;
+    struct run *last = &t->runs[t->plan.run_count - 1];
+    const uint64_t end = last->first + last->count;
+    const bool is_next = record == end && skipped == 0;
+    bool joined;
+
+    if (record < end || stretch_is_outsize(c->loader, s, record))
+        return false;
+    joined = is_next || ((!resumed || s->blocks != NULL)
+                         && stretch_joins(s, end - 1, record, gap_of(c->shard)));
+    if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
+        return false;           /* one request */
+    if (!joined)
+        c->stop += s->offsets[record] - s->offsets[end];
+    if (s->offsets[record + 1] > c->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
+        return false;
+    if (c->loader->in_parts) {
+        const uint64_t bytes = index_frame_bytes(s, record);
+
+        if (bytes > c->left)
+            return false;
+        c->left -= bytes;
+    }
+    if (is_next)
+        last->count++;
+    else
+        t->runs[t->plan.run_count++] = (struct run){ last->shard, record, 1, joined, skipped };
+    return true;
+}
+
+void stretch_plan(const struct loader *l, struct stretch *t)
+{
+    struct sequence *sequence = t->sequence;
+    const struct index_section *section = t->shard->section;
+    const bool repeats = sequence_repeats(sequence, t->planned);
+    const uint64_t bytes = stretch_bytes(l, t->planned);
+    struct course c = { l, t->shard, stop_of(l, section, t->found.record, bytes), bytes };
+    uint64_t place = sequence_place(sequence, t->planned);
+    struct order_run at = t->found;
+    uint32_t skipped = 0;
+
+    t->runs[0] = (struct run){ .shard = t->shard, .first = at.record, .count = 1 };
+    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = l->apart,
+                                  .repeats = repeats };
+    if (l->in_parts && section->blocks != NULL && !extent_is_in_block(&t->runs[0]))
+        return;
+    t->plan.how = l->in_parts && section->blocks != NULL ? READ_STEPS : READ_WHOLE;
+    c.left -= MIN(c.left, index_frame_bytes(section, at.record));
+    for (uint64_t p = t->planned + 1; p < sequence->count; p++) {
+        const uint64_t next = sequence_place(sequence, p);
+        const bool resumed = next != place + 1;
+
+        if (!resumed && at.count > 1) {
+            at.record++;
+            at.count--;
+        } else {
+            at = order_line_locate(t->line, next);
+        }
+        place = next;
+        if (at.shard != t->shard->number || sequence_repeats(sequence, p) != repeats
+            || (t->horizon != NULL && !horizon_knows(t->horizon, p)))
+            return;
+        if (t->horizon != NULL && !horizon_wants(t->horizon, p)) {
+            skipped++;
+            continue;
+        }
+        if (!add(&c, at.record, resumed, skipped, t))
+            return;
+        skipped = 0;
+    }
+}

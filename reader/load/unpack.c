@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Unpacking through the codec's stream.  A piece of a member gets the member's beginning before
+ * it.
+ *
+ * A decoder that finds damage does not say what came before it in the same call.  So that the
+ * answer is always the same, the calls are: whatever part of a block is wanted, it is unpacked from
+ * its start, in steps of INPUT stored bytes, or of OUTPUT raw ones. */
+#include "reader/load/unpack.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#define INPUT  ((uint64_t)64 << 10)
+#define OUTPUT ((uint64_t)32 << 10)
+/* Remotely, what is worth a round trip. */
+#define READ_REMOTE (16 * INPUT)
+
+/* Where it is. */
+struct place {
+    const uint8_t *data;        /* stored bytes of this step that are not yet taken */
+    size_t size;
+    uint64_t stored;            /* where the next step begins, in the shard */
+    uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
+    uint64_t raw;               /* in the block */
+};
+
+uint64_t unpack_room(bool is_remote, uint64_t stored)
+{
+    return MIN(stored, is_remote ? READ_REMOTE : INPUT);
+}
+
+static int begin_member(const struct unpack *u, struct codec_stream *stream,
+                        struct sheaf_error *err)
+{
+    struct buf head = BUF_INIT(4096);
+    uint8_t none[16];
+    size_t size, room = sizeof(none);
+    int code = u->codec->begin(&head, err);
+
+    size = head.size;
+    if (code == SHEAF_OK && size != 0)
+        code = codec_stream_push(stream, head.data, &size, none, &room, err);
+    buf_free(&head);
+    return code;
+}
+
+/* The stored bytes of the next step, if there are more. */
+static int fill(struct unpack *u, struct place *at, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (at->stored == u->end)
+        return SHEAF_OK;
+    if (at->stored == at->held_end) {
+        const size_t size = (size_t)unpack_room(u->object->is_remote, u->end - at->stored);
+
+        code = store_read(u->object, at->stored, u->room, size, err);
+        u->read_bytes += size;
+        at->held = at->stored;
+        at->held_end = at->held + size;
+    }
+    at->data = (u->stored != NULL ? u->stored : u->room) + (at->stored - at->held);
+    at->size = (size_t)MIN(at->held_end - at->stored, INPUT);
+    at->stored += at->size;
+    return code;
+}
+
+/* Takes what came of raw bytes [at, at + size) of the block. */
+static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
+{
+    while (u->done < u->count) {
+        struct unpack_part *part = &u->parts[u->done];
+        const uint64_t begin = MAX(at, part->skip);
+        const uint64_t end = MIN(at + size, part->skip + part->size);
+
+        if (begin < end) {
+            memcpy(part->raw + (begin - part->skip), output + (begin - at), end - begin);
+            part->got = end - part->skip;
+        }
+        if (part->got < part->size)
+            return;
+        u->done++;
+    }
+}
+
+static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
+                struct sheaf_error *err)
+{
+    uint8_t output[OUTPUT];
+    const bool is_last = at->size == 0;
+    size_t taken = at->size, given = sizeof(output);
+    int code = codec_stream_push(stream, at->data, &taken, output, &given, err);
+
+    at->data += taken;
+    at->size -= taken;
+    take(u, at->raw, output, given);
+    at->raw += given;
+    if (code == SHEAF_OK && is_last && given == 0) {
+        const struct unpack_part *part = &u->parts[u->done];
+
+        code = err_set(err, SHEAF_ERR_TRUNCATED, "it ends after %" PRIu64 " raw byte%s, but a "
+                       "sample in it ends at %" PRIu64, at->raw, plural(at->raw),
+                       part->skip + part->size);
+    }
+    u->is_damaged = code != SHEAF_OK && code != SHEAF_ERR_MEMORY;
+    return code;
+}
+
+static int unpack(struct unpack *u, struct codec_stream *stream, struct sheaf_error *err)
+{
+    static const uint8_t none[1];
+    struct place at = { .data = none, .stored = u->begin, .held = u->begin,
+                        .held_end = u->stored != NULL ? u->end : u->begin };
+    int code = u->single ? begin_member(u, stream, err) : SHEAF_OK;
+
+    while (code == SHEAF_OK && u->done < u->count) {
+        if (at.size == 0)
+            code = fill(u, &at, err);
+        if (code == SHEAF_OK)
+            code = push(u, stream, &at, err);
+    }
+    return code;
+}
+
+int unpack_parts(struct unpack *u, struct sheaf_error *err)
+{
+    struct codec_stream *stream;
+    int code = codec_stream_open(u->codec->id, &stream, err);
+
+    u->done = u->read_bytes = 0;
+    for (size_t i = 0; i < u->count; i++)
+        u->parts[i].got = 0;
+    u->is_damaged = false;
+    if (code != SHEAF_OK)
+        return code;
+    stream->skips_checksums = true;
+    code = unpack(u, stream, err);
+    codec_stream_free(stream);
+    return code;
+}

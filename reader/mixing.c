@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The turns of a view's lanes; see mixing.h. */
+#include "reader/mixing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "reader/view/source_line.h"
+
+/* A stretch that could not be read ahead is tried again after so many draws. */
+#define PUMP_DRAWS 16u
+
+/* What one lane draws from one source. */
+struct drawing {
+    uint64_t drawn;                 /* as mix_turns_begin counts; */
+    uint64_t end;                   /* what it will be at the end of the epoch */
+    double pace;                    /* draws a step, about */
+    uint64_t before;                /* draws of the epoch in the stretches that were begun */
+    uint64_t left;                  /* in the stretch, */
+    uint64_t source_epoch;          /* which is of this one */
+    struct source_line *line;       /* NULL: no stretch was begun */
+    bool is_second;                 /* its lane is in the second half */
+    struct source_line *coming;     /* of the next stretch, in the other half; NULL: none */
+    uint64_t coming_bytes;          /* of the budget, for its slots */
+};
+
+/* What comes once more at a lane's end, if the run's count is not 0. */
+struct pad {
+    struct order_run run;
+    uint64_t source_epoch;
+};
+
+struct mixing {
+    struct mix_turns *turns;        /* of each lane */
+    size_t *sources;                /* that its next step draws from, + 1; 0: not known yet */
+    struct pad *pads;               /* of each lane */
+    struct drawing *drawings;       /* of each lane's sources */
+    struct source_line *lines;
+    uint32_t lane_count;
+    size_t source_count;
+    uint64_t source_epoch;          /* of the item that came last */
+};
+
+/* ---- Begin and end -------------------------------------------------------------------------- */
+
+void mixing_free(struct sheaf_reader *r)
+{
+    struct mixing *m = r->mixing;
+
+    if (m == NULL)
+        return;
+    free(m->turns);
+    free(m->sources);
+    free(m->pads);
+    free(m->drawings);
+    free(m);
+    r->mixing = NULL;
+}
+
+int mixing_open(struct sheaf_reader *r)
+{
+    const size_t sources = r->dataset->source_count;
+    struct mixing *m = calloc(1, sizeof(*m));
+
+    mixing_free(r);
+    if (m == NULL)
+        return err_memory(&r->error, sizeof(*m));
+    r->mixing = m;
+    m->lane_count = r->own_lanes;
+    m->source_count = sources;
+    m->turns = calloc(m->lane_count, sizeof(m->turns[0]));
+    m->sources = calloc(m->lane_count, sizeof(m->sources[0]));
+    m->pads = calloc(m->lane_count, sizeof(m->pads[0]));
+    m->drawings = calloc(m->lane_count * sources, sizeof(m->drawings[0]));
+    if (m->turns == NULL || m->sources == NULL || m->pads == NULL || m->drawings == NULL)
+        return err_memory(&r->error, m->lane_count * sources * sizeof(m->drawings[0]));
+    return SHEAF_OK;
+}
+
+void mixing_end(struct sheaf_reader *r)
+{
+    struct mixing *m = r->mixing;
+
+    if (m == NULL)
+        return;
+    for (uint32_t i = 0; i < m->lane_count; i++)
+        mix_turns_free(&m->turns[i]);
+    for (size_t i = 0; i < m->lane_count * m->source_count; i++)
+        budget_give(&r->load.budget, m->drawings[i].coming_bytes);
+    source_line_free(&m->lines);
+    memset(m->turns, 0, m->lane_count * sizeof(m->turns[0]));
+    memset(m->sources, 0, m->lane_count * sizeof(m->sources[0]));
+    memset(m->pads, 0, m->lane_count * sizeof(m->pads[0]));
+    memset(m->drawings, 0, m->lane_count * m->source_count * sizeof(m->drawings[0]));
+}
+
+/* ---- Stretches ------------------------------------------------------------------------------ */
+
+static struct drawing *drawing_of(const struct mixing *m, uint32_t i, size_t source)
+{
+    return &m->drawings[i * m->source_count + source];
+}
+
+/* Where the reader's lane `i` of a source is; `coming`: that of its next stretch. */
+static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
+{
+    const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
+
+    return i * r->mixing->source_count + source + (is_second ? r->load.lane_count : 0);
+}
+
+static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    return &r->lanes[place_of(r, i, source, false)];
+}
+
+/* Sets up the lane of a draw's stretch. */
+static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
+                        bool is_ahead, struct source_line **line, struct sheaf_error *err)
+{
+    struct loader *l = &r->load;
+    const struct dataset_view *view = r->dataset->view;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const size_t place = place_of(r, i, source, is_ahead);
+    const uint32_t number = order_member_lane(&r->member, i);
+    const struct mix_stretch stretch = mix_stretch_of(&view->mix, &l->order, number, source,
+                                                      draw);
+    struct order order = mix_source_order(&view->mix, &l->order, source);
+    struct lane_course course = { number, &order, NULL,
+                                  { .start = stretch.start, .count = stretch.count }, is_ahead };
+    int code;
+
+    order.epoch = stretch.source_epoch;
+    *line = source_line_use(&r->mixing->lines, view, source, &order, err);
+    if (*line == NULL)
+        return SHEAF_ERR_MEMORY;
+    course.line = &(*line)->line;
+    code = lane_begin(l, &r->lanes[place], &l->queues[place], &course, stretch.before,
+                      err);
+    l->queues[place].pace = d->pace;
+    l->queues[place].before = d->before;
+    l->queues[place].is_ahead = is_ahead;
+    d->before += code == SHEAF_OK ? stretch.count - stretch.before : 0;
+    return code;
+}
+
+/* Makes the next stretch, which was begun ahead, that which is drawn from. */
+static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct drawing *d = drawing_of(r->mixing, i, source);
+
+    budget_give(&r->load.budget, d->coming_bytes);
+    d->is_second = !d->is_second;
+    d->line = d->coming;
+    d->coming = NULL;
+    d->coming_bytes = 0;
+    r->load.queues[place_of(r, i, source, false)].is_ahead = false;
+}
+
+/* Begins the stretch of the next draw. */
+static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct mixing *m = r->mixing;
+    struct drawing *d = drawing_of(m, i, source);
+    const struct mix_stretch stretch = mix_stretch_of(&r->dataset->view->mix, &r->load.order,
+                                                      order_member_lane(&r->member, i), source,
+                                                      d->drawn);
+    int code = SHEAF_OK;
+
+    if (d->line != NULL) {
+        lane_clear(&r->load, lane_of(r, i, source));
+        source_line_drop(&m->lines, d->line);
+        d->line = NULL;
+    }
+    if (d->coming != NULL)
+        enter_coming(r, i, source);
+    else
+        code = open_stretch(r, i, source, d->drawn, false, &d->line, &r->error);
+    d->left = stretch.count - stretch.before;
+    d->source_epoch = stretch.source_epoch;
+    if (code == SHEAF_OK && r->lane_most != 0)
+        code = lane_foresee(lane_of(r, i, source), r->lane_most, &r->error);
+    return code;
+}
+
+/* ---- The next stretches ---------------------------------------------------------------------- */
+
+/* Begins to read the next stretch, if the budget has room for its slots. */
+static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct loader *l = &r->load;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const size_t place = place_of(r, i, source, true);
+    const struct order order = mix_source_order(&r->dataset->view->mix, &l->order, source);
+    struct sheaf_error ignored;
+
+    d->coming_bytes = order_buffer_slots(&order) * sizeof(struct ref);
+    if (!budget_take(&l->budget, d->coming_bytes)) {
+        d->coming_bytes = 0;
+        return;
+    }
+    if (open_stretch(r, i, source, d->drawn + d->left, true, &d->coming, &ignored) == SHEAF_OK) {
+        (void)queue_pump(l, &ignored);
+        return;
+    }
+    lane_clear(l, &r->lanes[place]);
+    source_line_drop(&r->mixing->lines, d->coming);
+    budget_give(&l->budget, d->coming_bytes);
+    d->coming = NULL;
+    d->coming_bytes = 0;
+}
+
+/* After a draw: once all of a stretch is under way, begins the next, and takes in what comes of
+ * it, so that it has what its first turn needs. */
+static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
+{
+    struct loader *l = &r->load;
+    struct drawing *d = drawing_of(r->mixing, i, source);
+    const struct queue *q = &l->queues[place_of(r, i, source, false)];
+    const struct queue *coming;
+    struct sheaf_error ignored;
+
+    if (l->queue_count == l->lane_count || l->in_parts || l->few_sections)
+        return;
+    if (d->coming == NULL) {
+        if (queue_is_planned(q) && d->drawn + d->left < d->end)
+            begin_coming(r, i, source);
+        return;
+    }
+    coming = &l->queues[place_of(r, i, source, true)];
+    lane_fill_ahead(l, &r->lanes[place_of(r, i, source, true)]);
+    if (coming->first == NULL && d->left % PUMP_DRAWS == 0)
+        (void)queue_pump(l, &ignored);
+}
+
+/* Begins the stretches that a lane draws from in the rest of the epoch. */
+static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
+                           const uint64_t *at_end)
+{
+    struct mixing *m = r->mixing;
+    const uint64_t steps = m->turns[i].steps - m->turns[i].step;
+    int code = SHEAF_OK;
+
+    for (size_t s = 0; s < m->source_count && code == SHEAF_OK; s++) {
+        const uint64_t draws = at_end[s] - drawn[s];
+
+        drawing_of(m, i, s)->drawn = drawn[s];
+        drawing_of(m, i, s)->end = at_end[s];
+        drawing_of(m, i, s)->pace = (double)draws / (double)MAX(steps, 1);
+        if (draws != 0)
+            code = begin_stretch(r, i, s);
+    }
+    return code;
+}
+
+/* The sample that comes once more at the end of a lane: the first that it draws in the epoch. */
+static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
+                    struct pad *pad)
+{
+    const struct dataset_view *view = r->dataset->view;
+    const uint32_t number = mix_padding_lane(&view->mix, &r->load.order, lane);
+    struct mix_turns turns;
+    struct mix_stretch stretch;
+    struct order order;
+    struct source_line *line;
+    struct shuffle shuffle;
+    size_t source;
+    int code = mix_turns_begin(&turns, &view->mix, &r->load.order, number, 0, drawn, &r->error);
+
+    if (code == SHEAF_OK)
+        code = mix_turns_next(&turns, &source, &r->error);
+    mix_turns_free(&turns);
+    if (code != SHEAF_OK)
+        return code;
+    stretch = mix_stretch_of(&view->mix, &r->load.order, number, source, 0);
+    order = mix_source_order(&view->mix, &r->load.order, source);
+    order.epoch = stretch.source_epoch;
+    line = source_line_use(&r->mixing->lines, view, source, &order, &r->error);
+    if (line == NULL)
+        return r->error.code;
+    shuffle_begin(&shuffle, &order, number, stretch.count);
+    pad->run = order_line_locate(&line->line, stretch.start + shuffle_next(&shuffle).slot);
+    pad->source_epoch = stretch.source_epoch;
+    source_line_drop(&r->mixing->lines, line);
+    return SHEAF_OK;
+}
+
+static int begin_lane(struct sheaf_reader *r, uint32_t i, uint64_t step, uint64_t *drawn,
+                      uint64_t *at_end)
+{
+    const struct mix *mix = &r->dataset->view->mix;
+    const uint32_t number = order_member_lane(&r->member, i);
+    struct mix_turns end;
+    bool padded;
+    int code = SHEAF_OK;
+
+    if (step < mix_lane_steps(mix, &r->load.order, number, &padded) && padded)
+        code = find_pad(r, number, drawn, &r->mixing->pads[i]);
+    if (code == SHEAF_OK)
+        code = mix_turns_begin(&end, mix, &r->load.order, number, UINT64_MAX, at_end, &r->error);
+    if (code != SHEAF_OK)
+        return code;
+    mix_turns_free(&end);
+    code = mix_turns_begin(&r->mixing->turns[i], mix, &r->load.order, number, step, drawn,
+                           &r->error);
+    return code == SHEAF_OK ? begin_stretches(r, i, drawn, at_end) : code;
+}
+
+int mixing_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    struct mixing *m = r->mixing;
+    uint64_t *drawn = calloc(2 * m->source_count, sizeof(drawn[0]));
+    int code = drawn == NULL ? err_memory(&r->error, m->source_count * 16)
+                             : mix_check(&r->dataset->view->mix, &r->load.order, &r->error);
+
+    for (uint32_t i = 0; i < m->lane_count && code == SHEAF_OK; i++)
+        code = begin_lane(r, i, rounds + (i < extra), drawn, drawn + m->source_count);
+    free(drawn);
+    return code;
+}
+
+/* ---- Turns ---------------------------------------------------------------------------------- */
+
+static int draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
+{
+    struct mixing *m = r->mixing;
+    struct drawing *d;
+    size_t source;
+    int code = SHEAF_OK;
+
+    if (m->sources[i] == 0) {
+        code = mix_turns_next(&m->turns[i], &source, &r->error);
+        if (code != SHEAF_OK)
+            return code;
+        m->sources[i] = source + 1;
+    }
+    source = m->sources[i] - 1;
+    d = drawing_of(m, i, source);
+    if (d->left == 0)
+        code = begin_stretch(r, i, source);
+    if (code == SHEAF_OK)
+        code = lane_next(&r->load, lane_of(r, i, source), ref, &r->error);
+    if (code != SHEAF_OK)
+        return code;
+    d->left--;
+    d->drawn++;
+    m->source_epoch = d->source_epoch;
+    m->sources[i] = 0;
+    if (d->left != 0)
+        look_ahead(r, i, source);
+    return SHEAF_OK;
+}
+
+/* Whether the lane has drawn all that it draws in the epoch. */
+static bool is_drawn(const struct mixing *m, uint32_t i)
+{
+    return m->sources[i] == 0 && m->turns[i].step == m->turns[i].steps;
+}
+
+int mixing_turn(struct sheaf_reader *r, uint32_t i, struct ref *ref)
+{
+    struct pad *pad = &r->mixing->pads[i];
+    int code;
+
+    if (!is_drawn(r->mixing, i))
+        return draw(r, i, ref);
+    if (pad->run.count == 0)
+        return SHEAF_END;
+    code = lane_repeat(&r->load, lane_of(r, i, 0), &pad->run, ref, &r->error);
+    if (code != SHEAF_OK)
+        return code;
+    pad->run.count = 0;
+    r->mixing->source_epoch = pad->source_epoch;
+    return SHEAF_OK;
+}
+
+uint64_t mixing_source_epoch(const struct mixing *m)
+{
+    return m->source_epoch;
+}
+
+bool mixing_has_ended(const struct mixing *m)
+{
+    for (uint32_t i = 0; i < m->lane_count; i++)
+        if (!is_drawn(m, i) || m->pads[i].run.count != 0)
+            return false;
+    return true;
+}

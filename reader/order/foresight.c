@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running before the shuffle; see foresight.h.
+ *
+ * What is in a slot stays there until it is drawn, as long as inputs come.  When they have ended,
+ * slots move; but then the span, which is longer than the buffer, has all that is left, so that
+ * what is noted for a slot only moves along with it. */
+#include "reader/order/foresight.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+#define SPAN_OF_SLOTS 2u
+
+uint64_t foresight_bytes(uint64_t slots)
+{
+    return slots * (3 + SPAN_OF_SLOTS) * sizeof(uint32_t);
+}
+
+bool foresight_is_possible(const struct shuffle *s)
+{
+    return s->filled <= UINT32_MAX / (3 + SPAN_OF_SLOTS)
+           && s->inputs - s->next < UINT32_MAX - 2 * SPAN_OF_SLOTS * s->filled;
+}
+
+/* Sees what this step draws. */
+static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
+{
+    if (f->came[slot] <= f->now)
+        f->drawn[f->origin[slot]] = step;
+    else
+        f->coming[f->came[slot] % f->span] = step;
+}
+
+/* One step more is seen, if there is one. */
+static void see(struct foresight *f)
+{
+    struct shuffle_step step;
+
+    if (f->ahead.filled == 0 || f->seen - f->now == f->span)
+        return;
+    step = shuffle_next(&f->ahead);
+    see_drawn(f, step.slot, ++f->seen);
+    if (step.refill) {
+        f->came[step.slot] = f->seen;
+        f->coming[f->seen % f->span] = FORESIGHT_LATER;
+    } else {
+        f->came[step.slot] = f->came[step.last];
+        f->origin[step.slot] = f->origin[step.last];
+    }
+}
+
+int foresight_open(struct foresight *f, const struct shuffle *shuffle, struct sheaf_error *err)
+{
+    const uint32_t slots = (uint32_t)shuffle->filled;
+    uint32_t *tables = malloc(foresight_bytes(slots));
+
+    if (tables == NULL)
+        return err_memory(err, foresight_bytes(slots));
+    *f = (struct foresight){ .ahead = *shuffle, .span = SPAN_OF_SLOTS * slots, .drawn = tables,
+                             .came = tables + slots, .origin = tables + 2 * (size_t)slots,
+                             .coming = tables + 3 * (size_t)slots };
+    for (uint32_t i = 0; i < slots; i++) {
+        f->drawn[i] = FORESIGHT_LATER;
+        f->came[i] = 0;
+        f->origin[i] = i;
+    }
+    for (uint32_t i = 0; i < f->span; i++)
+        see(f);
+    return SHEAF_OK;
+}
+
+void foresight_close(struct foresight *f)
+{
+    free(f->drawn);
+    *f = (struct foresight){ .drawn = NULL };
+}
+
+void foresight_step(struct foresight *f, const struct shuffle_step *step)
+{
+    f->now++;
+    f->drawn[step->slot] = step->refill ? f->coming[f->now % f->span] : f->drawn[step->last];
+    see(f);
+}

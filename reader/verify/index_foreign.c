@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_index: makes foreign shards a data set.  Each is walked through once; what the packer
+ * would have known is gathered from it: extents, CRCs, counts, hashes, keys. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "formats/interop_index.h"
+#include "formats/key_table.h"
+#include "publish/output.h"
+#include "publish/publish.h"
+#include "reader/dataset/dataset.h"
+#include "reader/load/shard_walk.h"
+#include "store/interrupt.h"
+#include "store/over.h"
+#include "store/store.h"
+
+struct indexing {
+    struct sheaf_dataset *dataset;
+    const struct sheaf_verify_options *options;
+    struct sheaf_verify_result *result;
+    const char *directory;
+    struct manifest manifest;
+    struct buf index;               /* dataset.index, as it grows */
+    struct publish_keys keys;
+    struct interop_writer interop;
+    struct output output;
+    struct store_seen seen;         /* of the manifest, when the directory was claimed */
+    struct decode_scratch scratch;
+    atomic_uint_fast64_t read_bytes;
+};
+
+static void show_progress(struct indexing *x)
+{
+    const struct sheaf_progress progress = {
+        .stage = "index",
+        .done_bytes = atomic_load(&x->read_bytes),
+        .total_bytes = x->dataset->total_bytes,
+        .done_count = x->result->samples,
+        .total_count = dataset_samples(x->dataset),
+    };
+
+    if (x->options->progress != NULL)
+        x->options->progress(x->options->context, &progress);
+}
+
+/* The payload and the key of a frame; the frame must be one that can be decoded. */
+static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
+                      uint64_t *bytes, struct sheaf_error *err)
+{
+    const struct decode_context context = dataset_decode_context(x->dataset, walk->shard);
+    const uint64_t number = walk->frames.records - 1;
+    const struct record record = { .data = frame->data, .size = frame->size,
+                                   .shard = walk->shard, .record = number };
+    struct sheaf_sample sample;
+    int code = x->dataset->format->decode(&record, &context, &x->scratch, &sample, err);
+
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ",
+                          x->dataset->urls[walk->shard], frame->offset, number);
+    for (size_t i = 0; i < sample.field_count; i++)
+        *bytes += sample.fields[i].size;
+    code = tally_add(&x->manifest.fields, &sample, err);
+    if (code != SHEAF_OK)
+        return code;
+    return publish_keys_add_hash(&x->keys, key_hash(sample.key), err);
+}
+
+/* Gathers the section of a shard frame by frame. */
+static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *shard,
+                  struct index_writer *writer, struct sheaf_error *err)
+{
+    uint64_t end = 0;
+
+    for (;;) {
+        struct frame frame;
+        int code = walk_next(walk, &frame, err);
+
+        if (code == SHEAF_END)
+            return SHEAF_OK;
+        if (code == SHEAF_OK && frame.offset != end)
+            code = index_add_gap(writer, frame.offset - end, err);
+        if (code == SHEAF_OK)
+            code = index_add_sample(writer, frame.size, frame.crc, 0, err);
+        if (code == SHEAF_OK)
+            code = interop_add_frame(&x->interop, x->result->samples, frame.offset, frame.data,
+                                     frame.size, err);
+        if (code == SHEAF_OK)
+            code = take_sample(x, walk, &frame, &shard->payload_bytes, err);
+        if (code != SHEAF_OK)
+            return code;
+        end = frame.offset + frame.size;
+        shard->largest = MAX(shard->largest, frame.size);
+        shard->samples++;
+        if (++x->result->samples % 256 == 0)
+            show_progress(x);
+    }
+}
+
+static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
+{
+    struct manifest_shard *shard = &x->manifest.shards[i];
+    struct publish_to to = { &x->output, x->directory };
+    const char *slash = strrchr(x->dataset->urls[i], '/');
+    struct index_writer writer = { 0 };
+    const volatile int *before;
+    struct walk walk;
+    int code;
+
+    shard->name = strdup(slash != NULL ? slash + 1 : x->dataset->urls[i]);
+    if (shard->name == NULL)
+        return err_memory(err, strlen(x->dataset->urls[i]));
+    before = interrupt_watch(x->options->interrupt);
+    code = walk_open(&walk, x->dataset, i, (size_t)(x->options->memory_bytes / 2),
+                     &x->read_bytes, x->options->interrupt, err);
+    interrupt_watch(before);
+    if (code != SHEAF_OK)
+        return code;
+    code = gather(x, &walk, shard, &writer, err);
+    if (code == SHEAF_OK)
+        code = walk_hash(&walk, shard->xxh3, err);
+    /* Remote shards are not scanned first: they are read completely, as here. */
+    if (code == SHEAF_OK && !x->dataset->is_stream &&
+        shard->samples != x->dataset->manifest.shards[i].samples)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
+                       "but %" PRIu64 " when it was scanned", x->dataset->urls[i], shard->samples,
+                       plural(shard->samples), x->dataset->manifest.shards[i].samples);
+    shard->bytes = shard->raw_bytes = walk.object->bytes;
+    shard->index_offset = x->index.size;
+    if (code == SHEAF_OK)
+        code = index_finish(&writer, 0, &x->index, err);
+    shard->index_bytes = x->index.size - shard->index_offset;
+    index_sum(x->index.data + shard->index_offset, shard->index_bytes, shard->index_xxh3);
+    if (code == SHEAF_OK)
+        code = interop_finish_shard(&x->interop, shard->name, publish_file, &to, err);
+    x->result->shards++;
+    x->result->bytes += walk.offset;
+    x->result->passed_over += frames_passed_over(&walk.frames);
+    walk_close(&walk);
+    index_writer_free(&writer);
+    return code;
+}
+
+static int refuse(const struct sheaf_dataset *d, struct sheaf_error *err)
+{
+    if (d->format == NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be indexed", d->url);
+    if (d->codec != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards are compressed (%s) by another "
+                       "program, so no index can point into them: convert them instead", d->url,
+                       sheaf_codec_name(d->manifest.codec));
+    if (d->damage_count == 0)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = d->damages[0].error;
+    return d->damages[0].error.code;
+}
+
+static int index_all(struct indexing *x, struct sheaf_error *err)
+{
+    const size_t count = x->dataset->manifest.shard_count;
+    int code = SHEAF_OK;
+
+    x->manifest.container = x->dataset->format->id;
+    x->manifest.shards = calloc(count, sizeof(x->manifest.shards[0]));
+    if (x->manifest.shards == NULL)
+        return err_memory(err, count * sizeof(x->manifest.shards[0]));
+    x->manifest.shard_count = count;
+    for (uint32_t i = 0; code == SHEAF_OK && i < count; i++) {
+        code = index_shard(x, i, err);
+        show_progress(x);
+    }
+    if (code == SHEAF_OK)
+        code = publish_made(&x->output, &x->index, &x->keys, &x->manifest, &x->seen, err);
+    return code;
+}
+
+/* The claim keeps others out until the manifest is there. */
+static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
+{
+    char *url = store_join(x->directory, MANIFEST_NAME);
+    bool finished;
+    int code = url == NULL ? err_memory(err, strlen(x->directory))
+                           : dataset_refuse_unfinished(x->directory, err);
+
+    if (code == SHEAF_OK)
+        code = output_open(&x->output, x->directory, NULL, NULL, "index", err);
+    if (code == SHEAF_OK)
+        code = output_add_split(&x->output, "", 0, err);
+    if (code == SHEAF_OK)
+        code = output_claim(&x->output, overwrite ? ASK_INDEX_REPLACE : ASK_INDEX, &finished, err);
+    if (code == SHEAF_OK) {
+        code = store_see(url, &x->seen, err);
+        if (code == SHEAF_OK && x->seen.is_there && !overwrite)
+            code = err_set(err, SHEAF_ERR_EXISTS, "%s: another process has just made it", url);
+        if (code == SHEAF_OK)
+            code = journal_remove_temporaries(x->directory, err);
+    }
+    free(url);
+    return code;
+}
+
+static int open_all(struct indexing *x, const char *index, struct sheaf_error *err)
+{
+    int code = dataset_open_foreign(&x->directory, 1, &x->dataset, err);
+
+    x->output.interop = index;
+    if (code == SHEAF_OK)
+        code = refuse(x->dataset, err);
+    if (code == SHEAF_OK)
+        code = interop_open(&x->interop, index, x->dataset->manifest.container, SHEAF_CODEC_NONE,
+                            err);
+    if (code == SHEAF_OK)
+        code = publish_keys_open(&x->keys, x->directory, x->options->memory_bytes / 4, err);
+    return code;
+}
+
+/* Shards that are named one by one have no directory in which an index could be written. */
+static int refuse_names(const char *directory, struct sheaf_error *err)
+{
+    uint64_t bytes;
+    const bool is_name = directory[0] == '@' || strcspn(directory, "{}*?[") != strlen(directory) ||
+                         (store_is_local(directory) &&
+                          store_size(directory, &bytes, NULL) == SHEAF_OK);
+
+    return !is_name ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_ARGUMENT, "%s: names shards, expected their directory, in which "
+                   "the index is written", directory);
+}
+
+int sheaf_index(const char *directory, const char *index, int overwrite,
+                const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+                struct sheaf_error *err)
+{
+    struct sheaf_verify_options own;
+    struct indexing x = { .directory = directory, .options = &own, .result = result,
+                          .output.lock = -1, .index = BUF_INIT(SIZE_MAX) };
+    int code;
+
+    sheaf_verify_options_init(&own, sizeof(own));
+    if (options != NULL)
+        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    memset(result, 0, sizeof(*result));
+    code = refuse_names(directory, err);
+    if (code == SHEAF_OK)
+        code = claim(&x, overwrite != 0, err);
+    if (code == SHEAF_OK) {
+        code = open_all(&x, index, err);
+        if (code == SHEAF_OK)
+            code = index_all(&x, err);
+        if (code == SHEAF_OK)
+            code = journal_clear(&x.output.journal, err);
+        else
+            (void)journal_clear(&x.output.journal, NULL);
+    }
+    output_close(&x.output);
+    manifest_clear(&x.manifest);
+    buf_free(&x.index);
+    publish_keys_close(&x.keys);
+    decode_scratch_free(&x.scratch);
+    interop_free(&x.interop);
+    sheaf_dataset_free(x.dataset);
+    return code;
+}
