@@ -2,29 +2,39 @@
  *
  * sheaf.h - pack many small files into a few large shards, and stream them back shuffled.
  *
- * This header is the manual of libsheaf.  Terms: a SHARD is one container file (TFRecord, RecordIO
- * or WebDataset tar).  A SAMPLE is what training consumes: a key, named FIELDS and labels, the same
- * in every container.  A DATA SET is shards plus their manifest.  An EPOCH is one pass over it.  A
- * LANE is one of the equal sequences that an epoch is divided into.  A RANK of a WORLD SIZE reads
- * its part of an epoch; within a rank, a WORKER of WORKERS does.
+ * This header is the manual of libsheaf. Terms:
+ *
+ * - A SHARD is one container file (TFRecord, RecordIO or WebDataset tar).
+ * - A SAMPLE is what training consumes: a key, named FIELDS and labels, the same in every
+ *   container.
+ * - A DATA SET consists of shards and their manifest.
+ * - An EPOCH is one pass over a data set. A LANE is one of the equal sequences that it is divided
+ *   into.
+ * - A RANK of a WORLD SIZE reads its part of an epoch. Within a rank, a WORKER of WORKERS reads a
+ *   part.
  *
  * Rules for all calls:
- *  - Results.  An int result is SHEAF_OK (0), SHEAF_END (1, "no more"), or a negative SHEAF_ERR_
- *    code.  Calls without a handle for the message take a `struct sheaf_error *`, which may be
- *    NULL and is written only on failure.
- *  - Options.  An _init function stores the size and the defaults of an options struct, so that
- *    programs built against an older header keep working; `size` is that of the struct.
- *    An option `interrupt` is NULL or a flag: once it is not 0, the call ends with
- *    SHEAF_ERR_INTERRUPTED.  `progress`, `report` and `plan` are called with `context`.
- *  - Threads.  An object may be used by one thread at a time; different threads may use different
- *    objects.  An open data set never changes, and any number of readers and threads may share it.
- *    sheaf_reader_interrupt may be called from any thread.
- *  - Ownership.  Strings and arrays passed in are borrowed for the length of the call unless
- *    stated otherwise.  Pointers in an _info are valid as long as its object.  NULL may be freed.
- *  - Conservation.  What goes in comes out, or is counted and named as skipped, passed over or
- *    repeated.  At its end, an epoch compares the samples handed out plus the corrupt records with
- *    what was promised (for a stream: found).  A difference is SHEAF_ERR_MISMATCH, not SHEAF_END.
- *  - The library never prints, never exits, and installs no signal handler. */
+ *
+ * - Results. A function that returns int returns SHEAF_OK (0), SHEAF_END (1, "no more"), or a
+ *   negative SHEAF_ERR_ code. In the comments below, a code is also written without its prefix, as
+ *   in _LIMIT. Functions without an object that keeps the message take a `struct sheaf_error *`,
+ *   which may be NULL and is written only on failure.
+ * - Options. An _init function stores the size and the defaults of an options struct, so that
+ *   programs built with an older header keep working. Its argument `size` is the size of the
+ *   struct. The comment of a field states its default first. An option `interrupt` is NULL or
+ *   points to a flag. Once the flag is not 0, the call ends with SHEAF_ERR_INTERRUPTED. `progress`,
+ *   `report` and `plan` are functions that are called with `context`.
+ * - Threads. One thread at a time may use an object. Different threads may use different objects.
+ *   An open data set never changes, and any number of readers and threads may share it.
+ *   sheaf_reader_interrupt may be called on any thread.
+ * - Ownership. Strings and arrays that are passed in are borrowed for the length of the call unless
+ *   stated otherwise. Pointers in an _info struct are valid as long as its object. Every _free
+ *   function accepts NULL.
+ * - Conservation. The input of a call equals its output plus everything that was counted and named
+ *   as skipped, ignored or repeated. At its end, an epoch compares the number of returned samples
+ *   and corrupt records with the expected number (for a stream: with the number found). A
+ *   difference is SHEAF_ERR_MISMATCH, not SHEAF_END.
+ * - The library never prints, never exits, and installs no signal handler. */
 #ifndef SHEAF_H
 #define SHEAF_H
 #include <stddef.h>
@@ -36,7 +46,7 @@ extern "C" {
 #define SHEAF_VERSION_MINOR 2
 #define SHEAF_VERSION_PATCH 0
 
-/* SHEAF_CALL: a function whose result must be checked. */
+/* Marks a function whose result must be checked. */
 #if defined(__GNUC__)
 #define SHEAF_API  __attribute__((visibility("default")))
 #define SHEAF_CALL __attribute__((visibility("default"), warn_unused_result))
@@ -44,16 +54,16 @@ extern "C" {
 #define SHEAF_API
 #define SHEAF_CALL
 #endif
-/* "MAJOR.MINOR.PATCH" of the library that is running. */
+/* Returns "MAJOR.MINOR.PATCH" of the running library. */
 SHEAF_API const char *sheaf_version(void);
 struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
 struct sheaf_pixels_pool; struct sheaf_pixels_batch;
 struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder; struct sheaf_read_options;
 
 /* ---- Errors (sheaf_errors) ------------------------------------------------------------------ */
-#define SHEAF_OK    0       /* success; of a reader: a sample was returned */
+#define SHEAF_OK    0       /* success; a reader returned a sample */
 #define SHEAF_END   1       /* no more samples in this epoch */
-/* Each error: name, value, sentence. */
+/* The errors: name, value, sentence. */
 #define SHEAF_ERRORS(X)                                                                         \
     X(MEMORY,      -1,  "out of memory")                                                        \
     X(ARGUMENT,    -2,  "invalid argument")                                                     \
@@ -76,23 +86,28 @@ enum sheaf_error_code {
 #undef SHEAF_ERROR_ENUM
     SHEAF_ERROR_CODES_END = -16
 };
-/* Why, where programs can act on it; the wording of messages may change. */
+/* The reason of an error, for programs that act on it. (The wording of messages may change.) The
+ * comments name the error code of each reason. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
     SHEAF_REASON_DATASET,           /* EXISTS: the destination holds a data set, or is a view */
-    SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: ... or an unfinished run */
+    SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: the destination holds an unfinished run */
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
     SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */
-    SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: resume and overwrite */
-    SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,  /* ARGUMENT: the other is expected */
+    SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
+    /* ARGUMENT: the plan is one of a conversion where one of files is expected, or the reverse */
+    SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
-    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: keys cannot be found */
-    SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest of a host's objects */
-    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,    /* packing */
-    SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, perhaps for want of a header */
-    SHEAF_REASON_ODD_IMAGE,         /* packing: as BAD_FILES, and fix_images makes it a JPEG */
+    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: there is no table of keys, or
+                                                       no index */
+    SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
+    /* packing: a filter matched nothing; few samples lack a field; there were bad files */
+    SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
+    SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, possibly because a header is
+                                       missing */
+    SHEAF_REASON_ODD_IMAGE,         /* packing: a bad file that fix_images would turn into a JPEG */
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
     SHEAF_REASON_REPEATED_KEY,      /* EXISTS: another sample has the key: duplicate_keys */
@@ -102,72 +117,86 @@ enum sheaf_reason {
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
-    char message[1016];     /* one line: where (shard, offset, record), found, expected */
+    char message[1016];     /* one line: where (shard, offset, record), what was found, what was
+                               expected */
     int reason;             /* of enum sheaf_reason */
 };
-SHEAF_API const char *sheaf_strerror(int code);     /* the sentence of a code; never NULL */
+SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a code, never
+                                                       NULL. */
 
-/* Text for display on one line: invalid UTF-8, control characters (C1 too) and those that change
- * the writing direction become \xNN, one per byte.  Messages of this library are so already; names
- * of samples, shards and classes are not.  Writes at most `size` bytes; returns the full length. */
+/* Makes text safe for display on one line. Invalid UTF-8, control characters (including C1) and
+ * characters that change the writing direction become \xNN, one for each byte. Messages of this
+ * library are already safe; names of samples, shards and classes are not. Writes at most `size`
+ * bytes and returns the full length. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
-/* The bytes of one file.  The name is what follows the first dot of the file's base name, in lower
- * case ("jpg", "seg.png"); the suffix has the file's own case ("JPG"). */
+/* A field: the bytes of one file. Its name is the part of the file's base name after the first dot,
+ * in lower case ("jpg", "seg.png"). Its suffix is the same part as the file has it ("JPG"). */
 struct sheaf_field {
     const char *name;
-    const char *suffix;     /* differs from name in case only; NULL on input: `name` */
+    const char *suffix;     /* differs from name only in case; may be NULL on input, which means
+                               `name` */
     const void *data;
     size_t size;            /* bytes */
 };
 
-/* The key is the path up to that dot ("001.ak47/001_0001").  A sample may have no label.  A label
- * is a whole number of magnitude up to 2^53, or a number that a 32-bit float represents exactly.
- * On input, a whole number is never changed: it is rejected if it is neither.  Other numbers are
- * rounded to the nearest 32-bit float, so 0.1 becomes 0.10000000149011612.  The same holds for
- * labels in lists and in files called .cls, in every container.  Text is UTF-8. */
+/* A sample. Its key is the path up to the first dot of the base name ("001.ak47/001_0001"). Text is
+ * UTF-8.
+ *
+ * A sample may have no label. A label is a whole number of magnitude up to 2^53, or a number that a
+ * 32-bit float represents exactly. On input, a whole number that is neither is refused and never
+ * changed. Other numbers are rounded to the nearest 32-bit float, so 0.1 becomes
+ * 0.10000000149011612. The same holds for labels in lists and in files called .cls, in every
+ * container. */
 struct sheaf_sample {
     const char *key;
     const struct sheaf_field *fields; size_t field_count;
     const double *labels; size_t label_count;
-    const char *class_name; /* of the label, if the data set names its classes; or NULL */
-    uint64_t number;        /* 0-based, in the data set, in manifest order; `record` in streams */
-    uint32_t shard;         /* 0-based, in manifest order */
-    uint64_t record;        /* 0-based, within the shard */
-    uint64_t ordinal;       /* of a reader: 0-based, in its part of the epoch; skipped corrupt
-                               records count; not for a resumed stream */
-    int repeated;           /* of a reader: 1: it pads its lane, and was returned before */
-    uint64_t seed;          /* of a reader: for all that is drawn at random for the sample; a hash
-                               of its options.seed, the source and its epoch, and the number
-                               there (ORDER.md), the same in any container */
+    const char *class_name; /* the label's class, if the data set names its classes; or NULL */
+    uint64_t number;        /* from 0, in the data set, in manifest order; equal to `record` in
+                               streams */
+    uint32_t shard;         /* from 0, in manifest order */
+    uint64_t record;        /* from 0, within the shard */
+    /* From a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
+     * corrupt records are counted. It is not set for a resumed stream. */
+    uint64_t ordinal;
+    int repeated;           /* from a reader: 1 if the sample was returned before and pads its
+                               lane */
+    /* From a reader: a seed for everything that is drawn at random for the sample. It is a hash
+     * of the option `seed`, the source, the source's epoch, and the sample's number in the
+     * source (reader/ORDER.md). It is the same in any container. */
+    uint64_t seed;
 };
 
 enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET = 3 };
 enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2,
                    SHEAF_CODEC_ZSTD = 3 };
 
-/* The names: "tfrecord", "recordio", "webdataset"; "none", "gzip", "lz4", "zstd"; NULL for another
- * value.  _of: the reverse, also of aliases such as "wds"; -1 for an unknown name. */
+/* Return the name of a container ("tfrecord", "recordio", "webdataset") or codec ("none", "gzip",
+ * "lz4", "zstd"), or NULL for another value. The _of functions return the value of a name, also of
+ * an alias such as "wds", or -1 for an unknown name. */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-/* What to do about a bad file (packing) or a bad record (reading). */
+/* The treatment of a bad file (packing) or a bad record (reading). */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
 struct sheaf_progress {
-    const char *stage;          /* "scan", "pack", "verify", ...; static */
-    uint64_t done_bytes, total_bytes;   /* done <= total, unless total is 0: not known */
+    const char *stage;          /* "scan", "pack", "verify", ...; a static string */
+    uint64_t done_bytes, total_bytes;   /* done <= total; a total of 0 is unknown */
     uint64_t done_count, total_count;   /* files or samples */
 };
-/* Called about ten times a second, and at a stage's end, from the thread that made the call. */
+/* Reports progress about ten times a second and at the end of a stage, on the thread that made the
+ * call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
-/* Reports one bad file or record that is skipped.  `where` is the file or shard. */
+/* Reports one bad file or record that is skipped. `where` is the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
-/* `notice` is called, with code SHEAF_OK, for what is worth knowing and belongs to no call, as a
- * bucket in another region, a pipe without a writer.  From any thread; it makes no calls. */
+/* Sets the program's function for notices. `notice` is called, with code SHEAF_OK, for information
+ * that belongs to no call, such as a bucket in another region or a pipe without a writer. It is
+ * called on any thread and must not call the library. */
 SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set (sheaf_dataset) ---------------------------------------------------------------
@@ -194,80 +223,104 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *     fingerprint (_ARGUMENT).  Foreign shards are read as often as they are named.
  *   - The fingerprint combines those of the sources in order: positions are of one union alone. */
 struct sheaf_shard_info {
-    const char *name;           /* below its source's directory; of foreign shards as given */
-    uint64_t bytes, payload_bytes, samples; /* as stored; of its fields' content, 0: not known */
-    const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL: not known */
-    size_t source;              /* 0-based index of its source */
+    const char *name;           /* within its source's directory; for a foreign shard as given */
+    uint64_t bytes, payload_bytes, samples; /* Stored bytes, bytes of the fields' content, and
+                                               number of samples; 0 if unknown. */
+    const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL if unknown */
+    size_t source;              /* index of its source, from 0 */
 };
 #define SHEAF_SURVEY_DECADES 8
-struct sheaf_field_info {       /* over all samples */
-    const char *name, *lacking; /* the key of the first sample without it; NULL: none, unknown */
-    uint64_t samples, bytes;    /* that have it; all together */
-    uint64_t least_bytes, median_bytes, most_bytes;     /* the median within 5 % */
-    uint64_t decades[SHEAF_SURVEY_DECADES];     /* of less than 1 kB, 10 kB, ...; and the rest */
+struct sheaf_field_info {       /* statistics of a field over all samples */
+    const char *name, *lacking; /* `lacking` is the key of the first sample without the field, or
+                                   NULL if there is none or it is unknown. */
+    uint64_t samples, bytes;    /* number of samples with the field, and its bytes in all of them */
+    uint64_t least_bytes, median_bytes, most_bytes;     /* sizes of the field; the median is
+                                                           within 5 % */
+    uint64_t decades[SHEAF_SURVEY_DECADES];     /* number of fields of less than 1 kB, 10 kB,
+                                                   ...; the last one counts the rest */
 };
 /* One source of a data set, as if it were opened alone. */
 struct sheaf_source_info {
-    const char *url;            /* as given; the first of foreign shards */
+    const char *url;            /* as given; for foreign shards the first one */
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    size_t first_shard, shard_count;    /* its shards and samples in the data set */
+    size_t first_shard, shard_count;    /* position of its shards in the data set, like
+                                           first_number for its samples */
     uint64_t first_number, samples;
     size_t class_count;
     int label_base;
-    const char *fingerprint, *manifest_json;    /* the manifest's text; NULL of foreign shards */
-    const char *same_as;        /* URL of an earlier source that seems to be the same, or NULL */
-    uint64_t chosen; double share;  /* samples that a view chose, else all; part of an epoch */
-    uint64_t weight, shared;    /* in a view; and how many an earlier source chose, too */
+    const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
+                                                   foreign shards */
+    const char *same_as;        /* URL of an earlier source that appears to be the same, or NULL */
+    uint64_t chosen; double share;  /* Samples that a view chose, otherwise all; and the source's
+                                       share of an epoch. */
+    uint64_t weight, shared;    /* Weight in a view; and the number of chosen samples that an
+                                   earlier source chose as well. */
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
-    int has_manifest;           /* all of several sources have one */
+    int has_manifest;           /* whether the source, or each of several sources, has one */
     int is_stream;              /* counts are unknown, and it can only be read forward */
-    enum sheaf_container container; /* 0: its sources differ */
-    enum sheaf_codec codec;         /* if they differ, that of a compressed one */
+    enum sheaf_container container; /* 0 if its sources have different ones */
+    enum sheaf_codec codec;         /* if its sources have different ones, the codec of a
+                                       compressed one */
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes, payload_bytes;
-    size_t shard_count, class_count;    /* no classes: labels have no names */
-    int label_base;             /* the number of the first class, 0 or 1 */
-    const char *fingerprint;    /* 32 hex digits; "": it has no positions (standard input) */
-    const char *manifest_json;  /* its text; NULL for foreign shards, or several sources */
+    size_t shard_count, class_count;    /* class_count 0: labels have no names */
+    int label_base;             /* number of the first class, 0 or 1 */
+    const char *fingerprint;    /* 32 hex digits; "" if it has no positions (standard input) */
+    const char *manifest_json;  /* the manifest's text; NULL for foreign shards or several
+                                   sources */
     size_t source_count;        /* at least 1 */
-    int is_view; uint64_t epoch_samples;    /* of all ranks, before the remainder */
-    uint32_t host, hosts; size_t all_shards;    /* of a ShardedByS3Key channel; else 0, 0, all */
-    int counts_fields, counts_classes; size_t field_count;  /* fields: 0 of over 256 names, too */
-    uint64_t images_converted, images_resized;  /* by packing; 0 of a view; UINT64_MAX: unknown */
-    uint64_t skipped;           /* files that packing left out; samples, if they were converted */
+    int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
+                                               remainder is handled */
+    /* For a ShardedByS3Key channel: number of this host, number of hosts, shards of all hosts.
+     * Otherwise 0, 0, and all shards. */
+    uint32_t host, hosts; size_t all_shards;
+    /* Whether fields and classes were counted. field_count is also 0 if there are more than 256
+     * names. */
+    int counts_fields, counts_classes; size_t field_count;
+    uint64_t images_converted, images_resized;  /* Images that packing converted and made
+                                                   smaller; 0 for a view, UINT64_MAX if unknown. */
+    uint64_t skipped;           /* files that packing left out; samples if they were converted */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* The identity of the samples as 32 digits: a hash of fingerprint and shards' locations, and for
- * foreign shards inodes and times, or ETags.  SHEAF_ERR_UNSUPPORTED: it can be read only once. */
+/* Writes the identity of the samples as 32 digits: a hash of the fingerprint and the shards'
+ * locations, and for foreign shards of inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if
+ * the data set can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
-SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* after its readers */
+SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
+                                                                       of its readers */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* A shard, and a source.  SHEAF_ERR_ARGUMENT: the index is too large. */
+/* Return information about a shard, and about a source. They return SHEAF_ERR_ARGUMENT if the index
+ * is too large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_source_info *info, size_t sizeof_info);
-/* A field, in byte order of names, below info.field_count. */
+/* Returns the statistics of a field. Fields are in byte order of their names, and `index` must be
+ * below info.field_count. */
 SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_field_info *info, size_t sizeof_info);
-/* How many samples each class has; unless counts_classes, the index is read (or _UNSUPPORTED). */
+/* Writes the number of samples of each class. If they were not counted (counts_classes is 0), the
+ * index is read, or SHEAF_ERR_UNSUPPORTED returned if it has no labels. */
 SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
     struct sheaf_error *error);
-/* The label of each sample (of a view: of its sources, chosen or not), -1 if it has none, from the
- * index; no data is read.  _UNSUPPORTED: the index has no labels (vectors, fractions). */
+/* Writes the label of each sample, or -1 if it has none, from the index without reading data. For a
+ * view it covers all samples of the sources, chosen or not. Returns SHEAF_ERR_UNSUPPORTED if the
+ * index has no labels (they are vectors or fractions). */
 SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
     struct sheaf_error *error);
-/* At most `count` samples (of a view: chosen), evenly over labels if the index has them. */
+/* Selects at most `count` samples, for a view among the chosen ones, spread evenly over the labels
+ * if the index has them. */
 SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
     uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
-/* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
+/* Returns the name of the class with this index (from 0, whatever the label base), or NULL if there
+ * is none. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Views (sheaf_view) ---------------------------------------------------------------------
@@ -277,42 +330,54 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * chose, read as `reading` says (or NULL), to PATH.chosen.  _EXISTS, unless `overwrite`. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
-/* What a source's chosen samples take in its shards, and what is read for them: small gaps along,
- * and whole blocks.  Unless all were chosen, reads the index of shards where some were. */
+/* Computes the bytes that a source's chosen samples occupy in its shards, and the bytes that are
+ * read for them, which include small gaps and whole blocks. Unless all samples were chosen, it
+ * reads the index of the shards in which some were. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
-/* After how many samples of the run stage `stage` (from 0) of a view begins, and the sources'
- * weights in it, valid as long as the data set.  SHEAF_ERR_ARGUMENT: there is none. */
+/* Returns after how many samples of the run stage `stage` (from 0) of a view begins, and the
+ * sources' weights in it, which are valid as long as the data set. Returns SHEAF_ERR_ARGUMENT if
+ * there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
-/* Writes a file of chosen samples beside the view at `path`; name: for its condition "numbers". */
+/* Writes a file of chosen samples beside the view at `path`, and its name for the view's condition
+ * "numbers". */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    uint64_t memory_bytes;          /* 1 GiB: hard ceiling for reads, and frames until freed */
-    sheaf_progress_fn *progress;    /* NULL; counts nothing: it is called while the call waits */
+    uint64_t memory_bytes;          /* 1 GiB; hard ceiling for reads, and for samples until they
+                                       are freed */
+    sheaf_progress_fn *progress;    /* NULL; it reports no counts, but is called while the call
+                                       waits */
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
 
-/* Reads `count` samples by their numbers (sheaf_sample.number), in any order, with repetitions:
- * samples[i] has the number numbers[i].  Any number of threads may call it on one data set.
- * Reads run concurrently, and one read covers samples that are close together (within 64 KiB in a
- * file, 1 MiB remotely, in one block of a codec).  Each sample is checked as by a reader; if one is
- * bad, none is returned.  *samples are valid until sheaf_kept_free, while the data set is open.
- * The data set keeps the latest 64 shards and their indexes (at most 256 MiB) open for later calls;
- * a forked child opens its own.  `options` may be NULL.  SHEAF_ERR_ARGUMENT: a number that does not
- * exist, or no number; _UNSUPPORTED: a stream; _LIMIT: not enough memory. */
+/* Reads `count` samples by their numbers (sheaf_sample.number), in any order and with repetitions:
+ * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call it on
+ * one data set.
+ *
+ * Reads run concurrently. One read covers samples that are close together (within 64 KiB in a file,
+ * within 1 MiB remotely, in one block of a codec). Each sample is checked as by a reader. If one is
+ * bad, none is returned. *samples are valid until sheaf_kept_free, while the data set is open. The
+ * data set keeps the latest 64 shards and their indexes (at most 256 MiB) open for later calls; a
+ * forked child opens its own.
+ *
+ * Returns SHEAF_ERR_ARGUMENT if `count` is 0 or a number does not exist, _UNSUPPORTED for a stream,
+ * and _LIMIT if the memory is too small. */
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
-/* Finds samples by their keys and reads them as sheaf_dataset_read does.  Those with keys[i] are
- * (*samples)[(*firsts)[i]] to before [(*firsts)[i + 1]], in the order of their numbers: none if the
- * key is not there, several if it occurs several times.  A key takes two small reads of its
- * source's dataset.keys.  _UNSUPPORTED: there is none (see sheaf_index_keys); _CHANGED: another. */
+/* Finds samples by their keys and reads them like sheaf_dataset_read. The samples with keys[i] are
+ * (*samples)[(*firsts)[i]] up to, not including, (*samples)[(*firsts)[i + 1]], in the order of
+ * their numbers. There is none if no sample has the key, and several if it occurs several times. A
+ * key takes two small reads of its source's dataset.keys.
+ *
+ * Returns SHEAF_ERR_UNSUPPORTED if there is no such table (see sheaf_index_keys), and _CHANGED if
+ * the table belongs to another state of the data set. */
 SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
@@ -325,126 +390,158 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it.  Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* If the number of lanes does not divide the samples.  KEEP: lengths of lanes differ by one.  DROP:
- * the remainder, at most lanes - 1 samples, is left out.  PAD: shorter lanes repeat one sample. */
+/* What happens if the number of lanes does not divide the number of samples. KEEP: the lengths of
+ * lanes differ by one. DROP: the remainder, at most lanes - 1 samples, is left out. PAD: shorter
+ * lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
-/* Called before the first `bytes` of options.memory are used, so that they can be made available.
- * A nonzero result means that they cannot; the reader then continues with less memory if it can. */
+/* Called before the first `bytes` of options.memory are used, so that they can be made
+ * available. A nonzero result means that they cannot be; the reader then continues with less
+ * memory if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */
-    uint64_t epoch;                 /* 0: the first epoch to read */
-    int no_shuffle;                 /* 0; 1: manifest order, no shuffling at all */
-    uint64_t shuffle_buffer;        /* samples, over all lanes; 10000; 0: only permute shards */
-    uint32_t lanes;                 /* 0: world_size x workers; else a multiple of that */
+    uint64_t epoch;                 /* 0; the first epoch to read */
+    int no_shuffle;                 /* 0; 1 reads in manifest order, without any shuffling */
+    uint64_t shuffle_buffer;        /* 10000; samples over all lanes; 0 only permutes the shards */
+    uint32_t lanes;                 /* 0, which means world_size x workers; otherwise a multiple
+                                       of that */
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
-    enum sheaf_remainder remainder; /* AUTO: KEEP alone, PAD if world_size > 1 */
-    uint64_t memory_bytes;          /* hard ceiling for prefetch, buffer and index; 1 GiB */
-    unsigned threads;               /* that read and check ahead; 0: one per processor, at most
-                                       8; one less for local files, as next() works, too */
-    enum sheaf_on_error on_corrupt; /* FAIL; SKIP: skip bad records, also those with over 1,024
-                                       fields or 65,536 labels; CORRUPT if all are bad */
-    uint64_t max_corrupt;           /* with SKIP: fail at the next one; UINT64_MAX: no limit */
-    sheaf_report_fn *report; void *report_context;  /* NULL; for each record skipped, from next() */
-    const char *cache_directory;    /* NULL; for remote shards; processes may share it */
-    uint64_t cache_bytes;           /* its size limit, least recently used first out; 64 GB */
-    void *memory;                   /* NULL; else memory_bytes of memory, page-aligned, for
-                                       samples (see sheaf_reader_keep) */
+    enum sheaf_remainder remainder; /* AUTO, which means KEEP for one rank and PAD for several */
+    uint64_t memory_bytes;          /* 1 GiB; hard ceiling for reading ahead, shuffle buffer and
+                                       index */
+    /* 0; number of threads that read and check ahead. 0 means one per processor, at most 8, and
+     * one less for local files, because next() does part of the work. */
+    unsigned threads;
+    /* FAIL; SKIP skips bad records, including those with over 1,024 fields or 65,536 labels. If
+     * all records are bad, the epoch is SHEAF_ERR_CORRUPT. */
+    enum sheaf_on_error on_corrupt;
+    uint64_t max_corrupt;           /* UINT64_MAX (no limit); with SKIP, the next bad record
+                                       fails */
+    sheaf_report_fn *report; void *report_context;  /* NULL; called in next() for each skipped
+                                                       record */
+    const char *cache_directory;    /* NULL; directory for remote shards, which processes may
+                                       share */
+    uint64_t cache_bytes;           /* 64 GB; size limit of the cache; the least recently used
+                                       blocks go first */
+    void *memory;                   /* NULL; or memory_bytes of page-aligned memory for samples
+                                       (see sheaf_reader_keep). */
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
-/* The rank and world size of this process, from the first of these in its environment: RANK and
- * WORLD_SIZE (torchrun); OMPI_COMM_WORLD_RANK and _SIZE (Open MPI); SLURM_PROCID and SLURM_NTASKS
- * (in a step of srun, which has a SLURM_STEP_ID: a batch script has them, too, but is one process);
- * SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory `config` (SageMaker;
- * NULL: /opt/ml/input/config), where the rank is the host's index in the list.  *source, if not
- * NULL, is set to a static string that names it.  SHEAF_END: none of them.  SHEAF_ERR_ARGUMENT: an
- * invalid value, or one of torchrun's or Open MPI's two without the other (Slurm sets one alone in
- * jobs without ranks).  No other call of the library reads these variables. */
+/* Finds the rank and world size of this process. It uses the first of these in the environment:
+ *
+ * - RANK and WORLD_SIZE (torchrun);
+ * - OMPI_COMM_WORLD_RANK and _SIZE (Open MPI);
+ * - SLURM_PROCID and SLURM_NTASKS, in a step of srun, which has a SLURM_STEP_ID (a batch script has
+ *   the two variables as well, but is a single process);
+ * - SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory `config` (SageMaker;
+ *   NULL means /opt/ml/input/config). The rank is the host's index in the list.
+ *
+ * If `source` is not NULL, *source is set to a static string that names the launcher. Returns
+ * SHEAF_END if none of them is set, and SHEAF_ERR_ARGUMENT if a value is invalid or only one of
+ * torchrun's or Open MPI's two variables is set. (Slurm sets one alone in jobs without ranks.) No
+ * other function of the library reads these variables. */
 SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 
-/* Borrows the data set until sheaf_reader_free.  memory_bytes must hold the largest sample, the
- * index of its shard, and 64 bytes per sample of the shuffle buffers (with a codec, also 64 KiB,
- * remotely 1 MiB); otherwise SHEAF_ERR_LIMIT, with a size that is enough.  Other samples that do
- * not fit are read when they are drawn; with a codec, a block is unpacked again for as many as fit.
- * In addition to memory_bytes, a process takes at most 32 MiB: connections, stacks, codecs. */
+/* Opens a reader. It borrows the data set until sheaf_reader_free. memory_bytes must hold the
+ * largest sample, the index of its shard, and 64 bytes per sample of the shuffle buffers (with a
+ * codec also 64 KiB, remotely 1 MiB). Otherwise it returns SHEAF_ERR_LIMIT with a size that is
+ * enough. Samples for which the memory has no room are read when they are drawn; with a codec, a
+ * block is then decompressed for as many of its samples as fit. In addition to memory_bytes, a
+ * process takes at most 32 MiB for connections, stacks and codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
 SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
-/* Starts an epoch, wherever the reader was. */
+/* Starts an epoch at its beginning, whatever the reader's position. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
-/* Starts it at sample `sample`, from 0, of this reader's part of it; earlier ones are not read.
- * SHEAF_ERR_ARGUMENT: the part has fewer samples, or it is a stream. */
+/* Starts an epoch at sample `sample`, counted from 0, of this reader's part of it. Earlier samples
+ * are not read. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or for a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
-/* The samples in this reader's part of the epoch, with corrupt records; UINT64_MAX for a stream. */
+/* Returns the number of samples in this reader's part of the epoch, including corrupt records, or
+ * UINT64_MAX for a stream. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
-/* The next sample, valid until the next call on this reader.  SHEAF_END at the end of the epoch.
- * After SHEAF_ERR_CORRUPT or _TRUNCATED under on_corrupt = FAIL, and after any other error except
- * INTERRUPTED, only _error, _get_stats and _free may be called. */
+/* Returns the next sample, which is valid until the next call on this reader, or SHEAF_END at the
+ * end of the epoch. After SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and after any
+ * other error except SHEAF_ERR_INTERRUPTED, only _error, _get_stats and _free may be called. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
-/* Up to `max` samples (0: SHEAF_ERR_ARGUMENT), valid until the next call on this reader.  SHEAF_OK
- * with *count >= 1, or as sheaf_reader_next; an error after some samples is for the next call. */
+/* Returns between 1 and `max` samples, which are valid until the next call on this reader, and
+ * otherwise the results of sheaf_reader_next. An error that follows some samples is returned by the
+ * next call. If `max` is 0, it returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
-/* Detaches the samples of the last call from the reader: *samples (*count of them) stay valid until
- * sheaf_kept_free, even after reader and data set are freed.  The pointers which that call returned
- * become invalid.  Samples of 4 KiB or more are not copied while the reader's memory budget, in
- * which they stay, has room for them and for the neighbours in the same piece of memory (about a
- * MiB; 8 for remote shards).  Others are copied to memory outside the budget, with fields of equal
- * index and size back to back.  SHEAF_ERR_STATE: there are no samples, or they were detached.
- * Samples that are not copied lie in options.memory, if it is set: another process or a device that
- * sees this memory needs no copy either.  It is the reader's until that and samples are freed. */
+/* Detaches the samples of the last call from the reader. *samples (*count of them) stay valid until
+ * sheaf_kept_free, even after the reader and the data set are freed. The pointers that the last
+ * call returned become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they were
+ * detached already.
+ *
+ * Samples of 4 KiB or more are not copied, as long as the reader's memory budget has room for them
+ * and for their neighbours in the same piece of memory (about a MiB; 8 MiB for remote shards). They
+ * stay in the budget. Other samples are copied to memory outside of the budget, where fields of
+ * equal index and size are adjacent.
+ *
+ * If options.memory is set, samples that are not copied lie there, so that another process or a
+ * device that sees this memory needs no copy either. The memory belongs to the reader until the
+ * reader and these samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
-SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* from any thread */
-#define SHEAF_POSITION_SIZE 257     /* with its NUL */
+SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on any thread */
+#define SHEAF_POSITION_SIZE 257     /* including the NUL */
 #define SHEAF_BACK_MOST ((uint64_t)1 << 20)
-/* Writes the reader's position: printable text of at most 256 bytes, with a checksum, valid on any
- * machine.  SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform shuffles. */
+/* Writes the reader's position: printable text of at most 256 bytes with a checksum, valid on any
+ * machine. Returns SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform
+ * shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* The same, `back` samples ago, for programs that read ahead: `back` reaches to where the epoch was
- * started or resumed, and at most SHEAF_BACK_MOST (else SHEAF_ERR_ARGUMENT). */
+/* Writes the position of `back` samples ago, for programs that read ahead. `back` may reach to
+ * where the epoch was started or resumed, and is at most SHEAF_BACK_MOST; otherwise it returns
+ * SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
-/* Resumes at a position; seed, epoch, lanes, buffer and remainder come from the text.  A position
- * after a whole round of the lanes fits any world_size x workers that divides lanes; any other fits
- * only the same rank and worker.  SHEAF_ERR_CHANGED: the position is of another data set.
- * SHEAF_ERR_ARGUMENT: it is damaged, or outside the epoch (of a stream: from _next). */
+/* Resumes at a position. Seed, epoch, lanes, buffer and remainder come from the text. A position
+ * after a whole round of the lanes fits any world_size x workers that divides the lanes; any other
+ * position fits only the same rank and worker. Returns SHEAF_ERR_CHANGED if the position belongs to
+ * another data set, and SHEAF_ERR_ARGUMENT if it is damaged or outside of the epoch (for a stream,
+ * sheaf_reader_next returns that). */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* The fingerprint in a position after `samples` samples of all ranks of options->epoch: of a view
- * that of its stages up to there, so that one which is appended leaves earlier positions valid. */
+/* Writes the fingerprint of a position after `samples` samples of all ranks in options->epoch. For
+ * a view it covers the stages up to that point, so that appending a stage keeps earlier positions
+ * valid. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
-/* Makes a blocked or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED, once; the reader
- * then continues normally.  From any thread, and from a signal handler. */
+/* Makes the current or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED once. The reader
+ * then continues normally. May be called on any thread and in a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
-    uint64_t samples, payload_bytes;    /* handed out, over all epochs; of their fields */
-    uint64_t read_bytes;            /* of shards and indices, from the store or the cache */
-    uint64_t corrupt;               /* records skipped; <= samples of the data set x epochs */
+    uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
+    uint64_t read_bytes;            /* bytes of shards and indexes, from the store or the cache */
+    uint64_t corrupt;               /* skipped records; at most the number of samples x epochs */
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    uint64_t cached_bytes;          /* from the cache instead of the store, in whole blocks */
+    uint64_t cached_bytes;          /* bytes from the cache instead of the store, in whole blocks */
     uint64_t epoch;                 /* the current one */
-    uint64_t uncached_objects;      /* opened but not cached: they have no strong ETag */
-    uint64_t passed_over;           /* members of foreign tars that are no sample's: links, ... */
+    uint64_t uncached_objects;      /* objects opened but not cached, because they have no strong
+                                       ETag */
+    uint64_t passed_over;           /* members of foreign tars that belong to no sample: links,
+                                       ... */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    uint64_t lost_bytes;            /* of foreign shards: behind damage, no record up to the end */
-    uint64_t chosen_bytes;          /* of shards, for the samples alone; read_bytes has gaps, too */
-    uint64_t requests, retries;     /* HTTP, of the whole process; reader NULL: only these */
+    uint64_t lost_bytes;            /* foreign shards: bytes after damage in which no record was
+                                       found */
+    uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
+                                       gaps */
+    uint64_t requests, retries;     /* HTTP requests of the whole process; with a NULL reader
+                                       only these are set */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
-/* The last error of this reader; valid until the next call on it. */
+/* Returns the last error of this reader, valid until the next call on it. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
@@ -477,53 +574,63 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    uint64_t wait_seconds;          /* 600: for a pipe, and then for its first byte */
-    const char *attributes;         /* NULL: as configured; "image-ref,label": of an augmented
-                                       manifest in a pipe: each a RecordIO record, in order */
-    const char *manifest;           /* dataset.json of a host's part, path or URL; NULL: there */
+    uint64_t wait_seconds;          /* 600; limit of the wait for a pipe, and then for its first
+                                       byte */
+    /* NULL, which uses the configuration; or names such as "image-ref,label" for an augmented
+     * manifest in a pipe: the attributes, each a RecordIO record, in this order. */
+    const char *attributes;
+    const char *manifest;           /* NULL (in the directory); path or URL of dataset.json for a
+                                       host's part of the shards */
 };
-/* Strings that are not specified are "". */
+/* Information about a channel. Strings that are not specified are "". */
 struct sheaf_channel_info {
     const char *name;
     enum sheaf_channel_kind kind;
     const char *location;           /* directory; prefix of the pipes' names; or source */
     const char *file_system;        /* of a directory: "local", "FUSE", "Lustre" or "NFS" */
-    const char *mode;               /* "File", "FastFile" or "Pipe", as the platform says: a hint */
+    const char *mode;               /* "File", "FastFile" or "Pipe", as the platform states it; a
+                                       hint */
     const char *content_type;
     const char *compression;        /* "None" or "Gzip" */
     const char *record_wrapper;     /* "None" or "RecordIO" */
     const char *distribution;       /* "FullyReplicated" or "ShardedByS3Key" */
-    int has_shuffle_seed;           /* the platform shuffles whole objects, with this seed: */
+    int has_shuffle_seed;           /* whether the platform shuffles whole objects with this
+                                       seed: */
     int64_t shuffle_seed;
     const char *description;        /* one line: what was found, and how it will be read */
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
-/* Detects the channel.  `options` may be NULL.  _NOT_FOUND: there is none of that name (the message
- * lists others); _ARGUMENT: not 1 to 64 of A-Z a-z 0-9 . - _; _CORRUPT: invalid configuration. */
+/* Detects the channel. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there is no such
+ * channel (the message lists others), _ARGUMENT unless the name has 1 to 64 of A-Z a-z 0-9 . - _,
+ * and _CORRUPT if the configuration is invalid. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
-/* Opens the channel as a data set, which outlives it.  Of a host's part of the objects
- * (ShardedByS3Key) positions are this host's, and epochs are as long as on other hosts (PAD, the
- * default, or DROP; ORDER.md, section 3), or _UNSUPPORTED. */
+/* Opens the channel as a data set, which stays valid after the channel is freed. If the host has
+ * only a part of the objects (ShardedByS3Key), positions belong to this host, and epochs are as
+ * long as on other hosts (PAD, the default, or DROP; ORDER.md, section 3). Returns
+ * SHEAF_ERR_UNSUPPORTED if that is impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* sheaf_world_from_environment for readers of this channel.  If each host has its own
- * objects (ShardedByS3Key), the world is the processes of this host: LOCAL_RANK, LOCAL_WORLD_SIZE;
- * OMPI_COMM_WORLD_LOCAL_RANK, _SIZE; in a step SLURM_LOCALID, SLURM_NTASKS_PER_NODE; else 0 of 1.
- * _ARGUMENT: the world is neither this host's nor that of equally many on each. */
+/* Finds the rank and world size for readers of this channel, like sheaf_world_from_environment. If
+ * each host has its own objects (ShardedByS3Key), the world consists of the processes of this host,
+ * by LOCAL_RANK and LOCAL_WORLD_SIZE; OMPI_COMM_WORLD_LOCAL_RANK and _SIZE; or, in a step,
+ * SLURM_LOCALID and SLURM_NTASKS_PER_NODE; otherwise it is 0 of 1. Returns SHEAF_ERR_ARGUMENT
+ * unless the world is this host's, or has equally many processes on each host. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
-/* Sets `options` (initialised) from the job's hyperparameters sheaf_seed, sheaf_epoch,
- * sheaf_shuffle_buffer and sheaf_lanes, each the text of a whole number, in
- * ROOT/input/config/hyperparameters.json or else the variable SM_HPS; others stay unchanged.
- * SHEAF_ERR_ARGUMENT: another name that begins with sheaf_, an invalid number, no JSON object. */
+/* Sets initialised `options` from the job's hyperparameters sheaf_seed, sheaf_epoch,
+ * sheaf_shuffle_buffer and sheaf_lanes. Each is the text of a whole number in
+ * ROOT/input/config/hyperparameters.json, or else in the variable SM_HPS. Other options are
+ * unchanged. Returns SHEAF_ERR_ARGUMENT if there is another name that begins with sheaf_, an
+ * invalid number, or no JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
 /* Tells the platform why the job fails: writes the message (at most 1024 bytes) to
- * ROOT/output/failure.  `root` NULL: /opt/ml.  SHEAF_ERR_NOT_FOUND: no ROOT. */
+ * ROOT/output/failure. `root` may be NULL for /opt/ml. Returns SHEAF_ERR_NOT_FOUND if there is no
+ * ROOT. */
 SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
     struct sheaf_error *error);
 
@@ -537,38 +644,46 @@ struct sheaf_stretch {
 };
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
-/* Calls `each` for every stretch of every lane of options->epoch, in the order of (rank, worker,
- * lane, sequence).  rank and worker are ignored.  _UNSUPPORTED: a stream. */
+/* Calls `each` for every range of every lane of options->epoch, in the order of (rank, worker,
+ * lane, sequence). rank and worker in the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a
+ * stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
 
-/* A coming of a sample in an epoch; all numbers are 0-based. */
+/* An occurrence of a sample in an epoch. All numbers count from 0. */
 struct sheaf_coming {
-    size_t asked;               /* whose: of numbers[asked] */
-    uint64_t sample;            /* which of the epoch's, over all ranks */
+    size_t asked;               /* the sample is numbers[asked] */
+    uint64_t sample;            /* number of the occurrence in the epoch, over all ranks */
     uint32_t rank;
-    uint64_t ordinal;           /* which of the rank's; in its step ordinal / B, of batches of B */
+    uint64_t ordinal;           /* its number in the rank's part; with batches of B it is in step
+                                   ordinal / B */
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
-/* When samples come in options->epoch: calls `each` for every coming of the samples with these
- * numbers, in the order of the epoch.  One that is dropped does not come; one that pads a lane
- * comes again.  rank and worker are ignored; lanes are replayed.  _UNSUPPORTED: a stream. */
+/* Finds when samples come in options->epoch: calls `each` for every occurrence of the samples with
+ * these numbers, in the order of the epoch. A sample that is dropped does not occur. A sample that
+ * pads a lane occurs again. rank and worker in the options are ignored; the lanes are replayed.
+ * Returns SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);
 enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 /* How well options->epoch is shuffled, compared with an ideal shuffle of the manifest's order. */
 struct sheaf_mixing {
-    uint64_t samples;                   /* of the epoch, over all ranks */
+    uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    double neighbours, ideal_neighbours;        /* share within 100 steps of its next */
-    int has_labels;                     /* the index knows the labels; else zeros follow */
+    double neighbours, ideal_neighbours;        /* share of samples whose manifest neighbour
+                                                   comes within 100 steps */
+    int has_labels;                     /* whether the index has labels; otherwise the following
+                                           fields are 0 */
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
-    double batch_labels, ideal_batch_labels;    /* mean number in SHEAF_MIXING_BATCH samples */
-    size_t point_count;                 /* for a plot: samples at equal steps of the epoch; their */
-    double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS]; /* positions, in [0, 1) */
+    double batch_labels, ideal_batch_labels;    /* mean number of labels in SHEAF_MIXING_BATCH
+                                                   samples */
+    /* For a plot: the number of samples at equal steps of the epoch, when they come, and where
+     * they lie in the data set, both in [0, 1). */
+    size_t point_count;
+    double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS];
 };
 SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_mixing *mixing, size_t sizeof_mixing,
@@ -595,108 +710,146 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
-/* A class of a plan, and how many samples have it (not counting those with a file .cls). */
+/* A class of a plan and its number of samples, not counting samples with a file .cls. */
 struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
 typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
-enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* of the base name */
-/* Paths below the source, by a pattern as in a .gitignore, and whether they are packed. */
+enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* the dot of the base name at
+                                                                      which the suffix begins */
+/* A filter: a pattern for paths below the source, as in a .gitignore, and whether they are
+ * packed. */
 struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
 enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
                           SHEAF_CHECK_USUAL = 3 };
-/* A sample whose key another sample of the data set has: it is an error, or it gets the first free
- * key of KEY-2, KEY-3, ..., or it is left out. */
+/* The treatment of a sample whose key another sample of the data set has: it is an error, it gets
+ * the first free key of KEY-2, KEY-3, ..., or it is left out. */
 enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
                             SHEAF_DUPLICATE_DROP = 2 };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    enum sheaf_codec codec;         /* NONE; a shard is a gzip member, LZ4 frame or zstd frames */
-    uint64_t shard_bytes;           /* target payload of a shard; 150000000 */
-    uint64_t shard_count;           /* 0: from shard_bytes; else of each split (at most samples) */
+    enum sheaf_codec codec;         /* NONE; a compressed shard is one gzip member, one LZ4
+                                       frame, or zstd frames */
+    uint64_t shard_bytes;           /* 150000000; target payload of a shard */
+    uint64_t shard_count;           /* 0, which uses shard_bytes; or the number of shards of each
+                                       split (at most its samples) */
     const char *prefix;             /* "shard" */
-    const char *root;               /* NULL: the list's directory; the whole archive */
-    int no_shuffle;                 /* 0; 1: samples stay in byte order of keys */
-    uint64_t seed;                  /* 0: of the shuffle and of splits */
-    int label_base;                 /* 0 or 1: the number of the first class */
+    const char *root;               /* NULL (the list's directory, the whole archive); base of
+                                       the paths in a list */
+    int no_shuffle;                 /* 0; 1 keeps samples in byte order of their keys */
+    uint64_t seed;                  /* 0; seed of the shuffle and of splits */
+    int label_base;                 /* 0; number of the first class, 0 or 1 */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    int resume;                     /* 0; 1: keep finished shards of files with the same stamps */
-    const char *identity;           /* NULL; for sheaf_packer: resume requires the same one */
-    int overwrite;                  /* 0; 1: remove the existing data set first */
-    int dry_run;                    /* 0; 1: only plan; *error: why dest would be refused, or OK */
-    const char *index;              /* NULL; index files of "dali,mxnet,wids,energon" */
-    unsigned jobs;                  /* threads; 0: the processors, 8 at most */
-    uint64_t memory_bytes;          /* 512 MiB: hard limit, without the plan; a quarter, or a part
-                                       (8 MiB; 1/5000 of shards beyond 40 GB), for data to S3 */
+    int resume;                     /* 0; 1 keeps finished shards of files with the same stamps */
+    const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
+    int overwrite;                  /* 0; 1 removes the existing data set first */
+    int dry_run;                    /* 0; 1 only plans; *error then says whether and why dest
+                                       would be refused */
+    const char *index;              /* NULL; readers whose index files are written:
+                                       "dali,mxnet,wids,energon" */
+    unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
+    /* 512 MiB; hard limit, without the plan. A quarter of it, or one part (8 MiB; 1/5000 of
+     * shards beyond 40 GB), is for data to S3. */
+    uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
     void *context; const volatile int *interrupt;
-    const char *const *sources;     /* NULL; for sheaf_packer_open: sources, which must not be in */
-    size_t source_count;            /*   `dest`, as overwrite would delete them */
-    const char *origin;             /* NULL: identity; names the samples without place and time */
-    const struct sheaf_filter *filters;     /* NULL: all is packed; else by the last that matches */
-    size_t filter_count;                    /*   (if none does: unless the first one packs) */
-    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for what is worth knowing */
-    const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., up to a NULL */
-    enum sheaf_key_end key_end;     /* FIRST_DOT; LAST_DOT: earlier dots become '_' in the key */
-    int fix_images;                 /* 0; 1: odd files named .jpg, .jpeg become plain JPEGs */
-    enum sheaf_check_images check_images;   /* USUAL: NONE in sheaf_convert, MARKERS elsewhere;
-                                       DECODE: every pixel must decode */
-    int quality;                    /* 90: of JPEGs that are made, 1 to 100 */
-    const char *const *s3;          /* NULL; "acl=private", ..., up to a NULL, of what is written */
-    uint32_t resize; enum sheaf_resize_mode resize_mode;    /* 0; N: of larger images a side is N */
-    int reshard, reshuffle;         /* 0; 1, for sheaf_convert: new shards; new order, of seed */
-    const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label", y the label */
+    /* NULL; for sheaf_packer_open: source_count sources, which must not be in `dest`, because
+     * overwrite would delete them. */
+    const char *const *sources;
+    size_t source_count;
+    const char *origin;             /* NULL (the identity); names the samples independently of
+                                       place and time */
+    /* NULL (everything is packed); filter_count filters. The last one that matches a path
+     * decides. If none matches, the path is packed unless the first filter packs. */
+    const struct sheaf_filter *filters;
+    size_t filter_count;
+    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for information that is
+                                       not an error */
+    const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
+    enum sheaf_key_end key_end;     /* FIRST_DOT; with LAST_DOT, earlier dots become '_' in the
+                                       key */
+    int fix_images;                 /* 0; 1 turns unusual images named .jpg or .jpeg into plain
+                                       JPEGs */
+    /* USUAL, which is NONE in sheaf_convert and MARKERS elsewhere; with DECODE, every pixel must
+     * decode. */
+    enum sheaf_check_images check_images;
+    int quality;                    /* 90; quality of JPEGs that are made, 1 to 100 */
+    const char *const *s3;          /* NULL; settings for written objects: "acl=private", ...,
+                                       ended by NULL */
+    /* 0; N makes larger images smaller, so that the side that the mode selects has N pixels. */
+    uint32_t resize; enum sheaf_resize_mode resize_mode;
+    int reshard, reshuffle;         /* 0; 1, for sheaf_convert: makes new shards; makes a new
+                                       order, of `seed`. */
+    const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
+                                       label */
     uint32_t class_depth;           /* 0: a class is a whole directory path; N: its first N parts */
-    const char *classes;            /* NULL; a file (a name a line, or a JSON array), or a data set:
-                                       classes have its numbers, and there are no others */
+    /* NULL; a file (a name in each line, or a JSON array) or a data set. Classes get its numbers,
+     * and other classes are an error. */
+    const char *classes;
     sheaf_class_count_fn *class_count;  /* NULL; called for each class of a plan (with dry_run, or
-                                       by sheaf_plan_make) */
+                                           by sheaf_plan_make) */
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    enum sheaf_on_error on_change;  /* FAIL; SKIP: on_error SKIP also leaves out files that vanished
-                                       or changed since the scan */
-    const char *max_skipped;        /* NULL: no limit; "10" or "0.5%" of the files: if on_error SKIP
-                                       would leave out more, the call fails */
+    /* FAIL; with SKIP, on_error SKIP also leaves out files that have vanished or changed since the
+     * scan. */
+    enum sheaf_on_error on_change;
+    /* NULL, no limit; "10" or "0.5%" of the files. The call fails if on_error SKIP would leave out
+     * more. */
+    const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
-/* A name of options->s3 (doc/s3.md), what it takes and its header; NULL: no more.  NULL is fine. */
+/* Returns a name of options->s3 (doc/s3.md), its values and its header, or NULL if there are no
+ * more. `values` and `header` may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    uint64_t files;             /* in the source, or part; of sheaf_packer, fields; files ==
-                                   files_packed + skipped, or the call fails */
+    uint64_t files;             /* Files in the source or part; for sheaf_packer, fields. files
+                                   == files_packed + skipped, or the call fails. */
     uint64_t files_packed;      /* fields in the shards */
-    uint64_t samples, payload_bytes;    /* packed (with dry_run: planned); of their fields */
-    uint64_t stored_bytes;      /* of the shards */
-    uint64_t shards, shards_kept;   /* kept by resume; of a part: 0 and its own, if published */
-    uint64_t skipped;           /* files, each in the report file; of sheaf_packer, samples */
-    uint64_t multipart_records; /* RecordIO: records that contain the magic, stored in parts */
-    uint64_t memory_peak_bytes, plan_bytes; /* buffers, parts to S3, <= memory_bytes; the plan */
-    uint64_t passed_over;       /* S3: marks of directories; old versions, objects elsewhere */
-    uint64_t left_out;          /* ignored: hidden directories, .DS_Store, ._*, Thumbs.db, ... */
-    uint64_t unlabelled;        /* samples without a label, where others have one */
-    char first_unlabelled[512]; /* the first of their keys in byte order, or its beginning */
-    uint64_t filtered;          /* left out by filters: files, and directories with all in them */
-    uint64_t converted, resized;    /* images in converted.tsv; others that became smaller */
-    uint64_t duplicates;        /* samples with a repeated key: numbered, or in the report file */
+    uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
+                                           fields */
+    uint64_t stored_bytes;      /* bytes of the shards */
+    uint64_t shards, shards_kept;   /* Shards, and shards kept by resume. A part that was already
+                                       published has 0 shards and its own number kept. */
+    uint64_t skipped;           /* skipped files, each in the report file; for sheaf_packer,
+                                   samples */
+    uint64_t multipart_records; /* RecordIO: records that contain the magic number, stored in
+                                   parts */
+    uint64_t memory_peak_bytes, plan_bytes; /* Peak of buffers and parts to S3, at most
+                                               memory_bytes; and the memory of the plan. */
+    uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
+    uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
+                                   ... */
+    uint64_t unlabelled;        /* samples without a label in a source where others have one */
+    char first_unlabelled[512]; /* the first of their keys in byte order, possibly truncated */
+    uint64_t filtered;          /* left out by filters: files, and directories as a whole */
+    uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
+                                       smaller */
+    uint64_t duplicates;        /* samples with a repeated key: renamed, or in the report file */
 };
-/* Writes shards, dataset.index, dataset.keys and, last, dataset.json to the directory `dest`, which
- * is created if needed (each split in a directory of its own below it).  A failed call leaves no
- * dataset.json; finished shards remain for `resume`.  Local shards bypass the page cache. */
+/* Packs a source. Writes shards, dataset.index, dataset.keys and finally dataset.json to the
+ * directory `dest`, which is created if necessary (each split to a directory of its own in it).
+ * After a failed call there is no dataset.json, and finished shards remain for `resume`. Local
+ * shards are written past the page cache. */
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Several sources: directories and lists, or prefixes of one bucket and lists.  Keys are relative
- * to what these have in common, classes to their source (of a file right in it: its name). */
+/* Packs several sources: directories and lists, or prefixes of one bucket and lists. Keys are
+ * relative to the common directory of all sources. Classes are relative to their source; a file
+ * directly in a source has the source's name as its class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Appends such samples to the data set `dataset`, in its way, as new shards (shard_bytes 0, the
- * default here: its own).  Known classes keep numbers, new ones follow.  Readers go on; others see
- * it as it was, or with all new ones; earlier positions are _CHANGED.  A key that it has is a bad
- * file's; if bad ones alone were new, OK without shards.  overwrite removes what an unfinished one
- * has left; resume is OK, too, if it grew by these last.  _UNSUPPORTED: views, foreign shards. */
+/* Appends samples of such sources to the data set `dataset`, as new shards of the same kind.
+ * shard_bytes 0, the default here, uses the data set's own size. Known classes keep their numbers,
+ * and new ones follow. Open readers continue. Other readers see the data set before the append or
+ * after it, and earlier positions are SHEAF_ERR_CHANGED.
+ *
+ * A file whose key the data set already has counts as a bad file. If only bad files are new, the
+ * call returns SHEAF_OK without new shards. `overwrite` removes the shards of an unfinished append.
+ * `resume` also returns SHEAF_OK if the last append added exactly these samples. Returns
+ * SHEAF_ERR_UNSUPPORTED for views and foreign shards. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -709,81 +862,95 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
  * packer/PLAN.md.  A part may run twice, concurrently or after it was killed: the result is the
  * same, and finished shards are not packed again. */
 
-/* Makes the plan of `count` sources (as above; or of one data set, to be converted by
- * sheaf_convert_part), prepares the directory `dest` for it (as options->resume and
- * overwrite specify), and stores it at `plan`, a path or an s3:// URL.  Local paths are stored as
- * absolute paths and must mean the same on every machine.  Sorting uses temporary files, in TMPDIR,
- * or beside the plan, or in /var/tmp.  With dry_run `dest` stays as it is.  The result has what is
- * planned.  SHEAF_ERR_LIMIT: packing a sample needs more than memory_bytes, or a shard of this size
- * cannot be sent with it.  _EXISTS: also, `plan` is another destination's, or something else. */
+/* Makes a plan for `count` sources (as above; or for one data set, which sheaf_convert_part
+ * converts) and stores it at `plan`, a path or an s3:// URL. Prepares the directory `dest` for it,
+ * as options->resume and overwrite specify; with dry_run `dest` is unchanged. Local paths are
+ * stored as absolute paths and must mean the same on every machine. Sorting uses temporary files in
+ * TMPDIR, or else beside the plan, or in /var/tmp. The result has the planned numbers.
+ *
+ * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of this
+ * size cannot be sent with it. Returns SHEAF_ERR_EXISTS also if `plan` belongs to another
+ * destination or is not a plan. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 /* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes.
- * Only jobs, memory_bytes, progress, report and interrupt of the options are used.
- * SHEAF_ERR_CHANGED: a file has changed since the plan was made (with on_change FAIL), or `dest` is
- * for another plan.  SHEAF_ERR_LIMIT: a sample needs more than memory_bytes. */
+ * Only jobs, memory_bytes, progress, report and interrupt of the options are used. Returns
+ * SHEAF_ERR_CHANGED if a file has changed since the plan was made (with on_change FAIL) or if
+ * `dest` belongs to another plan, and SHEAF_ERR_LIMIT if a sample needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 /* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
- * the manifest last.  Shards with their original ETag, or inode and time, are not read; others, for
- * example copies, are compared by hash.  SHEAF_ERR_NOT_FOUND, or _CORRUPT if any was altered: the
- * message names the shards and their parts, and nothing was published.  Repeating a commit is
- * SHEAF_OK; _EXISTS: `dest` has another plan's data set.  Options as for sheaf_pack_part. */
+ * finally the manifest. A shard with its original ETag, or inode and time, is not read. Others, for
+ * example copies, are compared by hash. Options as for sheaf_pack_part.
+ *
+ * Returns SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if any was altered. The message
+ * names the shards and their parts, and nothing is published. Repeating a commit returns SHEAF_OK.
+ * Returns SHEAF_ERR_EXISTS if `dest` has another plan's data set. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
-/* The part and the number of parts of this process, from the first of these in its environment:
- * SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and _SIZE;
- * JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID and
- * SLURM_NTASKS (in a step); SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in `config`
- * (NULL: /opt/ml/config and /opt/ml/input/config).  Otherwise as sheaf_world_from_environment. */
+/* Finds the part and the number of parts of this process. It uses the first of these in the
+ * environment: SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and
+ * _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID
+ * and SLURM_NTASKS (in a step); SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in
+ * `config` (NULL means /opt/ml/config and /opt/ml/input/config). The rest is as for
+ * sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
-/* A stored plan, and the progress of its packing. */
+/* A stored plan and the progress of its packing. */
 struct sheaf_plan_info {
     const char *dest;
-    const char *source;             /* its kind: "tree", "list", ... */
-    const char *root;               /* what the files' paths are relative to */
-    const char *fingerprint;        /* of the data set to convert at `root`; "": of files */
-    const char *hash;               /* 32 digits, of all that determines the data set's bytes */
+    const char *source;             /* kind of the source: "tree", "list", ... */
+    const char *root;               /* the base of the files' paths */
+    const char *fingerprint;        /* of the data set to be converted at `root`; "" if files are
+                                       packed */
+    const char *hash;               /* 32 digits; covers everything that determines the data
+                                       set's bytes */
     enum sheaf_container container;
     enum sheaf_codec codec;
-    uint64_t plan_bytes, files, samples, payload_bytes, shards; /* of the plan; planned */
-    uint64_t done_shards;           /* of those: exist as they were packed */
+    uint64_t plan_bytes, files, samples, payload_bytes, shards; /* size of the plan, and the
+                                                                   planned numbers */
+    uint64_t done_shards;           /* shards that exist as they were packed */
     uint64_t done_samples, done_payload_bytes;
-    int committed;                  /* the data set is published */
-    uint32_t parts;                 /* in the latest packing; 0: not known */
-    size_t class_count; int label_base;     /* the names are given by sheaf_plan_class */
+    int committed;                  /* whether the data set is published */
+    uint32_t parts;                 /* number of parts in the latest packing; 0 if unknown */
+    size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
 };
-/* Reads a plan and checks the state of its data set; works while parts run.  A shard without its
+/* Reads a plan and checks the state of its data set, also while parts run. A shard without its
  * original ETag, or inode and time, is read. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
-/* The name of class number `index` (0-based, whatever the label base); NULL if there is none. */
+/* Returns the name of class `index`, or NULL if there is none. Indices count from 0, whatever the
+ * label base is. */
 SHEAF_API const char *sheaf_plan_class(const struct sheaf_plan *plan, size_t index);
-SHEAF_API int sheaf_is_plan(const char *url);   /* judged by the first bytes of what is there */
+SHEAF_API int sheaf_is_plan(const char *url);   /* Returns whether the first bytes at `url` are
+                                                   those of a plan. */
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
     size_t sizeof_info);
-/* Shard `index`, below info.shards; its name is valid until the next call.  *done: it is packed. */
+/* Returns shard `index`, which must be below info.shards. Its name is valid until the next call.
+ * *done tells whether it is packed. */
 SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
     struct sheaf_plan_shard *shard, int *done, struct sheaf_error *error);
-/* The shards of part `part` of `parts`: from *first to before *end. */
+/* Returns the shards of part `part` of `parts`: from *first up to, not including, *end. */
 SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
     uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
-/* The samples of a stored plan of files, for programs that pack what they make of them. */
+/* The samples of a stored plan of files, for programs that change the samples and then pack
+ * them. */
 struct sheaf_planned;
 struct sheaf_planned_info {
-    const char *identity, *hash;    /* of plan and files; of what determines the bytes */
+    const char *identity, *hash;    /* of the plan and its files; of everything that determines
+                                       the bytes */
     uint64_t samples, shards; size_t class_count, split_count; int label_base;
 };
 SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
     struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
 SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
-/* Reads the samples from number *at on, some 4 MiB of one shard, valid until the next call, and
- * sets *at to the number after them (`samples` NULL: only that).  Fields are not checked.  A sample
- * with a bad file is left out if `report` is there, which is told, and otherwise an error. */
+/* Reads samples from number *at on, about 4 MiB from one shard, which are valid until the next
+ * call. Sets *at to the number after them. If `samples` is NULL, only *at is set. Fields are not
+ * checked. A sample with a bad file is reported to `report` and left out; without `report` it is an
+ * error. */
 SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
     struct sheaf_error *error);
@@ -797,29 +964,36 @@ SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
  * append all samples again; those of finished shards are skipped. */
 SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
     struct sheaf_packer **packer, struct sheaf_error *error);
-/* Names the classes of the labels label_base, label_base + 1, ...; call it before the first sample.
- * Without it, the manifest lists the class names of the samples (from label 0, or 1 if that is the
- * smallest; an unnamed label between them is named by its number).  TFRecords also keep each
- * sample's own name; in other containers, a sample whose name does not fit such a list is rejected
- * (_ARGUMENT): its label has another name already, or is not an integer from 0 to 2^20 - 1. */
+/* Names the classes of the labels label_base, label_base + 1, ... It must be called before the
+ * first sample.
+ *
+ * Without it, the manifest lists the class names of the samples, from label 0 on, or from 1 if that
+ * is the smallest label; an unnamed label between them is named by its number. TFRecords also keep
+ * each sample's own class name. In the other containers, a sample whose class name does not fit
+ * into such a list is refused with SHEAF_ERR_ARGUMENT: its label has another name already, or is
+ * not an integer from 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
-/* Copies the sample.  Blocks while the memory budget is used up. */
+/* Appends a copy of the sample. Blocks while the memory budget is used up. */
 SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct sheaf_sample *sample);
-/* The next sample starts a new shard; repeated cuts create no empty shards.  Without cuts, a shard
- * ends when its payload reaches shard_bytes. */
+/* Ends the current shard, so that the next sample starts a new one. Repeated cuts create no empty
+ * shards. Without cuts, a shard ends when its payload reaches shard_bytes. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* The same; `place`, not 0, is noted with the shard that ends: how far the program is in its input.
- * _skip, before the first sample, gives the place of the last finished shard (with resume), and the
- * samples of finished shards must not be appended again; 0: append all.  Classes must be set. */
+/* Cut like sheaf_packer_cut, and store `place` with the shard that ends; it is the program's
+ * position in its input and must not be 0. With `resume`, sheaf_packer_skip returns the place of
+ * the last finished shard, or 0 if all samples must be appended. The samples of finished shards
+ * must then not be appended again. It must be called before the first sample, and classes must be
+ * set. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
-/* 1: an earlier run has finished the data set (with resume), or the part.  Samples need not be
- * appended then; those that are appended are only counted, and finish returns what exists. */
+/* Returns 1 if an earlier run has finished the data set (with resume) or the part. Samples need not
+ * be appended then. Samples that are appended are only counted, and sheaf_packer_finish returns the
+ * existing result. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
-/* Waits for everything, then writes the manifest.  `result` may be NULL. */
+/* Waits for all work, then writes the manifest. `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
-/* Leaves nothing behind, but finished shards if it has an identity.  Keeps the first error. */
+/* Ends packing and leaves nothing behind, except finished shards if the packer has an identity.
+ * Keeps the first error. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
@@ -827,8 +1001,9 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 /* ---- Samples as the bytes of one shard, for the caller to write (sheaf_encoder) ------------- */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
-/* *data is valid until the next call on the encoder.  _end: what ends the shard, if anything.
- * _EXISTS, of a tar: left out, as readers would merge it with the last sample of this key. */
+/* Encode a sample, and the end of the shard, which may be empty. *data is valid until the next call
+ * on the encoder. For a tar, sheaf_encoder_add returns SHEAF_ERR_EXISTS and leaves a sample out if
+ * the sample before has the same key, because readers would merge the two. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
@@ -847,27 +1022,29 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
-/* Part `part` of `parts` of a plan of a data set (sheaf_plan_make); sheaf_commit publishes it. */
+/* Converts part `part` of `parts` of a plan for a data set (sheaf_plan_make). sheaf_commit
+ * publishes the result. */
 SHEAF_CALL int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_error *error);
 
 struct sheaf_unpack_options {
     size_t sizeof_options;
-    int resume;                     /* 0; 1: existing files stay, if they are identical */
+    int resume;                     /* 0; 1 keeps existing files if they are identical */
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL: only if a file would be overwritten */
 };
 SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size);
 struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were written */
-    uint64_t duplicates; };     /* samples with a repeated key: numbered, or left out */
-/* Writes each field as the file `directory`/KEY.SUFFIX; `directory` is created.  Nothing is written
- * outside it.  _EXISTS: so does a file.  `reading` also has memory_bytes and threads. */
+    uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
+/* Writes each field as the file `directory`/KEY.SUFFIX, and nothing outside of `directory`, which
+ * is created. Returns SHEAF_ERR_EXISTS if a file exists. `reading` may also set memory_bytes and
+ * threads. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
     struct sheaf_error *error);
-/* Writes a field of each sample, or (NULL) all of them, in the same way. */
+/* Writes the field `field` of each sample, or all fields if it is NULL, in the same way. */
 SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
     const char *field, const char *directory, struct sheaf_error *error);
 
@@ -876,71 +1053,85 @@ typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field,
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
-    unsigned threads;               /* 0: the processors, 8 at most */
-    sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; report: each problem */
+    unsigned threads;               /* 0 (the processors, at most 8) */
+    sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
+                                                                   each problem */
     void *context; const volatile int *interrupt;
-    uint32_t part, parts;           /* 0 of 0: all; else a range of the shards, for many machines */
-    sheaf_field_fn *field;          /* NULL; called at the end, for each field of what was read */
+    uint32_t part, parts;           /* 0 of 0, which means all; otherwise a part of the shards,
+                                       for many machines */
+    sheaf_field_fn *field;          /* NULL; called at the end for each field of the samples read */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
-    uint64_t shards, samples, bytes;    /* read */
-    uint64_t problems, passed_over; /* 0: it is sound; as in sheaf_reader_stats, no directories */
-    uint64_t unused_classes;    /* classes without samples; 0 of a part, or with problems */
-    uint64_t labelled, unread_labels;   /* samples with a label; with a cls that is not numbers */
-    char unlabelled[512];       /* the first sample without a label, and its location; "": none */
+    uint64_t shards, samples, bytes;    /* numbers read */
+    uint64_t problems, passed_over; /* 0 problems mean that the data set is sound. passed_over is
+                                       as in sheaf_reader_stats, without directories. */
+    uint64_t unused_classes;    /* classes without samples; 0 for a part, or if there are
+                                   problems */
+    uint64_t labelled, unread_labels;   /* Samples with a label, and samples with a cls that does
+                                           not consist of numbers. */
+    char unlabelled[512];       /* the first sample without a label and its location, or "" */
 };
-/* Reads everything and checks each shard's size and hash, each record's framing and checksums, the
- * counts, and the index, dataset.keys, and other readers' .idx files, against the shards.  Problems
- * are reported and counted, and the result is SHEAF_OK; an error: the check itself failed. */
+/* Reads everything. Checks each shard's size and hash, each record's framing and checksums, the
+ * counts, and the index, dataset.keys and other readers' .idx files against the shards. Problems
+ * are reported and counted, and the result is SHEAF_OK. An error means that the check itself
+ * failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Makes foreign shards a data set: reads them once and writes dataset.index, dataset.keys and
- * dataset.json beside them.  _EXISTS: it has one, not `overwrite`.  `index`: as for sheaf_pack. */
+/* Turns foreign shards into a data set: reads them once and writes dataset.index, dataset.keys and
+ * dataset.json beside them. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
+ * `overwrite` is 0. `index` is as in struct sheaf_pack_options. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Reads a data set once and writes its dataset.keys, also where there is one: for data sets of
- * releases that wrote none.  Nothing else is changed.  SHEAF_ERR_NOT_FOUND: it has no manifest. */
+/* Reads a data set once and writes its dataset.keys, also if there is one already. It serves data
+ * sets of releases that wrote none. Nothing else is changed. Returns SHEAF_ERR_NOT_FOUND if there
+ * is no manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
-    uint32_t host, hosts;           /* 0 of 1: every object; else each n-th (ShardedByS3Key) */
-    uint64_t memory_bytes;          /* 256 MiB: hard limit, without the list of objects */
-    unsigned threads;               /* that write and check; 0: one per processor, at most 8 */
+    uint32_t host, hosts;           /* 0 of 1, which means every object; otherwise each n-th
+                                       (ShardedByS3Key) */
+    uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
+    unsigned threads;               /* 0 (one per processor, at most 8); threads that write and
+                                       check */
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
 SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
 struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* in total */
-    uint64_t kept, kept_bytes;          /* present before; bytes include partial files */
+    uint64_t kept, kept_bytes;          /* present before the call; bytes include partial files */
     uint64_t fetched, fetched_bytes;
-    uint64_t verified;                  /* of those fetched: by hash or MD5 */
-    uint64_t repeated;                  /* objects that a manifest names again */
-    uint64_t unfinished;                /* files of an unfinished run: the source is refused */
+    uint64_t verified;                  /* number of fetched objects that were verified by hash
+                                           or MD5 */
+    uint64_t repeated;                  /* objects that a manifest names repeatedly */
+    uint64_t unfinished;                /* files of an unfinished run, because of which the
+                                           source is refused */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
-/* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object, as
- * they are, into `directory`, which is created; names are relative to the prefix.  Objects of an
- * augmented manifest are named by their keys; the manifest is written too, with this host's lines.
+/* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object,
+ * unchanged into `directory`, which is created. Names are relative to the prefix. Objects of an
+ * augmented manifest are named by their keys, and the manifest is written as well, with this host's
+ * lines. `result` is always written.
  *
- * Before anything is fetched, names that are invalid as files below the directory, or collide, are
- * rejected (_UNSUPPORTED, _EXISTS), and so is a lack of space (_LIMIT).  A file
- * gets its final name once it is complete and checked: a shard of a data set against the hash in
- * the manifest, another object against its ETag if that is an MD5.  It gets its object's time; the
- * next call keeps a file with that time and size, and replaces one that differs.  Other files are
- * left alone.  A failed call leaves the finished files and the partial large ones, which the next
- * call resumes if the object's ETag is the same.  `result` is always written. */
+ * Before anything is fetched, names that are invalid as file names or collide are refused
+ * (_UNSUPPORTED, _EXISTS), and so is a lack of space (_LIMIT). A file gets its final name once it
+ * is complete and checked: a shard of a data set by the hash in the manifest, another object by its
+ * ETag if that is an MD5. A file gets its object's time. The next call keeps a file with that time
+ * and size, and replaces one that differs. Other files are not touched. A failed call leaves the
+ * finished files, and the partial large files, which the next call resumes if the object's ETag is
+ * the same. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
 struct sheaf_warm_result { uint64_t files, bytes; };
-/* Reads every file below `path`, or the file `path`, once and completely, several at a time, so
- * that a lazy file system (Lustre, NFS, FUSE) has it.  host, hosts, memory_bytes are ignored. */
+/* Reads every file under `path`, or the file `path`, once and completely, several at a time, so
+ * that a file system that loads on demand (Lustre, NFS, FUSE) has it. host, hosts and memory_bytes
+ * are ignored. */
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
@@ -950,34 +1141,41 @@ struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
-    uint64_t epochs;                /* 0: unlimited */
-    int shuffle; uint64_t seed;     /* 0; 1: objects, or lines, in an order of (seed, epoch) */
-    uint32_t host, hosts;           /* 0 of 1: every object; else each n-th of the order */
-    int record_wrapper;             /* 0; 1: each object becomes a RecordIO record */
-    int gunzip;                     /* 0; 1: unpack the objects, which are gzip streams */
-    const char *attributes;         /* for an augmented manifest: "source-ref,label" */
-    uint64_t memory_bytes;          /* hard limit for read-ahead and for records (a quarter each),
-                                       without the list of objects; 256 MiB */
+    uint64_t epochs;                /* 0, which means unlimited */
+    int shuffle; uint64_t seed;     /* 0; 1 shuffles objects, or lines, in an order of (seed,
+                                       epoch) */
+    uint32_t host, hosts;           /* 0 of 1, which means every object; otherwise each n-th of
+                                       the order */
+    int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
+    int gunzip;                     /* 0; 1 decompresses the objects, which must be gzip streams */
+    const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
+    uint64_t memory_bytes;          /* 256 MiB; hard limit for reading ahead and for records (a
+                                       quarter each), without the list of objects. */
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 struct sheaf_feed_result {
-    uint64_t epochs;            /* that had a reader */
-    uint64_t closed_early;      /* of those: the reader closed the pipe early */
-    uint64_t objects, bytes;    /* written completely; written; over all epochs */
+    uint64_t epochs;            /* epochs that had a reader */
+    uint64_t closed_early;      /* number of them in which the reader closed the pipe early */
+    uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
     uint64_t left_out;          /* files in a data set's directory that are not its shards */
-    uint64_t memory_peak_bytes; /* of the read-ahead */
+    uint64_t memory_peak_bytes; /* of reading ahead */
 };
 /* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the
- * reader of each, and writes the source to it.  The source is a directory or prefix (in byte order
- * of names; if nothing is below the prefix, the objects whose names start with it), a manifest
- * file, an augmented manifest (of each line the attributes, in the order given: for a NAME-ref its
- * object's bytes, for a string its text, anything else as in the line), or one object.  Of a data
- * set's directory or prefix, only the shards are written.  A reader that closes its pipe early gets
- * the next epoch next.  Pipes are removed when they are done, also after a failure.  A stream that
- * a failure cuts short never ends at the end of an object.  _EXISTS: another process feeds the
- * channel; _CHANGED: an object changed during the call.  `result` is always written. */
+ * reader of each, and writes the source to it. The source is one of:
+ *
+ * - a directory or prefix, in byte order of names (if nothing is under the prefix, the objects
+ *   whose names start with it); of a data set's directory only the shards are written;
+ * - a manifest file;
+ * - an augmented manifest: the attributes of each line in the given order, which is the object's
+ *   bytes for a NAME-ref, the text of a string, and the text of the line for anything else;
+ * - one object.
+ *
+ * A reader that closes its pipe early gets the next epoch next. Pipes are removed when they are
+ * done, also after a failure. A stream that a failure cuts short never ends at the end of an
+ * object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds the
+ * channel, and _CHANGED if an object changed during the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
@@ -985,19 +1183,21 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
 /* ---- Survey of a source: what it consists of (sheaf_survey) --------------------------------- */
 struct sheaf_survey {
     uint64_t objects, bytes;
-    uint64_t smallest_bytes, median_bytes, largest_bytes;   /* of an object */
-    /* Objects of less than 1 kB, 10 kB, ... 1 GB; and the rest. */
+    uint64_t smallest_bytes, median_bytes, largest_bytes;   /* sizes of an object */
+    /* Objects of less than 1 kB, 10 kB, ... 1 GB, and the rest. */
     struct { uint64_t objects, bytes; } decades[SHEAF_SURVEY_DECADES];
-    int is_dataset;                 /* it has a dataset.json that the packer wrote */
-    uint64_t samples;               /* of the data set; else 0 */
+    int is_dataset;                 /* whether it has a dataset.json written by the packer */
+    uint64_t samples;               /* samples of the data set, otherwise 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
-/* Examines objects (as for sheaf_fetch) without reading; only the last three options are used. */
+/* Counts and measures objects (as for sheaf_fetch) without reading them. Only the last three
+ * options are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
-/* What an image is, by its header (SHEAF_END: none).  And a small JPEG of a JPEG: its longer side
- * has at most `side` (to 1024) pixels; *room are the bytes at `thumbnail`, then those used. */
+/* Return the kind and size of an image from its header, or SHEAF_END if it is not a known image;
+ * and a small JPEG of a JPEG, whose longer side has at most `side` (up to 1024) pixels. *room is
+ * the number of bytes at `thumbnail`, and then the number used. */
 SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image);
 SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
     size_t *room, struct sheaf_error *error);
