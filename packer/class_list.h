@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Classes whose numbers are given: by a file of names, or by a data set that has them. */
+ * Classes with given numbers: from a file of names, or from a data set. */
 #ifndef PACKER_CLASS_LIST_H
 #define PACKER_CLASS_LIST_H
 
@@ -10,17 +10,17 @@
 struct class_list {             /* zero-initialised */
     char **names;
     size_t count;
-    struct plan_classes classes;    /* as a plan takes them */
+    struct plan_classes classes;    /* in the form that a plan takes */
 };
 
-/* Reads the classes that options->classes names, if it names any.  Those of a data set also give
- * options->label_base.  SHEAF_ERR_ARGUMENT: the two do not go together. */
+/* Reads the classes that options->classes names, if it is set. The classes of a data set also
+ * determine options->label_base. Returns SHEAF_ERR_ARGUMENT if the two contradict each other. */
 int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
                     struct sheaf_error *err);
 void class_list_free(struct class_list *list);
 
-/* Tells if a data set beside `dest` gives a class of the plan another number.  Only data sets whose
- * names are those of parts of some data (train, val, ...) are compared. */
+/* Reports if a data set next to `dest` gives a class of the plan another number. Only data sets
+ * with the names of usual splits (train, val, ...) are compared. */
 void class_list_tell_siblings(const char *dest, const struct plan *plan, int label_base,
                               const struct problems *problems);
 

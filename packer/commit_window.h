@@ -3,9 +3,9 @@
  * How many finished shards are committed side by side.
  *
  * At a distance a commit is a row of round trips that move few bytes, so several commits run at
- * once.  The first one runs alone: where it fails because the store is full or refuses everything,
- * no other shard is tried.  Each commit that succeeds then makes room for one more, so that their
- * number doubles with each round.  After a failure no commit begins. */
+ * once. The first one runs alone. If it fails because the store is full or refuses everything, no
+ * other shard is tried. Each successful commit makes room for one more, so that their number
+ * doubles with each round. After a failure no commit begins. */
 #ifndef PACKER_COMMIT_WINDOW_H
 #define PACKER_COMMIT_WINDOW_H
 

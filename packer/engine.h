@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine under sheaf_pack and sheaf_packer: blocks go in, in order; shards come out.
+ * The engine of sheaf_pack and sheaf_packer. Blocks go in, in order, and shards come out.
  *
  *     caller's thread    take -> submit ...       ... wait -> write ---------> end of shard
  *     workers                     | read, encode, compress |                   |
  *     hasher                                               | hash |            |
  *     committers                                                     fsync, journal, rename
  *
- * Blocks are a ring: those in flight from `head` on, idle ones after them.  A block is consumed
- * in the order of its submission, so what is written does not depend on which is done first.
- * Writing is a copy only, the one that there is between a file's read() and the write of its
- * shard: a thread of the store takes the bytes to the disk (store/local_write.h), or several of
- * them to S3.
- * Memory is charged to the budget before a block is submitted, and stays charged as long as the
- * block keeps its buffers.  What is sent to S3 has a share of its own (store/part_memory.h). */
+ * Blocks form a ring: the blocks in flight start at `head`, and idle blocks follow them. Blocks
+ * are consumed in the order in which they were submitted, so the output does not depend on which
+ * one is done first. A file's content is copied only once between read() and the write of its
+ * shard. A thread of the store writes the bytes to the disk (store/local_write.h), or several
+ * threads send them to S3.
+ *
+ * Memory is charged to the budget before a block is submitted. It stays charged as long as the
+ * block has its buffers. Data that are sent to S3 have a share of their own
+ * (store/part_memory.h). */
 #ifndef PACKER_ENGINE_H
 #define PACKER_ENGINE_H
 
@@ -28,16 +30,16 @@
 #include "packer/pack_output.h"
 #include "packer/source/problems.h"
 
-#define ENGINE_COMMITS 8        /* finished shards that are committed, or wait for that */
+#define ENGINE_COMMITS 8        /* finished shards that are being committed or wait for it */
 
 struct slot {
     struct block block;
     struct job hash;
-    struct shard_writer *hashing;       /* the block into that writer's hash */
-    struct plan_shard shard;    /* the shard that it is of */
+    struct shard_writer *hashing;       /* the writer into whose hash the block goes */
+    struct plan_shard shard;    /* the shard of the block */
     bool begins_shard;
     bool submitted;
-    uint64_t charged;           /* bytes of the budget */
+    uint64_t charged;           /* bytes charged to the budget */
     uint64_t planned_bytes, planned_samples;
 };
 
@@ -48,9 +50,10 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    size_t first_problem, problem_count;    /* of the shard, as it was made here */
+    size_t first_problem, problem_count;    /* problems of the shard, as this process found them */
     size_t first_converted, converted_count;
-    bool is_others;             /* the entry is that of another process, which finished it first */
+    bool is_others;             /* whether the entry is that of another process, which finished
+                                   the shard first */
     int code;
     struct sheaf_error error;
 };
@@ -63,12 +66,13 @@ struct engine {
     struct workers *workers, *hasher, *committers;
     struct commit_window window;        /* of the committers */
     struct budget budget;               /* of blocks */
-    struct part_memory *parts;          /* of what is sent; NULL: nothing waits there */
+    struct part_memory *parts;          /* memory for data that are sent; NULL: nothing waits
+                                           there */
     struct slot *slots;
     size_t slot_count, head, in_flight;
     uint64_t consumed;                  /* blocks */
-    struct shard_writer *writer;        /* of the shard that is being written; or NULL */
-    size_t first_problem;               /* of that shard, in problems->items */
+    struct shard_writer *writer;        /* writer of the current shard; or NULL */
+    size_t first_problem;               /* first problem of that shard in problems->items */
     size_t first_converted;             /* and in problems->converted->items */
     struct image_memory images;         /* for decoded ones */
     struct commit commits[ENGINE_COMMITS];
@@ -77,28 +81,29 @@ struct engine {
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };
 
-/* How much of the memory what is sent to `dest` gets, where the largest shard has about
- * `shard_bytes` (0: not known).  SHEAF_ERR_LIMIT: it cannot be sent with so little. */
+/* Returns in *sent_bytes the share of the memory for data that are sent to `dest`. `shard_bytes` is
+ * the approximate size of the largest shard, or 0 if unknown. Returns SHEAF_ERR_LIMIT if the memory
+ * is too small to send it. */
 int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,
                 const struct output *output, struct problems *problems, struct watch *watch,
                 unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
                 struct sheaf_error *err);
-/* The most that blocks and what was sent took of the memory. */
+/* Returns the largest amount of memory that blocks and sent data had. */
 uint64_t engine_peak(struct engine *engine);
-/* Stops what is under way.  Shards that were finished stay. */
+/* Stops all current work. Finished shards remain. */
 void engine_close(struct engine *engine);
 
-/* An idle slot with an empty block, for which the memory needed is charged; consumes blocks until
- * there is one.  SHEAF_ERR_LIMIT: it cannot fit. */
+/* Returns an idle slot with an empty block, for which the needed memory is charged. Consumes blocks
+ * until there is one. Returns SHEAF_ERR_LIMIT if it cannot fit. */
 int engine_take(struct engine *engine, struct slot **slot, struct sheaf_error *err);
 int engine_charge(struct engine *engine, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err);
-/* Queues the slot that was taken last. */
+/* Queues the slot that engine_take returned last. */
 void engine_submit(struct engine *engine, struct slot *slot);
 
-/* Waits for the blocks that are being filled, and fills no more: after a failure. */
+/* After a failure: waits for the blocks that are being filled, and fills no more. */
 void engine_stop(struct engine *engine);
 
 /* Consumes all blocks that are in flight, and waits until every shard is in place. */

@@ -2,10 +2,10 @@
  *
  * Appending: a data set grows by the shards of a plan.
  *
- * The run claims the data set as any run does, but its claim says that it appends: the data set
- * stays what it is to everybody else.  New shards get names that follow; their index and their keys
- * are files of their own.  Then the manifest is replaced, if it is still the one that the plan was
- * made for. */
+ * The run claims the data set as any run does, but its claim says that it appends, so that other
+ * processes can still read the data set. New shards get the next names, and their index and keys
+ * are separate files. At the end, the manifest is replaced if it is still the one for which the
+ * plan was made. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -14,29 +14,32 @@
 #include "packer/plan/plan_grow.h"
 #include "sheaf.h"
 
-/* What is to grow. */
+/* The data set that grows. */
 struct grow {
-    struct plan_grow plan;      /* what the plan must know of it */
+    struct plan_grow plan;      /* its facts that the plan needs */
     struct manifest manifest;
-    size_t part;                /* of its parts, what is appended: 1, 2, ... */
-    char *prefix, *index;       /* how its shards are named, and its other readers; or NULL */
-    uint64_t shard_bytes;       /* how large they were to be; 0: not known */
+    size_t part;                /* number of the appended part: 1, 2, ... */
+    char *prefix, *index;       /* prefix of its shard names, and list of its other readers; or
+                                   NULL */
+    uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
 };
 
-/* Takes what is needed from a manifest's text; `known` and its context are set.
- * SHEAF_ERR_UNSUPPORTED: it was not packed. */
+/* Takes the facts from the text of a manifest. `known` and its context must be set. Returns
+ * SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
 int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
-/* Finds the number of the first new sample; the data set, as the struct has it, is in `dest`. */
+/* Finds the number of the first new sample. `dest` contains the data set that the struct
+ * describes. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
-/* Goes back to what the data set was before it grew last.  False: it never did. */
+/* Restores the facts from before the last append. Returns false if nothing was ever appended. */
 bool grow_undo(struct grow *grow);
-/* Sets the options that are the data set's own.  SHEAF_ERR_ARGUMENT: others are not allowed. */
+/* Sets the options that the data set determines. Returns SHEAF_ERR_ARGUMENT if the caller set
+ * others. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Notes what was done with the data set's files and is not with those that are appended. */
+/* Reports what was done with the files of the data set but is not done with the appended files. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* The same of new classes, where other splits may number theirs otherwise. */
+/* Reports new classes if other splits may number theirs differently. */
 int grow_tell_classes(const struct grow *grow, const struct plan *plan,
                       const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);

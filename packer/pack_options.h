@@ -9,7 +9,7 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* Copies the caller's options over the defaults, as far as the caller's version has them. */
+/* Copies the caller's options over the defaults. It copies as many as the caller's version has. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
 /* The same, but SHEAF_CHECK_USUAL stays, because it is not known yet what is packed. */
@@ -20,14 +20,15 @@ int pack_options_take_usual(const struct sheaf_pack_options *given,
  * to be freed: `samples` if it changes nothing.  NULL: out of memory. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* What follows from them. */
+/* Sets the settings of blocks that follow from the options. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
 void pack_options_watch(const struct sheaf_pack_options *options, struct watch *watch,
                    struct problems *problems);
 
-/* The JSON object that the manifest keeps: all options that determine the bytes, and nothing
- * else.  `source`: its kind; plan_hash: NULL if there is none; split_name: "" without splits,
- * NULL if the samples are a program's, whose order is its own.  NULL: out of memory. */
+/* Returns the JSON object for the manifest: all options that determine the bytes, and nothing else.
+ * `source` is the kind of the source. `plan_hash` is NULL without a plan. `split_name` is ""
+ * without splits, and NULL for samples from a program, which have their own order. Returns NULL if
+ * memory is exhausted. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

@@ -24,48 +24,49 @@ struct sheaf_packer {
     struct store_scopes scopes;
     struct engine engine;
     struct keyset keys;
-    struct keyset kept_keys;    /* of the shards that sheaf_packer_skip has passed over */
-    struct resumed resumed;     /* none but with an identity and resume */
+    struct keyset kept_keys;    /* keys in the shards that sheaf_packer_skip has passed over */
+    struct resumed resumed;     /* empty without an identity and resume */
     enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
     bool engine_open;
     char **classes;
     size_t class_count, longest_class;
-    struct class_names class_names;     /* the samples' own, unless they were set */
-    bool has_cls;               /* some sample has a field `cls` of its own */
-    uint64_t samples, files;    /* that came in; of a part, those before its shard, too */
-    uint64_t appended;          /* samples that came in, in any case */
-    struct plan_file file;      /* of a part: its plan */
+    struct class_names class_names;     /* names from the samples, unless the caller set names */
+    bool has_cls;               /* whether a sample has a field `cls` */
+    uint64_t samples, files;    /* samples and files that were appended; for a part, also those
+                                   before its shard */
+    uint64_t appended;          /* samples that were appended, including repeated ones */
+    struct plan_file file;      /* for a part: its plan */
     bool is_part;
-    bool can_resume;            /* what is finished stays after a failure */
-    bool is_there;              /* the whole data set was finished before: what is appended is
-                                   passed over */
+    bool can_resume;            /* whether finished shards remain after a failure */
+    bool is_there;              /* whether the whole data set was finished before, so that
+                                   appended samples are passed over */
 
-    const struct kept_features *kept;    /* of the sample that is being appended; or NULL */
+    const struct kept_features *kept;    /* kept features of the current sample; or NULL */
     struct packer_images *images;        /* NULL: images stay as they are */
     struct ready_sample *ready;          /* the sample that is being appended, or NULL */
     struct buf new_key;                  /* the key that it gets because its own is repeated */
     uint64_t duplicates;                 /* samples with repeated keys */
-    struct slot *slot;          /* the open block; NULL: none */
-    struct block_need need;     /* of what is in it */
+    struct slot *slot;          /* the open block; or NULL */
+    struct block_need need;     /* needs of its samples */
     uint64_t block_cost;        /* as plan_block_end() counts */
-    struct buf labels;          /* double[]: those of the sample that is being appended, rounded */
-    struct plan_shard shard;    /* the open one: sample_count and payload so far */
-    bool shard_done;            /* the next sample starts another one */
+    struct buf labels;          /* double[]: labels of the current sample, rounded */
+    struct plan_shard shard;    /* the open shard: sample_count and payload so far */
+    bool shard_done;            /* whether the next sample starts another shard */
     struct sheaf_error error;
 };
 
-/* Takes copies of what the options and the caller point to. */
+/* Copies the texts to which the options and the caller point. */
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
-/* SHEAF_ERR_LIMIT: with so little memory not even small samples could be packed, into shards of
- * about this many bytes (0: not known). */
+/* Returns SHEAF_ERR_LIMIT if the memory is too small even for small samples in shards of about
+ * `shard_bytes` (0: unknown). */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
-/* Whether records of the container `to` can have again what was kept of records of `from` (0: they
- * differ). */
+/* Returns whether records of the container `to` can store the features that were kept from records
+ * of `from` (0: they differ). */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
-/* What these take beyond the text that their fields have; NULL: nothing. */
+/* Returns the size of kept features beyond the text of their fields. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
-/* sheaf_packer_append, with what was kept of the sample's record, or NULL. */
+/* Does the same as sheaf_packer_append, with the kept features of the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
 /* Says that the images of samples are to be converted or checked on several threads at once, before
@@ -80,22 +81,22 @@ void packer_prepare_skip(struct sheaf_packer *p);
 /* Leaves out a sample in its place, as a problem of `path`. */
 int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
                      const struct sheaf_error *why);
-/* Whether calls are allowed; the first error is kept. */
+/* Returns whether calls are allowed. The first error is kept. */
 int packer_check_open(struct sheaf_packer *p);
-/* Gives the open block away. */
+/* Submits the open block. */
 void packer_submit(struct sheaf_packer *p, bool ends_shard);
-/* That the shard of a part that is under way has what the plan says. */
+/* Checks that the current shard of a part has the planned samples. */
 int packer_check_shard(struct sheaf_packer *p);
-/* A packer for the shards of a conversion's plan: start each shard by its number and append its
- * samples in order; finish waits for them, and sheaf_commit writes the manifest.  Only jobs,
- * memory_bytes, progress and interrupt of the options are used.  Classes need not be set. */
+/* Opens a packer for shards of a conversion's plan. The caller starts each shard by its number and
+ * appends its samples in order. `finish` waits for them, and sheaf_commit writes the manifest. Only
+ * the options jobs, memory_bytes, progress and interrupt are used. Classes need not be set. */
 int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
                      struct sheaf_packer **packer, struct sheaf_error *err);
-/* The next sample is the first of shard `shard` of the plan.  SHEAF_ERR_CHANGED: the previous shard
- * lacks some of its planned samples. */
+/* Begins shard `shard` of the plan with the next sample. Returns SHEAF_ERR_CHANGED if the previous
+ * shard lacks some of its planned samples. */
 int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
-/* Of a part that has failed with `code`: SHEAF_OK if others have finished the whole meanwhile, and
- * have cleaned up behind it. */
+/* For a part that failed with `code`: returns SHEAF_OK if other processes have meanwhile finished
+ * the whole data set and removed the temporary files. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 void packer_stop(struct sheaf_packer *p);
 /* Opens the engine for shards of about this many bytes (0: not known). */

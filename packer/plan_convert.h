@@ -6,14 +6,14 @@
 
 #include "sheaf.h"
 
-/* Stores the plan of converting the data set at `source` if there is one; SHEAF_END if there is
- * none.  `dest` is absolute. */
+/* Stores the plan for converting the data set at `source`. Returns SHEAF_END if there is no data
+ * set. `dest` is absolute. */
 int plan_convert(const char *source, const char *dest, const char *plan,
                  const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                  struct sheaf_error *err);
 
-/* A path that means the same wherever a process was started, in memory of its own; URLs are as
- * they are. */
+/* Returns a path that does not depend on the working directory, in memory that the caller frees.
+ * URLs are copied. */
 char *plan_absolute(const char *url);
 
 #endif

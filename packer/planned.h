@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan and its DEST: what packing a part, committing and showing the progress have in
- * common. */
+ * A stored plan and its DEST, as packing a part, committing and showing the progress need them. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
 
@@ -14,7 +13,7 @@
 
 struct planned {
     struct plan_file file;
-    struct block_setup setup;   /* as the plan's options have it */
+    struct block_setup setup;   /* settings from the plan's options */
     struct output output;
 };
 
@@ -24,13 +23,13 @@ void planned_close(struct planned *planned);
  * must make the same bytes, or the data set would depend on which machine had which part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
-/* The shards of part `part` of `parts`: from *first to before *end, which may be none.  Parts are
- * stretches of about the same number of payload bytes, so that a part reads one stretch of the
- * plan. */
+/* Returns the shards of part `part` of `parts`, from *first to before *end. The range may be empty.
+ * All parts have about the same number of payload bytes and are contiguous, so that a part reads
+ * one range of the plan. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 
-/* A shard of the plan, and its name. */
+/* Returns a shard of the plan and its name. */
 struct entries_shard planned_shard(const struct planned *planned, size_t shard);
 int planned_name(const struct planned *planned, size_t shard, char name[SHARD_NAME_BYTES],
                  struct sheaf_error *err);
