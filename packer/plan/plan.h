@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan: which samples there are, in which order, in which shard.  A pure function of the
- * source's files and the options (planner.h makes it); every byte of the output follows from it and
- * from the files.
+ * The plan: the samples, their order, and their division into shards. A plan is a pure function of
+ * the source's files and the options (planner.h makes it). The plan and the content of the files
+ * determine every byte of the output.
  *
  *     splits    | train                                  | val         |
  *     shards    | 0         | 1          | 2             | 0           |
  *     blocks    |   |   |   |   |    |   |   |   |   |   |   |   |     |
  *     samples   .........................................................
- *     files     a sample's are a stretch of them, in byte order of suffix
+ *     files     each sample has a range of them, in byte order of suffix
  *
- * A shard is made from its stretch of the samples alone, so parts of a plan may be packed
- * anywhere, in any order.  A plan has all its samples and files in memory only if it has one shard
- * or a few (plan_batch.h); of a whole one they are elsewhere (plan_section.h). */
+ * A shard depends only on its range of samples, so parts of a plan may be packed anywhere, in any
+ * order. A plan has all its samples and files in memory only if it has one shard or a few
+ * (plan_batch.h). The samples of a whole plan are elsewhere (plan_section.h). */
 #ifndef PACKER_PLAN_PLAN_H
 #define PACKER_PLAN_PLAN_H
 
@@ -25,17 +25,17 @@
 #include "publish/names.h"
 #include "sheaf.h"
 
-/* A block ends where its payload, with so much more for each file, reaches BLOCK_BYTES. */
+/* A block ends where its payload, plus BLOCK_FILE_BYTES for each file, reaches BLOCK_BYTES. */
 #define BLOCK_BYTES      ((uint64_t)4 << 20)
 #define BLOCK_FILE_BYTES ((uint64_t)512)
 
 struct plan_sample {
     uint64_t payload_bytes;
-    uint32_t file, file_count;  /* a stretch of plan.files */
+    uint32_t file, file_count;  /* a range of plan.files */
     uint32_t label;             /* an index of plan.labels */
     uint16_t split;
-    bool has_cls;               /* a field `cls` of its own: if that holds numbers, its labels
-                                   come from there */
+    bool has_cls;               /* has a field `cls`; if that contains numbers, they are its
+                                   labels */
 };
 
 struct plan_label {             /* labels[0]: none */
@@ -46,20 +46,20 @@ struct plan_label {             /* labels[0]: none */
 
 struct plan_shard {
     uint32_t split;
-    uint32_t number;            /* within the split; 0-based */
+    uint32_t number;            /* within the split; counts from 0 */
     uint64_t sample, sample_count;
-    uint64_t first;             /* the number of its first sample within the split */
+    uint64_t first;             /* number of its first sample within the split */
     uint64_t payload_bytes;
-    uint64_t largest;           /* payload of its largest sample, at most */
+    uint64_t largest;           /* upper bound for the payload of its largest sample */
     uint64_t source;            /* hash of its files' stamps and URLs; 0 in a stored plan */
 };
 
 struct plan_split {
-    char name[SPLIT_NAME_BYTES];        /* "" if the data set is not split */
+    char name[SPLIT_NAME_BYTES];        /* "" if the data set has no splits */
     uint64_t sample, sample_count;
     uint64_t payload_bytes;
     uint32_t shard, shard_count;
-    bool cls_is_label;          /* no sample of it has a field `cls` of its own */
+    bool cls_is_label;          /* whether none of its samples has a field `cls` */
 };
 
 struct plan {
@@ -70,41 +70,42 @@ struct plan {
     uint64_t payload_bytes;
     struct plan_label *labels;
     uint32_t label_count;
-    const char **classes;       /* byte order; after those of a data set that is
-                                   to grow */
+    const char **classes;       /* in byte order; when appending, after the classes of the data
+                                   set */
     double *class_values;       /* label_base, label_base + 1, ... */
-    uint64_t *class_samples;    /* of each class, without those that have a file .cls; or NULL */
-    char *class_texts;          /* of classes that are named by their numbers; or NULL */
+    uint64_t *class_samples;    /* samples of each class, except those with a file .cls; or NULL */
+    char *class_texts;          /* names of classes that are named by their numbers; or NULL */
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct plan_shard *shards;
     size_t shard_count;
-    char hash[PLAN_HASH_SIZE];      /* of all that determines the bytes; the manifest has it */
-    char identity[PLAN_HASH_SIZE];  /* the hash, and which files it is of: plan_identify */
-    char origin[PLAN_HASH_SIZE];    /* the same with the sources of all shards, whatever is in the
-                                       identity: a manifest's note; "": not known */
+    char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
+                                       manifest */
+    char identity[PLAN_HASH_SIZE];  /* the hash and the files of which it is; plan_identify */
+    char origin[PLAN_HASH_SIZE];    /* the same, always with the sources of all shards: a note of
+                                       the manifest; "": unknown */
 };
 
 void plan_free(struct plan *plan);
 
-/* Where the block that begins with sample `first` ends; at most `end`. */
+/* Returns the end of the block that begins with sample `first`; at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* Cuts `count` samples of the given sizes into *shard_count shards, at most one a sample:
- * starts[k] is the first sample of shard k, starts[*shard_count] == count.  The sizes are given
- * by a function, so that nothing is copied. */
+/* Cuts `count` samples into *shard_count shards, at most one per sample. size_of returns the size
+ * of a sample, so that no sizes are copied. starts[k] is the first sample of shard k, and
+ * starts[*shard_count] == count. */
 typedef uint64_t plan_size_fn(void *context, uint64_t sample);
 uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t shard_bytes,
                           uint64_t shard_count);
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts);
 
-/* plan_hash.c: the hash of all that determines the bytes, piece by piece: begin, then for each
- * shard _shard, for each of its samples _sample, for each of its files _file, then end, which frees
- * it.  NULL: out of memory. */
+/* plan_hash.c: the hash that covers everything that determines the bytes. Call plan_hash_begin;
+ * then for each shard _shard, for each of its samples _sample, and for each of the sample's files
+ * _file; then _end, which frees the state. plan_hash_begin returns NULL if memory is exhausted. */
 struct XXH3_state_s *plan_hash_begin(const struct plan *plan,
                                      const struct sheaf_pack_options *options,
                                      uint64_t shard_count);
@@ -115,28 +116,30 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* The source of a shard, file by file: 0, then for each with a stamp the result of the one
- * before.  `url`: of an object that has one of its own; else NULL. */
+/* Adds a file with a stamp to the source of a shard. `source` is 0, or the result for the file
+ * before. `url` is the URL of an object that has its own, else NULL. Returns the new source. */
 uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url);
 
-/* Sets the identity.  Plans of one hash make the same bytes only of the same files; so whoever goes
- * on with shards of another run, or joins one, compares this: the hash, the root, and with
- * `of_sources` the sources of all shards. */
+/* Sets the identity: a hash over the plan's hash, the root, and with `of_sources` the sources of
+ * all shards. Two plans with one hash make the same bytes only if they have the same files.
+ * Therefore whoever continues the shards of another run, or joins a run, compares the identity. */
 void plan_identify(struct plan *plan, const char *root, bool of_sources);
 
-/* What sizes may add up to, so that no sum of them passes 63 bits. */
+/* The limit for sums of sizes, so that no sum needs more than 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* plan_group.c: whether files of one key can be a sample; notes those that cannot be one. */
+/* plan_group.c: sets *good to whether the files of one key can be a sample, and notes those that
+ * cannot be part of one. */
 int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
                      bool *good, struct sheaf_error *err);
-/* The sample of such files; its label is the catalog's. */
+/* Makes the sample of such files. Its label is that of the catalog. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
-/* plan_label.c: numbers the classes, and puts labels into an order of their own.  used[i] says
- * whether label i of the catalog is some sample's, and (*renamed)[i], to be freed, what it
- * becomes.  `grow`, or NULL: the labels have to go with those of a data set; its classes come
- * first.  `known`, or NULL: the same of classes alone.  SHEAF_ERR_UNSUPPORTED: they do not. */
+/* plan_label.c: numbers the classes, and sorts the labels. used[i] tells whether a sample has label
+ * i of the catalog. (*renamed)[i] is its index in the plan; the caller frees the array. `grow`, or
+ * NULL, has the labels of the data set to which samples are appended, whose classes come first.
+ * `known`, or NULL, has classes with given numbers. Returns SHEAF_ERR_UNSUPPORTED if the labels do
+ * not fit to these. */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
                      int label_base, const struct plan_grow *grow, const struct plan_classes *known,
                      uint32_t **renamed, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan, which many machines can pack: one file or object, specified in PLAN.md.  It is
- * written sequentially.  A worker that packs some of its shards reads only the end and its own
- * sections. */
+ * A stored plan, which many machines can pack: one file or object, specified in PLAN.md. It is
+ * written sequentially. A worker that packs some of its shards reads only the end of the file and
+ * its own sections. */
 #ifndef PACKER_PLAN_PLAN_FILE_H
 #define PACKER_PLAN_PLAN_FILE_H
 
@@ -14,27 +14,27 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* What a plan says as a whole.  A loaded one's texts are in its arena. */
+/* The facts about a whole plan. The texts of a loaded plan are in its arena. */
 struct plan_facts {
-    const char *dest;           /* absolute, or a URL */
-    const char *root;           /* what comes before paths; "" if URLs are complete */
-    const char *source;         /* the kind of the source, as the manifest has it */
-    const char *fingerprint;    /* of the data set at `root` that is converted, shard by shard: then
-                                   there are no sections; "" for files */
-    bool is_remote;             /* the files are objects */
+    const char *dest;           /* an absolute path, or a URL */
+    const char *root;           /* prefix of the paths; "" if the paths are whole URLs */
+    const char *source;         /* kind of the source, as in the manifest */
+    const char *fingerprint;    /* fingerprint of the data set at `root` that is converted shard
+                                   by shard (such a plan has no sections); "" for files */
+    bool is_remote;             /* whether the files are objects */
     enum sheaf_container container;
     enum sheaf_codec codec;
     int label_base;
     enum sheaf_on_error on_error, on_change;
     const char *max_skipped;    /* NULL: no limit */
-    const char *prefix, *index; /* as in struct sheaf_pack_options; index "" for none */
-    const char *options_json[SPLIT_LIMIT];      /* of each split's manifest */
-    const char *skipped;        /* lines of skipped.tsv that planning has made */
+    const char *prefix, *index; /* as in struct sheaf_pack_options; index is "" for none */
+    const char *options_json[SPLIT_LIMIT];      /* options for the manifest of each split */
+    const char *skipped;        /* lines of skipped.tsv from planning */
     size_t skipped_bytes;
     uint64_t found;             /* files in the source */
     uint64_t files;             /* files in the plan */
-    struct plan plan;           /* labels, splits, shards and hash, but no samples and files;
-                                   shard.sample counts from the plan's first sample */
+    struct plan plan;           /* labels, splits, shards and hash, but neither samples nor
+                                   files; shard.sample counts from the plan's first sample */
     struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
         uint64_t fix, check, quality, resize, mode;
         const char *libraries;  /* "": none matter */
@@ -47,10 +47,10 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* To write its shards to. */
+/* Returns the sections to which the plan's shards are written. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
-/* Writes what follows the sections, and makes the plan visible.  facts->plan.shards are those
- * that were ended, in order.  Frees the writer, whatever comes of it. */
+/* Writes the parts after the sections, and makes the plan visible. facts->plan.shards are the ended
+ * shards, in order. Frees the writer also after an error. */
 int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
                        struct sheaf_error *err);
 void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
@@ -64,14 +64,14 @@ struct plan_file {
     struct plan_section *sections;
 };
 
-/* Reads all but the sections. */
+/* Reads everything except the sections. */
 int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
 void plan_file_close(struct plan_file *file);
 
-/* Its samples, which are read shard by shard. */
+/* Returns the plan's samples, which are read shard by shard. */
 struct plan_rows plan_file_rows(const struct plan_file *file);
 
-/* Whether the object begins as a plan does. */
+/* Returns whether the object begins as a plan does. */
 bool plan_file_is(const char *url);
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ bool plan_file_is(const char *url);
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Takes what the plan's facts have of the options, whose texts it borrows. */
+/* Takes the facts that come from the options. The texts are borrowed. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a plan must know of the data set to which its samples are to be appended, or whose classes
- * it must have. */
+ * Facts that a plan needs about the data set to which its samples are appended, or whose classes it
+ * uses. */
 #ifndef PACKER_PLAN_PLAN_GROW_H
 #define PACKER_PLAN_PLAN_GROW_H
 
@@ -11,27 +11,27 @@
 
 #include "sheaf.h"
 
-/* Says of each of `count` keys whose sample has it already: NULL: none; "": one of the data set's
- * first `samples`; else the name of another split of the same data, whose sample must not be in
- * this split, too. */
+/* Tells which of `count` keys have a sample already. known[i] becomes NULL for none, "" for one of
+ * the data set's first `samples` samples, or the name of another split of the same data. A sample
+ * of that must not be in this split, too. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           const char **known, struct sheaf_error *err);
 
-/* Classes that have numbers already: label_base, label_base + 1, ... */
+/* Classes with given numbers: label_base, label_base + 1, ... */
 struct plan_classes {
     const char *const *names;
     size_t count;
-    bool closed;                /* there are no others; if not set, new ones follow */
-    const char *from;           /* if closed: where they are from, for messages */
+    bool closed;                /* whether there are no other classes; if not, new classes follow */
+    const char *from;           /* if closed: the origin of the classes, for messages */
 };
 
 struct plan_grow {
     struct plan_classes classes;
     int label_base;
     const char *fingerprint;    /* of the data set */
-    uint64_t first_shard;       /* the number in the name of the first new shard */
-    uint64_t samples;           /* how many it has */
-    uint64_t first_number;      /* that of the first new sample, which its record may have */
+    uint64_t first_shard;       /* number in the name of the first new shard */
+    uint64_t samples;           /* number of its samples */
+    uint64_t first_number;      /* number of the first new sample, which its record may contain */
     plan_known_fn *known;
     void *context;
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sample of a plan as bytes: its label and its files, with all that is needed to fetch them and
- * to detect changes.  Plan files consist of these (PLAN.md), and so do the temporary files of
- * planning. */
+ * A sample of a plan as bytes: its label and its files, with everything that is needed to fetch
+ * them and to detect changes. Plan files consist of such records (PLAN.md), and so do the temporary
+ * files of planning. */
 #ifndef PACKER_PLAN_PLAN_RECORD_H
 #define PACKER_PLAN_PLAN_RECORD_H
 
 #include "base/buf.h"
 #include "packer/plan/plan.h"
 
-/* Appends the record of a sample that has these files. */
+/* Appends the record of a sample with these files. */
 int plan_record_write(const struct plan_sample *sample, const struct catalog_file *files,
                       struct buf *out, struct sheaf_error *err);
 
-/* What a record that plan_record_write has made says first. */
+/* The beginning of a record that plan_record_write made. */
 struct plan_record_head {
     uint32_t label, file_count;
     bool has_cls;
@@ -22,16 +22,16 @@ struct plan_record_head {
 };
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err);
-/* Appends such a record with another label. */
+/* Appends a copy of such a record with another label. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
-/* Adds it to the hash of its plan, and to the source of its shard. */
+/* Adds the record to the hash of its plan and to the source of its shard. */
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
                      uint64_t *source, struct sheaf_error *err);
 
-/* Parses the record at *at (before `end`) and moves *at past it.  Its files are appended to
- * catalog->files; sample->file is the index of the first.  SHEAF_ERR_CORRUPT: not a valid
- * record of a plan. */
+/* Parses the record at *at (before `end`) and moves *at past it. Appends its files to
+ * catalog->files; sample->file is the index of the first. Returns SHEAF_ERR_CORRUPT if it is not a
+ * valid record of a plan. */
 int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
                      struct plan_sample *sample, struct sheaf_error *err);
 

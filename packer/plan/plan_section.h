@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan's shards as bytes: one section per shard, of records (plan_record.h) in
- * compressed blocks, which take a fifth of the memory.  Stored plans (plan_file.h) and plans that
- * are packed at once (plan_stash.h) have the same sections. */
+ * The samples of a plan's shards as bytes: one section per shard, which consists of records
+ * (plan_record.h) in compressed blocks. They need a fifth of the memory. Stored plans (plan_file.h)
+ * and plans that are packed at once (plan_stash.h) have the same sections. */
 #ifndef PACKER_PLAN_PLAN_SECTION_H
 #define PACKER_PLAN_PLAN_SECTION_H
 
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "packer/plan/plan_batch.h"
 
-/* Where the section of a shard is. */
+/* The place of a shard's section. */
 struct plan_section {
     uint64_t offset, bytes, files, sum;
 };
@@ -21,23 +21,23 @@ struct plan_section {
 typedef int plan_put_fn(void *context, const void *data, size_t size, struct sheaf_error *err);
 
 struct plan_sections {
-    plan_put_fn *put;           /* where the bytes go */
+    plan_put_fn *put;           /* receives the bytes */
     void *context;
     struct buf block;           /* records, not yet compressed */
     struct buf packed;
-    XXH3_state_t *sum;          /* of the open section so far */
+    XXH3_state_t *sum;          /* checksum of the open section so far */
     struct plan_section open;
-    struct buf ended;           /* struct plan_section[] of the shards that have ended */
+    struct buf ended;           /* struct plan_section[] for the shards that have ended */
 };
 
-/* `offset`: of the first section. */
+/* `offset` is the offset of the first section. */
 int plan_sections_open(struct plan_sections *sections, uint64_t offset, plan_put_fn *put,
                        void *context, struct sheaf_error *err);
-/* The next sample of the shard: a record, with its number of files. */
+/* Adds the next sample of the shard: its record and its number of files. */
 int plan_sections_add(struct plan_sections *sections, const uint8_t *record, size_t size,
                       uint64_t files, struct sheaf_error *err);
 int plan_sections_end_shard(struct plan_sections *sections, struct sheaf_error *err);
-/* Of an empty one, too. */
+/* Frees sections, also zero-initialised ones. */
 void plan_sections_free(struct plan_sections *sections);
 
 static inline const struct plan_section *plan_sections_ended(const struct plan_sections *s)
@@ -47,15 +47,16 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Makes a batch that of the shards from `first` to before `end`, in place of what it held.  It
- * points into the plan. */
+/* Replaces the content of a batch by the shards from `first` to before `end`. The batch points into
+ * the plan. */
 typedef int plan_load_fn(const void *context, size_t first, size_t end, struct plan_batch *batch,
                          struct sheaf_error *err);
 
-/* A plan whose samples are somewhere else. */
+/* A plan whose samples are stored elsewhere. */
 struct plan_rows {
     const struct plan *plan;
-    const struct plan_section *sections;    /* of its shards; offset and bytes are the loader's */
+    const struct plan_section *sections;    /* sections of its shards; the loader defines offset
+                                               and bytes */
     plan_load_fn *load;
     const void *context;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the samples of a plan that is packed at once until their shard's turn: in memory, or in a
- * temporary file if there are many. */
+ * Keeps the samples of a plan that is packed at once until the turn of their shard: in memory, or
+ * in a temporary file if there are many. */
 #ifndef PACKER_PLAN_PLAN_STASH_H
 #define PACKER_PLAN_PLAN_STASH_H
 
@@ -9,15 +9,15 @@
 #include "packer/plan/plan_section.h"
 
 struct plan_stash {
-    struct tempfile blocks;             /* fd -1 before it is opened */
-    struct plan_sections sections;      /* to write the shards to */
+    struct tempfile blocks;             /* fd is -1 before it is opened */
+    struct plan_sections sections;      /* the sections to which the shards are written */
     const struct plan *plan;
 };
 
-/* More than `memory_bytes` go to a file in the directory. */
+/* With more than `memory_bytes` bytes, the samples go to a file in `directory`. */
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
-/* No more comes: the shards that were ended are those of this plan, in order. */
+/* Ends writing. The ended shards are those of `plan`, in order. */
 int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err);
 struct plan_rows plan_stash_rows(const struct plan_stash *stash);
 void plan_stash_close(struct plan_stash *stash);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a data set is split into several, class by class; pure.
+ * Divides a data set into several splits, class by class. Pure functions.
  *
  *     train=0.8,val=0.2           fractions, which add up to 1
- *     train=0.9,val=rest          rest: what the others leave
+ *     train=0.9,val=rest          rest: everything that the other splits leave
  *     train=60/class,val=rest     60 samples of each class, or all if it has fewer */
 #ifndef PACKER_PLAN_SPLIT_H
 #define PACKER_PLAN_SPLIT_H
@@ -14,29 +14,30 @@
 #include "publish/names.h"
 #include "sheaf.h"
 
-#define SPLIT_WHOLE 1000000000  /* fractions are counted in these */
+#define SPLIT_WHOLE 1000000000  /* the unit of fractions */
 
 struct split {
     char name[SPLIT_NAME_BYTES];
-    uint32_t value;             /* fraction; or samples of each class */
+    uint32_t value;             /* a fraction, or a number of samples per class */
     bool is_rest;
 };
 
 struct split_spec {
     struct split splits[SPLIT_LIMIT];
     uint32_t count;
-    bool per_class;             /* values are samples of each class, but for the rest */
+    bool per_class;             /* whether the values, except that of the rest, are samples per
+                                   class */
 };
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* What earlier classes have left over, in SPLIT_WHOLE of a sample; zero-initialised. */
+/* The remainders from earlier classes, in units of 1 / SPLIT_WHOLE sample. Zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
-/* How many of a class's `samples` each split gets; the counts add up to it.  With fractions, each
- * count is the exact share rounded up or down, and what rounding takes from a split in one class
- * is given back in others: the totals over all classes are exact shares, too (of two splits;
- * nearly so of more). */
+/* Divides a class's `samples` among the splits. The counts add up to `samples`. With fractions,
+ * each count is the exact share rounded up or down. A sample that rounding takes from a split in
+ * one class is given back in another class, so the totals over all classes are also exact shares
+ * (for two splits; nearly exact for more). */
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
