@@ -38,8 +38,8 @@ struct plan_sort {
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
-    plan_try_fn *try;           /* NULL; checks a division into splits by the numbers of samples of
-                                   each class */
+    plan_try_fn *try;           /* NULL; checks whether samples can be packed, for splits with a
+                                   number of samples of each class */
     void *try_context;
     const struct source *source;    /* source of files called .cls, which are examined; NULL:
                                        they contain numbers */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access to an archive file, and what is known of a member before it is read. */
+ * Random access to an archive file, and the facts about a member that are known before it is
+ * read. */
 #ifndef PACKER_SOURCE_ARCHIVE_FILE_H
 #define PACKER_SOURCE_ARCHIVE_FILE_H
 
@@ -17,7 +18,7 @@ struct archive_member {
     const char *path;
     uint64_t bytes;
     const char *problem;        /* NULL; or why it cannot be packed */
-    char where[80];             /* its location, as text for the reader of it */
+    char where[80];             /* its location, as text for the function that reads it */
 };
 typedef int archive_member_fn(void *context, const struct archive_member *member,
                               struct sheaf_error *err);

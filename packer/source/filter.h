@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which paths of a source are packed: patterns as in a .gitignore (path_glob.h), of which the last
- * that matches decides.  A directory that is left out is pruned: nothing below it comes back.  What
- * no pattern matches is packed, unless the first of them packs: then only what one of them packs
- * is, and all that is in a directory that one of them packs. */
+ * Decides which paths of a source are packed, with patterns as in a .gitignore (path_glob.h). The
+ * last pattern that matches decides. If a directory is left out, nothing in it is packed. A path
+ * without a matching pattern is packed, unless the first pattern says "pack". In that case only
+ * paths with such a pattern are packed, and everything in directories with such a pattern. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 
@@ -16,14 +16,14 @@ struct filter_rule {
     struct sheaf_filter given;
     struct path_glob glob;
     bool packs;
-    bool matched;               /* it has decided something */
+    bool matched;               /* whether it has decided something */
     uint64_t left_out;          /* files and directories */
-    uint64_t directories;       /* of `left_out`, the directories */
+    uint64_t directories;       /* the directories among `left_out` */
 };
 
 enum filter_state {
-    FILTER_LOOK,                /* rules decide; what none matches is packed, or not (`only`) */
-    FILTER_TAKE,                /* rules decide; what none matches is packed */
+    FILTER_LOOK,                /* rules decide; without a match, `only` decides */
+    FILTER_TAKE,                /* rules decide; without a match, the path is packed */
     FILTER_PRUNE                /* nothing is packed */
 };
 
@@ -31,11 +31,11 @@ enum filter_state {
 struct filter {
     struct filter_rule *rules;
     size_t count;
-    bool only;                  /* the first rule packs */
+    bool only;                  /* whether the first rule packs */
     uint64_t unmatched;         /* files that were left out because no rule packs them */
-    struct buf directory;       /* the last one that was asked about, with a NUL; */
-    enum filter_state state;    /*   what becomes of what is in it, */
-    struct filter_rule *pruned; /*   and the rule that prunes it */
+    struct buf directory;       /* the directory of the last question, with a NUL; */
+    enum filter_state state;    /* the decision about its content, */
+    struct filter_rule *pruned; /* and the rule that leaves it out */
 };
 
 /* The patterns are borrowed. */
@@ -43,7 +43,7 @@ int filter_open(struct filter *filter, const struct sheaf_filter *rules, size_t 
                 struct sheaf_error *err);
 void filter_close(struct filter *filter);
 
-/* Sets *out: whether a path is left out; whoever asks in the order of directories asks cheaply. */
+/* Sets *out to whether a path is left out. Consecutive questions about one directory are fast. */
 int filter_ask(struct filter *filter, const char *path, bool is_directory, bool *out,
                struct sheaf_error *err);
 

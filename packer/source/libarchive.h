@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libarchive, which is loaded when a tar is to be read: it brings eight more libraries along, with
- * an XML parser and its tables of characters, and of the processes that start most read none. */
+ * Loads libarchive when a tar is read. libarchive brings eight more libraries, with an XML parser
+ * and its character tables, and most processes read no tar. */
 #ifndef PACKER_SOURCE_LIBARCHIVE_H
 #define PACKER_SOURCE_LIBARCHIVE_H
 
@@ -10,7 +10,7 @@
 
 #include "sheaf.h"
 
-/* What is called of it. */
+/* The functions that are used. */
 #define LIBARCHIVE_CALLS(CALL) \
     CALL(archive_entry_filetype) CALL(archive_entry_hardlink) CALL(archive_entry_is_encrypted) \
     CALL(archive_entry_pathname) CALL(archive_entry_pathname_utf8) CALL(archive_entry_size) \
@@ -28,7 +28,7 @@ struct libarchive {
     LIBARCHIVE_CALLS(LIBARCHIVE_MEMBER)
 };
 
-/* SHEAF_ERR_UNSUPPORTED: it is not installed.  It stays loaded. */
+/* Loads the library, which stays loaded. Returns SHEAF_ERR_UNSUPPORTED if it is not installed. */
 int libarchive_load(struct libarchive *libarchive, struct sheaf_error *err);
 
 #endif

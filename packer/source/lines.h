@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of a local or remote list, with a window of it in memory.  A compressed list is
- * decompressed. */
+ * Reads the lines of a local or remote list, with a window of the list in memory. Decompresses a
+ * compressed list. */
 #ifndef PACKER_SOURCE_LINES_H
 #define PACKER_SOURCE_LINES_H
 
@@ -13,27 +13,27 @@
 #include "store/store.h"
 
 struct lines {
-    const struct list_parser *parser;   /* whose quotes may hold line ends; NULL: none may */
+    const struct list_parser *parser;   /* whose quotes may contain line ends; NULL: none may */
     struct store_object *object;
-    uint64_t offset;            /* of the object; what was read */
-    struct codec_stream *decoder;   /* NULL: it is not compressed, or not started */
-    struct buf stored;          /* what the decoder has not taken yet */
-    struct buf text;            /* what was read and not yet taken */
+    uint64_t offset;            /* number of bytes of the object that were read */
+    struct codec_stream *decoder;   /* NULL: not compressed, or not started */
+    struct buf stored;          /* input that the decoder has not consumed */
+    struct buf text;            /* text that was read and not yet returned */
     size_t taken;               /* of text */
-    size_t given;               /* the bytes that lines_next gave out last, with their end */
-    bool begun;                 /* a line was given out */
+    size_t given;               /* size of the line that lines_next returned last, with its end */
+    bool begun;                 /* whether a line was returned */
     bool ended;
-    uint64_t number;            /* of the line that ended last; the first is 1 */
+    uint64_t number;            /* number of the line that ended last; counts from 1 */
 };
 
-/* lines_close must be called in any case. */
+/* lines_close must be called also after an error. */
 int lines_open(struct lines *lines, const char *url, const struct list_parser *parser,
                struct sheaf_error *err);
 void lines_close(struct lines *lines);
 
-/* The next line, or CSV record of several lines, without its end; it stays until the next call.
- * A byte order mark is not part of the first.
- * *number is that of its first line.  SHEAF_END after the last. */
+/* Returns the next line, or a CSV record of several lines, without its end. It is valid until the
+ * next call. A byte order mark before the first line is removed. *number is the number of its first
+ * line. Returns SHEAF_END after the last line. */
 int lines_next(struct lines *lines, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attributes of files, requested by several threads and answered in order: in a directory that is
+ * Requests the attributes of files on several threads and answers in order. In a directory that is
  * not in memory, each answer comes from the disk or from a server. */
 #ifndef PACKER_SOURCE_STAT_QUEUE_H
 #define PACKER_SOURCE_STAT_QUEUE_H
@@ -11,24 +11,25 @@
 
 struct stat_queue;
 
-/* What is asked about a file. */
+/* A question about a file. */
 struct stat_question {
     const char *path;
-    const char *named;          /* the path under which it is to be packed; NULL: its own */
+    const char *named;          /* the path under which it is packed; NULL: its own */
     uint32_t label;
 };
 
-/* An answer; `errnum` not 0: there is none, for that reason.  It adds no paths. */
+/* Receives an answer. If `errnum` is not 0, there is none for that reason. The function adds no
+ * paths. */
 typedef int stat_queue_fn(void *context, const struct stat_question *asked, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 
 /* Paths are relative to `root_fd`. */
 int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take, void *context,
                struct sheaf_error *err);
-/* Drops what was not answered.  NULL is fine. */
+/* Drops questions without an answer. NULL is accepted. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Asks; the question comes back with the answer.  May take earlier answers, and fail as `take`
+/* Asks a question, which comes back with the answer. May take earlier answers, and fail as `take`
  * does. */
 int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
