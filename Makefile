@@ -20,12 +20,18 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 CFLAGS ?= -O2 -g
-WARNINGS = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+# Our own checks set WERROR to -Werror. Elsewhere, a compiler's new warnings do not stop the build.
+WERROR ?=
+WARNINGS = -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(WARNINGS) \
+# Sanitizers replace these options. Without optimisation, glibc warns about _FORTIFY_SOURCE.
+HARDENING = $(if $(SANITIZE)$(findstring -O0,$(CFLAGS)),,-D_FORTIFY_SOURCE=2) \
+            $(if $(SANITIZE),,-fstack-protector-strong -fstack-clash-protection)
+HARDENED_LINK = $(if $(SANITIZE),,-Wl,-z,relro -Wl,-z,now)
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(WARNINGS) $(HARDENING) \
              $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
              -fno-omit-frame-pointer) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
-ALL_LDFLAGS = -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+ALL_LDFLAGS = -pthread $(HARDENED_LINK) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
 # libisal's pkg-config file is absent from some releases, and giflib has none, so they are named
 # directly.  libarchive is loaded when it is used.
@@ -150,11 +156,15 @@ demo: packages ##: install what is missing, build, and show all of it on real JP
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
 
+test check asan ubsan tsan fuzz compiled: export WERROR = -Werror
+test: export SLOWEST = $(abspath $(BUILD))/slowest
 test: packages-test ##: install what is missing, build, and run every test
+	$(Q)mkdir -p $(BUILD) && : >$(BUILD)/slowest
 	$(Q)$(MAKE) --no-print-directory lint
 	+$(Q)$(COMPILE) compiled
 	$(Q)$(MAKE) --no-print-directory unit system python-test campaign-short
 	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
+	@echo "the slowest modules, in seconds:" && sort -rn $(BUILD)/slowest | head -n 10
 
 check: export QUICK = 1
 check: compiled-parallel unit system python-test ##: unit, system and Python tests, the largest made small
@@ -307,7 +317,7 @@ abi: $(BUILD)/libsheaf.so ##: compare the library's ABI with that of the last re
 BENCH_PROGRAMS = $(patsubst tools/bench/%.c,$(BUILD)/bench/%,\
                    $(filter-out %/meter.c,$(wildcard tools/bench/*.c)))
 
-.PHONY: bench bench-peers bench-programs bench-results casestudy
+.PHONY: bench bench-gate bench-peers bench-programs bench-results casestudy
 bench-programs: all $(BENCH_PROGRAMS)
 
 $(BUILD)/bench/curl_loop: $(BUILD)/base/crc64.o
@@ -320,6 +330,9 @@ $(BUILD)/bench/%: $(BUILD)/tools/bench/%.o $(BUILD)/tools/bench/meter.o \
 bench: packages-bench ##: measure this machine (BENCH_ROWS, BENCH_SIZE; tools/bench/README.md)
 	$(Q)$(MAKE) --no-print-directory bench-programs
 	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/bench.py $(BENCH_ROWS)
+
+bench-gate: all $(BUILD)/bench/make_records ##: fail if this build takes more processor time than the last release
+	$(Q)BUILD=$(BUILD) $(PYTHON) tools/bench/gate.py
 
 bench-peers: ##: get what the measurements compare with
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tools/bench/peers.sh

@@ -19,6 +19,7 @@ printf '%s\n' "$@" | xargs -P "$at_once" -n 1 sh -c '
     begin=$(date +%s)
     if env --default-signal=INT "$PYTHON" -m unittest -v "$3" >"$log" 2>&1; then
         printf "  %-8s %s (%d s)\n" PASS "$3" $(($(date +%s) - begin))
+        [ -z "${SLOWEST:-}" ] || echo "$(($(date +%s) - begin)) $2 $3" >>"$SLOWEST"
         grep " ... skipped " "$log"
     else
         { printf "  %-8s %s\n" FAIL "$3"

@@ -30,6 +30,7 @@ printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(($(nproc) + 2))}" -n 1 sh -c '
     elif [ "${bad:-0}" -eq 0 ]; then
         echo "$good 0 0" >"$1/$name.sum"
         printf "  %-8s %s (%d, %d s)\n" PASS "$name" "$good" $(($(date +%s) - begin))
+        [ -z "${SLOWEST:-}" ] || echo "$(($(date +%s) - begin)) $2" >>"$SLOWEST"
     else
         echo "${good:-0} $bad 0" >"$1/$name.sum"
         { printf "  %-8s %s (status %d)\n" FAIL "$name" $status

@@ -34,6 +34,7 @@ if grep -nE '(^|[^a-z_>.])(printf|puts|exit|abort|perror)\(' \
         $library; then
     complain "the library must not print or exit (above)"
 fi
+# shellcheck disable=SC2046
 if grep -nE 'pthread_cond_timedwait' \
         $(echo "$library" | grep -v '/timed_wait.h$'); then
     complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
@@ -43,6 +44,15 @@ if grep -nE '"[^"]*--[a-z]{3}' $library |
         grep -vE 'aws (configure|sso login)|^[^:]*:[0-9]*:( |/)\*'; then
     complain "the library's messages must not name options (above): tools/advice.c does"
 fi
+# Where they are installed.
+if command -v shellcheck >/dev/null; then
+    # shellcheck disable=SC2046
+    shellcheck -S warning $(git ls-files '*.sh' .ci/run 2>/dev/null) >&2 || complain "shellcheck (above)"
+fi
+if command -v mypy >/dev/null; then
+    mypy --no-error-summary --ignore-missing-imports python/sheaf >&2 || complain "mypy (above)"
+fi
+# shellcheck disable=SC2044
 for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do
     [ -x "$f" ] || complain "$f: not executable"
 done
