@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Some reads are under way at once, so that a store gives more than one connection does. */
+ * Several reads are under way at once, because a store delivers more than one connection can
+ * transfer. */
 #include "packer/source/archive_fetch.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct fetching {
     struct sheaf_progress progress;
     struct inflight window;
     struct read_item items[READS];
-    uint8_t *data;              /* READ_BYTES for each of them */
+    uint8_t *data;              /* READ_BYTES for each read */
 };
 
 static void ask(struct fetching *f)
@@ -76,7 +77,7 @@ static int fetch_all(struct fetching *f, struct sheaf_error *err)
     return code;
 }
 
-/* Without a version, the size alone tells an archive from another one. */
+/* Without a version, only the size distinguishes two archives. */
 static uint64_t stamp_of(const struct store_object *object)
 {
     return object->version == NULL ? object->bytes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading an archive at places. */
+ * Reads an archive at given offsets. */
 #include "packer/source/archive_file.h"
 
 #include <errno.h>

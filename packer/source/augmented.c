@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fields of a line, as the header says. */
+ * Makes the fields of a line; see augmented.h. */
 #include "packer/source/augmented.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ void augmented_free(struct augmented *a)
     buf_free(&a->texts);
 }
 
-/* Puts the sample's key at the start of the texts. */
+/* Writes the sample's key to the start of the texts. */
 static int keep_key(struct augmented *a, const struct augmented_line *line, uint64_t number,
                     struct sheaf_error *err)
 {
@@ -56,12 +56,12 @@ static bool has_path(const struct augmented *a, const char *path)
     return false;
 }
 
-/* Appends "KEY.NAME", or with another suffix "KEY.NAME.SUFFIX". */
+/* Appends "KEY.NAME", or "KEY.NAME.SUFFIX" with another suffix. */
 static int keep_path(struct augmented *a, int name_size, const char *name, const char *suffix,
                      size_t *path, struct sheaf_error *err)
 {
     const int key_size = (int)strlen(augmented_text(a, 0));
-    int code = buf_reserve(&a->texts, (size_t)key_size, err);   /* so that the key stays */
+    int code = buf_reserve(&a->texts, (size_t)key_size, err);   /* so that the key does not move */
 
     *path = a->texts.size;
     if (code == SHEAF_OK)
@@ -104,7 +104,8 @@ static int add_text(struct augmented *a, const struct attribute *text, struct sh
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Makes an attribute the name of the label.  Sets *name to NULL if it cannot be: it is a field. */
+/* Makes an attribute the name of the label. Sets *name to NULL if that is impossible; the attribute
+ * is then a field. */
 static int take_class(struct augmented *a, const struct attribute **name, struct sheaf_error *err)
 {
     const size_t at = a->parser.text.size, size = json_string_length((*name)->value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files in one array, names in an arena, labels found again through a hash table. */
+ * Files are in one array, names in an arena, and labels are found with a hash table. */
 #include "packer/source/catalog.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool label_same(const struct catalog_label *a, const struct catalog_label
             memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0);
 }
 
-/* The slot that holds the label, or the empty one where it belongs. */
+/* Returns the slot that contains the label, or the empty slot for it. */
 static uint32_t *find_slot(const struct catalog *c, const struct catalog_label *l)
 {
     const uint32_t mask = c->slot_count - 1;
@@ -88,7 +88,7 @@ static int make_room(struct catalog *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A new label gets a copy of its numbers. */
+/* Adds a new label with a copy of its numbers. */
 static int add_label(struct catalog *c, const struct catalog_label *wanted, uint32_t *slot,
                      struct sheaf_error *err)
 {
@@ -125,7 +125,7 @@ int catalog_class(struct catalog *c, const char *name, size_t size, const double
     if (*slot == 0)
         code = add_label(c, &wanted, slot, err);
     else if (before.chunks == c->arena.chunks)
-        c->arena.used = before.used;        /* it is there already: give the copy back */
+        c->arena.used = before.used;        /* the name exists already, so free the copy */
     *label = *slot;
     return code;
 }
@@ -151,7 +151,7 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Notes where the content is, and what it was like. */
+/* Notes the place of the content and the attributes that reveal a change. */
 static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
                       struct sheaf_error *err)
 {
@@ -242,7 +242,7 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* The location within an archive says nothing to people, and has no dot. */
+/* A location within an archive means nothing to users, and contains no dot. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names that are no data; see clutter.h. */
+ * Recognizes names of files that are not data; see clutter.h. */
 #include "packer/source/clutter.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ bool clutter_is_path(const char *path)
     const char *slash;
 
     for (; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-        /* "." and ".." in a path do not mark a hidden directory: they are a problem. */
+        /* "." and ".." in a path are not hidden directories: they are a problem. */
         const size_t size = (size_t)(slash - path);
 
         if (clutter_is_directory(path) && strncmp(path, "..", size) != 0)

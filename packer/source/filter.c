@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which paths are packed; see filter.h.  The directories above a path are asked about first, from
- * the root down; the answer is kept, because the next path is mostly in the same directory. */
+ * Decides which paths are packed; see filter.h. The directories above a path are examined first,
+ * from the root down. The result is kept, because the next path is usually in the same
+ * directory. */
 #include "packer/source/filter.h"
 
 #include <stdlib.h>
@@ -46,7 +47,7 @@ void filter_close(struct filter *f)
     *f = (struct filter){ .count = 0 };
 }
 
-/* The last rule that matches; NULL: none does. */
+/* Returns the last rule that matches, or NULL. */
 static struct filter_rule *decide(struct filter *f, const char *path, bool is_directory)
 {
     for (size_t i = f->count; i > 0; i--)
@@ -57,7 +58,7 @@ static struct filter_rule *decide(struct filter *f, const char *path, bool is_di
     return NULL;
 }
 
-/* A directory in the one that was asked about. */
+/* Enters a directory in the current one. */
 static void enter(struct filter *f, const char *path)
 {
     struct filter_rule *rule = decide(f, path, true);
@@ -68,7 +69,7 @@ static void enter(struct filter *f, const char *path)
     f->pruned = rule->packs ? NULL : rule;
 }
 
-/* Asks about the directory of the path, and those above it. */
+/* Examines the directory of the path and all directories above it. */
 static int ask_directory(struct filter *f, const char *path, size_t size, struct sheaf_error *err)
 {
     char *directory;

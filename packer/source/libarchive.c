@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loading libarchive; see libarchive.h. */
+ * Loads libarchive; see libarchive.h. */
 #include "packer/source/libarchive.h"
 
-#ifdef LIBARCHIVE_INSIDE    /* linked in, as for a wheel: what carries it needs no other file */
+#ifdef LIBARCHIVE_INSIDE    /* linked statically, as in a wheel, which needs no other file */
 
 int libarchive_load(struct libarchive *l, struct sheaf_error *err)
 {
@@ -20,10 +20,10 @@ int libarchive_load(struct libarchive *l, struct sheaf_error *err)
 
 #include "base/error.h"
 
-/* The name under which version 3 is installed, since it came out in 2012. */
+/* The file name of version 3, unchanged since its release in 2012. */
 #define LIBRARY "libarchive.so.13"
 
-/* A function as dlsym gives it, which C does not convert. */
+/* Stores the result of dlsym in a function pointer, to which C does not convert it. */
 static bool find_call(void *library, const char *name, void *call)
 {
     *(void **)call = dlsym(library, name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading lines through the store. */
+ * Reads lines through the store. */
 #include "packer/source/lines.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ void lines_close(struct lines *l)
     l->object = NULL;
 }
 
-/* The object's next bytes; *got == 0 at its end. */
+/* Reads the object's next bytes. *got == 0 at its end. */
 static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_error *err)
 {
     int code;
@@ -45,7 +45,7 @@ static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_er
     return code;
 }
 
-/* The same, decompressed, of which there is room for READ_BYTES. */
+/* Does the same and decompresses. There must be room for READ_BYTES. */
 static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     for (;;) {
@@ -73,7 +73,7 @@ static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
     }
 }
 
-/* What was read first may be compressed: then it is the decoder's. */
+/* The bytes that were read first may be compressed. If so, they go to the decoder. */
 static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     const enum sheaf_codec codec = codec_detect(l->text.data, *got);
@@ -122,8 +122,8 @@ static bool toggles(const struct lines *l, const char *text, size_t size)
 int lines_next(struct lines *l, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err)
 {
-    size_t from = 0;            /* what was searched already */
-    bool open = false;          /* inside a quoted cell there */
+    size_t from = 0;            /* the part that was searched before */
+    bool open = false;          /* whether a quoted cell is open there */
 
     l->taken = MIN(l->taken + l->given, l->text.size);
     l->given = 0;

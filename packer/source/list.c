@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plain lists and MXNet's; and what all lists share. */
+ * Parses plain lists and MXNet's lists. Contains the code for all lists. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
                      struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
-    /* Each number but the last takes two bytes at least. */
+    /* Each number but the last needs at least two bytes. */
     const size_t most = MIN(room, size / 2 + 1);
     int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;
@@ -59,8 +59,8 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* A whole number, which is then too large for one: as the name of a class it would be another
- * label without a word. */
+/* Returns whether the text is an integer. Such a text was too large for a number. As the name of a
+ * class it would silently become a different label. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
@@ -166,7 +166,8 @@ static int check_path(const struct list_entry *entry, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Room for a line, and for what a JSON line says: names and strings are never longer than it. */
+/* Reserves room for a line and for the names and strings of a JSON line, which are never longer
+ * than it. */
 static int keep_line(struct list_parser *p, const char *line, size_t size,
                      struct sheaf_error *err)
 {
@@ -179,7 +180,7 @@ static int keep_line(struct list_parser *p, const char *line, size_t size,
     return SHEAF_OK;
 }
 
-/* Looks at a list's first line. */
+/* Examines the first line of a list. */
 static int begin(struct list_parser *p, const char *line, size_t size, struct sheaf_error *err)
 {
     bool is_table = false;

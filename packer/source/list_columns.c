@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts by name; see list_columns.h. */
+ * Counts values by name; see list_columns.h. */
 #include "packer/source/list_columns.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 struct list_column {
     char *name;
     uint64_t packed, left_out;
-    const char *problem;        /* of the first value that was left out */
+    const char *problem;        /* that of the first value that was left out */
 };
 
 static struct list_column *columns_of(const struct list_columns *c, size_t *count)

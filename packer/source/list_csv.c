@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * CSV as RFC 4180 has it: cells between commas, quoted ones with "" for a quote.  Cells are
- * unquoted in place, each given a NUL, since that never makes them longer.
+ * Parses CSV as in RFC 4180: cells are separated by commas, and a quoted cell has "" for a quote.
+ * Quotes are removed in place, and a NUL is added to each cell, because that never makes a cell
+ * longer.
  *
- * Spreadsheets also write semicolons, and other programs tabs: the first record shows which. */
+ * Spreadsheets also write semicolons, and other programs write tabs. The first record shows the
+ * separator. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -23,7 +25,8 @@ static const struct list_cell *cell_at(const struct list_parser *p, size_t i)
     return (const struct list_cell *)(const void *)p->cells.data + i;
 }
 
-/* Takes a quoted cell from `from` (after its quote); gives where it ends, or NULL. */
+/* Takes a quoted cell from `from` (after its quote). Returns its end, or NULL if it is
+ * malformed. */
 static char *unquote(char *from, char *end, struct list_cell *cell)
 {
     char *to = from;
@@ -83,7 +86,7 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 
 /* ---- The first record ------------------------------------------------------------------------ */
 
-/* The column of a role, or SIZE_MAX.  Blanks around a name do not count. */
+/* Returns the column with a role, or SIZE_MAX. Blanks around a name are ignored. */
 static size_t column_of(const struct list_parser *p, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -111,7 +114,8 @@ static void trim(struct list_cell *cell)
     cell->text[cell->size] = '\0';
 }
 
-/* Splits a copy of the record, with names trimmed.  Returns false if it cannot be split so. */
+/* Splits a copy of the record at `separator`, and removes blanks around the names. Returns false if
+ * it cannot be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {
@@ -130,7 +134,7 @@ static bool split_copy(struct list_parser *p, const char *line, size_t size, cha
     return true;
 }
 
-/* Whether the first cell is the path of a file, and the others are labels. */
+/* Returns whether the first cell is the path of a file and the others are labels. */
 static bool is_entry(const struct list_parser *p)
 {
     const size_t count = cell_count(p);
@@ -151,7 +155,7 @@ static bool is_entry(const struct list_parser *p)
     return true;
 }
 
-/* Keeps the cells as the names of columns, one behind the other. */
+/* Keeps the cells as the names of columns, one after another. */
 static void take_header(struct list_parser *p)
 {
     char *to = (char *)p->names.data;
@@ -204,7 +208,7 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Without a header, every column but the first is a label. */
+/* Without a header, every column except the first is a label. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
     const size_t count = cell_count(p);
@@ -226,7 +230,7 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     return SHEAF_OK;
 }
 
-/* The columns that are neither path nor label; an empty cell says nothing. */
+/* Takes the columns that are neither path nor label. An empty cell is ignored. */
 static int take_fields(struct list_parser *p, const struct list_entry *entry,
                        struct sheaf_error *err)
 {

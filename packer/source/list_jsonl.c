@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON Lines: one object per line, whose members are a path, a label and further fields.  A line of
- * an augmented manifest has paths in its members NAME-ref instead. */
+ * Parses JSON Lines: one object per line, with a path, a label and further fields as members. A
+ * line of an augmented manifest has paths in its members NAME-ref instead. */
 #include <jansson.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int malformed_label(struct sheaf_error *err)
                    "the name of a class");
 }
 
-/* Integers must be exact; other numbers are rounded to a float, as in every list. */
+/* Integers must be exact. Other numbers are rounded to a float, as in every list. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
     const json_int_t most = (json_int_t)1 << 53;
@@ -41,7 +41,7 @@ static int add_number(struct list_parser *p, const json_t *number, struct sheaf_
     return buf_append(&p->labels, &value, sizeof(value), err);
 }
 
-/* Copies a string, which the JSON value does not outlive. */
+/* Copies a string, because the JSON value is freed before it is used. */
 static int keep_text(struct list_parser *p, const json_t *string, const char **text,
                      size_t *size, struct sheaf_error *err)
 {
@@ -84,8 +84,8 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
-/* Returns the member that is the path: by its name, or the first object of an augmented manifest;
- * or NULL. */
+/* Returns the member that is the path: by its name, or the first object of an augmented manifest.
+ * Returns NULL if there is none. */
 static const struct attribute *path_of(const struct augmented_line *l)
 {
     const struct attribute *found = NULL;
@@ -107,8 +107,8 @@ static const struct attribute *path_of(const struct augmented_line *l)
     return found;
 }
 
-/* Adds a member that is neither path nor label.  A string is its text, any other value stays as it
- * was written. */
+/* Adds a member that is neither path nor label. A string becomes its text, and any other value
+ * remains as it was written. */
 static int add_member(struct list_parser *p, const struct attribute *a, struct sheaf_error *err)
 {
     const size_t object = attribute_ref_size(a->name);
@@ -165,8 +165,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     struct augmented_line l;
     int code = augmented_line_parse(line, size, &l, err);
 
-    /* Names and strings came from the line, so there is room for them and none moves another:
-     * a class may be kept twice. */
+    /* Names and strings come from the line, so there is enough room and no buffer moves. A class
+     * may be copied twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

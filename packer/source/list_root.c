@@ -27,7 +27,7 @@ static void clean_absolute(char *path)
         path[0] = '\0';
 }
 
-/* Adds directory/name as a name of the root; takes over `directory`. */
+/* Adds directory/name as a name of the root. Frees `directory`. */
 static int add_name(struct list_root *r, char *directory, const char *name,
                     struct sheaf_error *err)
 {
@@ -45,7 +45,7 @@ static int add_name(struct list_root *r, char *directory, const char *name,
     return SHEAF_OK;
 }
 
-/* Returns the working directory as the shell names it, if that is it still; or NULL. */
+/* Returns the shell's name of the working directory if it is still correct, or NULL. */
 static char *shell_directory(void)
 {
     const char *name = getenv("PWD");
@@ -90,7 +90,7 @@ void list_root_close(struct list_root *r)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* What follows the name of a directory in a path; NULL: the path is not below it. */
+/* Returns the part of a path after the name of a directory, or NULL if the path is not below it. */
 static const char *after(const char *path, const char *name)
 {
     const size_t size = strlen(name);
@@ -98,7 +98,8 @@ static const char *after(const char *path, const char *name)
     return strncmp(path, name, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-/* Follows the symbolic links of a path's directory; lists are usually sorted by directory. */
+/* Resolves the symbolic links of a path's directory. The result is kept, because lists are usually
+ * sorted by directory. */
 static int follow_links(struct list_root *r, const char *path, size_t size, struct sheaf_error *err)
 {
     const char *root = r->name_count == 0 ? NULL : r->names[r->name_count - 1];
@@ -122,7 +123,7 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     return SHEAF_OK;
 }
 
-/* The same by the names that path and root have without symbolic links. */
+/* Finds the path with the names of path and root without symbolic links. */
 static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
 {
     char *path = (char *)r->text.data, *slash = strrchr(path, '/');

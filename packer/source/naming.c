@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files in their samples; see naming.h. */
+ * Names files in their samples; see naming.h. */
 #include "packer/source/naming.h"
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ void naming_close(struct naming *n)
     n->used = NULL;
 }
 
-/* The first alias that fits counts. */
+/* The first matching alias is used. */
 const char *naming_alias(struct naming *n, const char *suffix)
 {
     const size_t size = strlen(suffix);

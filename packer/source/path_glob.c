@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns of paths, component by component.  Of the pieces `**` only the last is ever tried again,
- * as base/glob.c does it with stars within a component. */
+ * Matches patterns of paths, component by component. If a match fails, only the last `**` is tried
+ * again with more components, as base/glob.c does with stars within a component. */
 #include "packer/source/path_glob.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 #include "base/glob.h"
 
-/* The size of the component that a pattern begins with: up to a slash that is not in a set. */
+/* Returns the size of the pattern's first component, which ends at a slash that is not in a set. */
 static size_t component(const char *pattern, size_t size)
 {
     size_t at = 0;
@@ -67,7 +67,7 @@ const char *path_glob_parse(const char *text, struct path_glob *g)
     return component_problem(g);
 }
 
-/* Moves past a slash, in a pattern perhaps one with a backslash. */
+/* Returns the offset after a slash. In a pattern, the slash may have a backslash. */
 static size_t next_component(const char *text, size_t at, size_t size)
 {
     if (at < size)
@@ -77,7 +77,8 @@ static size_t next_component(const char *text, size_t at, size_t size)
 
 static bool match_components(const struct path_glob *g, const char *path, size_t path_size)
 {
-    size_t p = 0, t = 0, any = SIZE_MAX, taken = 0;     /* behind the last `**`; what it takes */
+    size_t p = 0, t = 0, any = SIZE_MAX, taken = 0;     /* offset after the last `**`, and the
+                                                           end of the components that it matches */
 
     while (p < g->size || t < path_size) {
         const char *pattern = g->text + p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bad files.  Paths come from outside and may hold anything; they are kept in a form that fits
- * on one line of text. */
+ * Collects bad files. Paths come from outside and may contain any bytes. They are kept in a form
+ * that fits on one line of text. */
 #include "packer/source/problems.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "formats/format.h"
 #include "formats/name.h"
 
-/* Control characters and the backslash become \xNN, and if it is no UTF-8, so do all bytes
+/* Control characters and the backslash become \xNN. If the text is not UTF-8, so do all bytes
  * beyond ASCII. */
 static const char *printable(struct arena *arena, const char *text)
 {
@@ -134,8 +134,8 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* A file that is bad itself says more than those that were left out with it, and than those that
- * the data set has. */
+/* Ranks problems for the message. A file that is bad itself is more informative than files that
+ * were left out with it or that the data set has already. */
 static int rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
@@ -162,7 +162,7 @@ bool problems_have_known(const struct problems *p)
     return false;
 }
 
-/* The one to be named; there is one. */
+/* Returns the problem to be named. There is at least one. */
 static const struct problem *first_problem(const struct problems *p)
 {
     const struct problem *first = p->items;

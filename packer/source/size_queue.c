@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests in a window of outstanding work, which the store answers; the oldest comes first. */
+ * Keeps requests in a window of outstanding work. The store answers them, and the oldest answer is
+ * taken first. */
 #include "packer/source/size_queue.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* A request takes some 20 ms: this makes ten thousand a second. */
+/* A request takes about 20 ms, so this makes ten thousand requests per second. */
 #define WINDOW 192
 
 struct size_request {
@@ -47,7 +48,7 @@ static void answered(struct store_stat *stat)
                                                    offsetof(struct size_request, stat)));
 }
 
-/* Takes the oldest answer; SHEAF_END: there is no request. */
+/* Takes the oldest answer. Returns SHEAF_END if there is no request. */
 static int consume(struct size_queue *s, struct sheaf_error *err)
 {
     struct size_request *q = (struct size_request *)inflight_next(&s->window);

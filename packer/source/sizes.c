@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Questions for sizes, and what the answers make of a list's entries. */
+ * Asks for sizes, and adds the entries of a list with their sizes to the catalog. */
 #include "packer/source/sizes.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of source, and what they share. */
+ * The kinds of source, and their common code. */
 #include "packer/source/source.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Where several may be at one URL, the first is taken. */
+/* If several match a URL, the first one is used. */
 static const struct source_ops *const kinds[] = {
     &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
     &source_augmented_ops, &source_archive_ops, &source_lst_ops, &source_csv_ops,
@@ -39,14 +39,14 @@ char *source_root_name(const struct source *s)
 
 /* ---- Finding the kind ------------------------------------------------------------------------ */
 
-/* What is known of a URL. */
+/* The facts about a URL. */
 struct look {
     const char *url;
     enum source_at at;
-    bool is_readable;           /* at places: not a pipe, whose bytes come only once */
+    bool is_readable;           /* at any offset; not a pipe, whose bytes come only once */
     bool is_read;
     char bytes[4096];           /* the first ones */
-    const char *text;           /* of them, what follows a byte order mark and blanks */
+    const char *text;           /* their part after a byte order mark and blanks */
     size_t size;
 };
 
@@ -64,7 +64,7 @@ static bool is_named_so(const struct source_ops *ops, const char *url)
     return ops->suffixes == NULL;
 }
 
-/* Whether the name alone speaks for a file. */
+/* Returns whether the name alone suggests a file. */
 static bool may_be_file(const char *url)
 {
     bool may = false;
@@ -154,7 +154,7 @@ static int look_at_file(struct look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A view's document is neither a list of files, nor an object that has samples. */
+/* The document of a view is neither a list of files nor an object with samples. */
 static int refuse_view(struct look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -190,13 +190,14 @@ static int open_directory(struct source *s, struct sheaf_error *err)
                            : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
-/* A root in a store ends with a slash, so that a path may follow. */
+/* A root in a store ends with a slash, so that a path can be appended. */
 static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    if (s->root[0] == '\0' || s->ops->read != NULL)     /* the content says where it is, or is it */
+    if (s->root[0] == '\0' || s->ops->read != NULL)     /* the root is in the content, or is the
+                                                           content */
         return SHEAF_OK;
     if (s->is_remote) {
         s->root = store_join(plain, "");
@@ -317,7 +318,7 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
-/* The nearest directory, at or above a path, that is there. */
+/* Returns the nearest existing directory at or above a path. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;
@@ -400,7 +401,8 @@ void scan_end(struct scan *scan)
     buf_free(&scan->clean);
 }
 
-/* Whether a path has nothing that name_clean removes.  A directory's own path ends with a slash. */
+/* Returns whether a path contains nothing that name_clean removes. The path of a directory ends
+ * with a slash. */
 static bool is_clean(const char *path)
 {
     for (;;) {
@@ -443,7 +445,7 @@ int scan_name(struct scan *scan, const char *path, const char **named, struct sh
     return naming_apply(scan->naming, path, named, err);
 }
 
-/* The path under which a file is packed. */
+/* Finds the path under which a file is packed. */
 static int name_file(struct scan *scan, const char *path, const char **named,
                      struct sheaf_error *err)
 {
@@ -453,7 +455,7 @@ static int name_file(struct scan *scan, const char *path, const char **named,
     return code == SHEAF_OK ? scan_name(scan, cleaned, named, err) : code;
 }
 
-/* A file that is packed under another name says where it is. */
+/* Adds a file that is packed under another name, with its place. */
 static int add_named(struct scan *scan, const char *path, const char *named,
                      const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -482,7 +484,7 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
                                               reason, err) : code;
 }
 
-/* Adds a file under another name, or under that which follows from its path. */
+/* Adds a file under another name, or under the name that follows from its path. */
 static int add_file(struct scan *scan, const char *path, const char *named,
                     const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -603,7 +605,7 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
     return code;
 }
 
-/* The size of the directories of a path that are its class. */
+/* Returns the size of the part of a path that is its class. */
 static size_t class_size(const char *path, uint32_t depth)
 {
     const char *slash = strrchr(path, '/'), *end = path;
@@ -625,7 +627,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     own = path + MIN(scan->below_size, strlen(path));
     slash = strrchr(own, '/');
     size = class_size(own, scan->class_depth);
-    if (slash == NULL && own != path) {     /* right in one of several sources, which names it */
+    if (slash == NULL && own != path) {     /* directly in one of several sources, whose name is
+                                               the class */
         const char *end = own - 1;
 
         for (own = end; own > path && own[-1] != '/'; own--)
@@ -643,7 +646,7 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     return catalog_class(scan->catalog, own, size, NULL, label, err);
 }
 
-/* Notes a line that makes no file; SHEAF_END if that is to be skipped. */
+/* Notes a line that makes no file. Returns SHEAF_END if it is to be skipped. */
 static int refuse_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                        struct sheaf_error *err)
 {
@@ -652,7 +655,8 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Names and numbers of classes do not mix: a class would get a number that is used already. */
+/* A list has either names or numbers of classes. With both, a class could get a number that is
+ * already used. */
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {

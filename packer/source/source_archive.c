@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files, a tar or a zip, read like the directory that it would unpack to.
+ * An archive of files, a tar or a zip. It is read like the directory to which it would be unpacked.
  *
- * A scan notes where each member's bytes are, so that they can be read in the plan's order, by any
- * number of threads, and nothing is unpacked.  Of a tar that is compressed as a whole (gzip, xz,
- * zstd, bzip2, lz4) no place is known but by decompressing all before it: that happens once, into a
- * temporary file without a name, as large as the tar.  An archive in a store is copied into such a
- * file first (archive_fetch.c).  A tar within a tar, as ImageNet's, is a
- * directory of its name.
+ * A scan notes the place of each member's bytes, so that any number of threads can read them in the
+ * plan's order, and nothing is unpacked. In a tar that is compressed as a whole (gzip, xz, zstd,
+ * bzip2, lz4), a place is only reached by decompressing everything before it. Therefore such a tar
+ * is decompressed once into a temporary file without a name. An archive in a store is copied to
+ * such a file first (archive_fetch.c). A tar within a tar, as in ImageNet, is a directory with its
+ * name.
  *
- * A member's place is the "URL" of its catalog_object: in a tar the offset of its bytes, in a zip
- * what zip.h says. */
+ * The place of a member is the "URL" of its catalog_object: in a tar the offset of its bytes, in a
+ * zip the text that zip.h describes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,17 +39,18 @@
 
 struct content {
     char *below;                /* NULL; or the directory of the archive that is the root */
-    int archive_fd;             /* -1: not opened, or a copy that is not needed any more */
+    int archive_fd;             /* -1: not opened, or a copy that is no longer needed */
     bool is_copy;               /* of a remote archive: nobody else can write to it */
-    struct archive_file file;   /* where places are: the archive, or what it was decompressed to */
+    struct archive_file file;   /* the file with the places: the archive, or its decompressed
+                                   content */
     bool is_zip;
-    uint64_t stamp;             /* of the archive as it was opened: its size and time */
+    uint64_t stamp;             /* of the archive when it was opened: its size and time */
     struct libarchive lib;      /* of a tar */
 };
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* `bytes`: NULL, or where its size goes. */
+/* `bytes` is NULL, or receives the size. */
 static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_error *err)
 {
     uint64_t facts[3];
@@ -70,7 +71,7 @@ static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* That the archive is still what it was. */
+/* Checks that the archive has not changed. */
 static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_error *err)
 {
     uint64_t now = c->stamp;
@@ -96,7 +97,7 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Only what libarchive does within itself: it would start programs for others. */
+/* Enables only filters that libarchive contains. For others it would start programs. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
@@ -149,7 +150,7 @@ static int spool_into(struct content *c, struct archive *a, int fd, struct watch
     return SHEAF_OK;
 }
 
-/* Puts what a compressed archive holds into a temporary file. */
+/* Decompresses an archive into a temporary file. */
 static int spool(struct content *c, struct archive *a, struct watch *watch,
                  struct sheaf_error *err)
 {
@@ -167,7 +168,7 @@ static int spool(struct content *c, struct archive *a, struct watch *watch,
     return code;
 }
 
-/* Tars that are compressed are spooled; what else is not what it should be, the scan finds out. */
+/* Decompresses a compressed tar. Other errors are found by the scan. */
 static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
 {
     const struct libarchive *lib = &c->lib;
@@ -221,7 +222,7 @@ static int open_remote(struct content *c, const char *url, struct watch *watch,
     return code;
 }
 
-/* What was decompressed is all that is needed of a copy. */
+/* After decompression, the copy of a remote archive is no longer needed. */
 static void drop_copy(struct content *c)
 {
     if (!c->is_copy || c->file.fd == c->archive_fd)
@@ -256,7 +257,7 @@ struct scanning {
     struct scan *scan;
 };
 
-/* The path below the root; NULL: it is not below it. */
+/* Returns the path below the root, or NULL if it is not below it. */
 static const char *below_root(const struct scanning *x, const char *path)
 {
     const char *below = x->content->below;
@@ -299,14 +300,14 @@ static int take_member(void *context, const struct archive_member *m, struct she
 
 /* ---- Tars ------------------------------------------------------------------------------------ */
 
-/* A tar, of which libarchive reads the headers. */
+/* A tar, whose headers libarchive reads. */
 struct tar {
     struct scanning *scanning;
     const struct libarchive *lib;
-    uint64_t begin, end;        /* of it, in the file */
+    uint64_t begin, end;        /* range of the tar in the file */
     uint64_t at;                /* what was read */
-    uint64_t members_end;       /* of those that were found */
-    const char *directory;      /* that its paths are below; "": none */
+    uint64_t members_end;       /* end of the members that were found */
+    const char *directory;      /* directory of its paths; "": none */
     unsigned depth;
     struct sheaf_error error;   /* of reading */
     uint8_t data[CHUNK_BYTES];
@@ -339,7 +340,7 @@ static la_int64_t pass_bytes(struct archive *a, void *context, la_int64_t size)
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err);
 
-/* Names are bytes, whatever the locale. */
+/* Names are bytes, independent of the locale. */
 static const char *name_of(const struct libarchive *lib, struct archive_entry *entry)
 {
     const char *name = lib->archive_entry_pathname(entry);
@@ -368,7 +369,7 @@ static bool is_nested(const struct archive_member *m)
            m->path[size - 5] != '/';
 }
 
-/* A member whose path is known to be NUL-terminated and its own. */
+/* Takes a member. `path` is NUL-terminated and belongs to the caller. */
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
@@ -425,7 +426,7 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
     return code;
 }
 
-/* A tar ends with blocks of zeros: one that was cut between two members has none. */
+/* A tar ends with blocks of zeros. A tar that was cut between two members has none. */
 static int check_end(const struct tar *t, struct sheaf_error *err)
 {
     if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)
@@ -434,7 +435,7 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
                    "blocks of zeros that end a tar, so it was cut short", t->end);
 }
 
-/* Archives that stand one behind the other are all read. */
+/* Reads all archives of a file that contains several, one after another. */
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {
@@ -484,7 +485,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);
-    /* What has changed is no longer what was read of it. */
+    /* After a change, the bytes that were read are invalid. */
     if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
         code = err->code;
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "in the archive %s: ", s->root);

@@ -77,7 +77,7 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     return code;
 }
 
-/* What the first line of a file says of it: whether it has an object, by its URL, and no path. */
+/* Returns whether the first line of a file names an object by its URL, and no path. */
 static bool names_objects(const char *text, size_t size, bool *names_paths)
 {
     struct augmented_line line;
@@ -86,7 +86,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 
     *names_paths = false;
     if (augmented_line_parse(text, size, &line, &ignored) != SHEAF_OK)
-        found = memmem(text, size, "://", 3) != NULL;   /* it is longer than what was read of it */
+        found = memmem(text, size, "://", 3) != NULL;   /* the line is longer than the text that
+                                                           was read */
     for (size_t i = 0; i < line.count; i++) {
         const struct attribute *a = &line.attributes[i];
         const char *value = json_string_value(a->value);
@@ -103,8 +104,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* JSON Lines whose first line names files by their paths are a list.  Other suffixes than that of
- * JSON Lines need no object. */
+/* JSON Lines whose first line names files by their paths are a list. A file with another suffix
+ * than that of JSON Lines needs no object. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report of S3 Inventory: manifest.json names the columns and the data files, gzipped CSV, that
- * list a bucket's objects with size and ETag.  So no object needs to be asked for, and a bucket of
- * any size is listed as fast as its names can be read.
+ * A report of S3 Inventory. Its manifest.json names the columns and the data files. These are
+ * gzipped CSV files that list a bucket's objects with size and ETag. Therefore no object needs a
+ * request, and a bucket of any size is listed as fast as its names can be read.
  *
- * What is no current object (delete markers, older versions, markers of directories) is passed
- * over and counted, and so is what does not lie below the source's root, which --root may say.  The
- * class of an object is the directory in its path, as for a prefix. */
+ * Rows that are not current objects (delete markers, older versions, markers of directories) are
+ * passed over and counted. So are rows of objects that are not below the source's root, which
+ * --root can set. The class of an object is the directory in its path, as for a prefix. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +34,9 @@ static const char *const column_names[COLUMN_COUNT] = {
 struct inventory {
     const struct source *source;
     struct scan *scan;
-    const char *below;          /* what keys begin with that are wanted */
+    const char *below;          /* the prefix of the wanted keys */
     size_t below_size;
-    size_t columns[COLUMN_COUNT];   /* where each is; SIZE_MAX: there is none */
+    size_t columns[COLUMN_COUNT];   /* index of each column; SIZE_MAX: absent */
     size_t column_count;
     const char *data_root;      /* "s3://BUCKET/", or the directory of a local manifest.json */
     bool is_local;
@@ -60,7 +60,8 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes a percent-encoded key in place; false if it is malformed or decodes to a NUL. */
+/* Decodes a percent-encoded key in place. Returns false if it is malformed or contains an encoded
+ * NUL. */
 static bool decode(char *text, size_t *size)
 {
     char *to = text;
@@ -101,7 +102,7 @@ static int pass_over(struct inventory *x)
     return SHEAF_OK;
 }
 
-/* An object whose key has been decoded. */
+/* Takes an object with a decoded key. */
 static int take_object(struct inventory *x, const char *key, const struct list_cell *etag,
                        uint64_t bytes, struct sheaf_error *err)
 {
@@ -176,8 +177,9 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Where a copy of the report may have the file: by its whole key, or as the bucket has it, with
- * the data beside the manifest's own directory, or with both in one. */
+/* Finds the data file in a copy of the report. The copy may have the whole key as its path, or the
+ * layout of the bucket, where the data are next to the manifest's directory, or both in one
+ * directory. */
 static char *find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };
@@ -212,7 +214,7 @@ static int take_file(struct inventory *x, const json_t *file, struct sheaf_error
 
 /* ---- The manifest ---------------------------------------------------------------------------- */
 
-/* "Bucket, Key, Size, ETag" */
+/* Parses "Bucket, Key, Size, ETag". */
 static int take_schema(struct inventory *x, const char *schema, struct sheaf_error *err)
 {
     for (size_t c = 0; c < COLUMN_COUNT; c++)
@@ -236,7 +238,7 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* The root: what --root says, in the bucket that is listed, or that whole bucket. */
+/* Sets the root: the value of --root in the listed bucket, or the whole bucket. */
 static int set_root(struct source *source, struct inventory *x, const char *bucket,
                     struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several sources as one: what their roots have in common becomes the root, so that files in
+ * Makes several sources one. The common part of their roots becomes the root, so that files in
  * different directories have different paths. */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "packer/source/source.h"
 #include "store/store.h"
 
-/* The root as an absolute path, or a URL, that ends with one slash. */
+/* Returns the root as an absolute path, or a URL, with one slash at its end. */
 static char *whole_root(const struct source *s)
 {
     char *real = s->is_remote ? strdup(s->root) : realpath(s->root, NULL);
@@ -22,7 +22,7 @@ static char *whole_root(const struct source *s)
     return whole;
 }
 
-/* How much two roots have in common: up to a slash. */
+/* Returns the size of the common part of two roots, which ends with a slash. */
 static size_t common_size(const char *a, const char *b, size_t size)
 {
     size_t at = 0, end = 0;
@@ -33,7 +33,7 @@ static size_t common_size(const char *a, const char *b, size_t size)
     return end;
 }
 
-/* Only buckets are below "s3://", and they are no directory. */
+/* Below "s3://" there are only buckets, and it is not a directory. */
 static bool is_root(const char *root, size_t size)
 {
     return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);
@@ -67,7 +67,7 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
     return SHEAF_OK;
 }
 
-/* Gives a source the root that is common, and the rest of its own as the part that is scanned. */
+/* Gives a source the common root. The rest of its own root becomes the part that is scanned. */
 static int set_root(struct source *s, const char *whole, size_t size, struct sheaf_error *err)
 {
     free(s->root);

@@ -18,20 +18,20 @@
 
 struct reading {
     const struct source *source;
-    struct list_root root;      /* that the paths in the list are relative to */
+    struct list_root root;      /* the root of the paths in the list */
     char *path;                 /* of the line, relative to the source's root */
     struct buf named;           /* key and suffix of a further field */
     struct scan *scan;
     struct list_parser parser;
     struct list_columns columns;
-    bool has_label;             /* some line has a label */
+    bool has_label;             /* whether a line has a label */
     struct lines lines;
-    struct stat_queue *queue;   /* of files, if the root is a directory; */
+    struct stat_queue *queue;   /* for files, if the root is a directory; */
     struct sizes *sizes;        /* else of objects */
 };
 
-/* Sets r->path to a path of the list, below the source's root.  SHEAF_END: it is absolute and not
- * below the list's root. */
+/* Sets r->path to a path of the list, relative to the source's root. Returns SHEAF_END if it is
+ * absolute and not below the list's root. */
 static int set_path(struct reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
@@ -54,7 +54,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
                        : scan_add(scan, asked->path, asked->named, st, asked->label, err);
 }
 
-/* `named`: as for scan_add. */
+/* `named` is as for scan_add. */
 static int look_for(struct reading *r, const char *path, const char *named, uint32_t label,
                     struct sheaf_error *err)
 {
@@ -80,7 +80,7 @@ struct line_key {
     const char *suffix;
 };
 
-/* Sets r->named to key, dot and the name of a field, after aliases. */
+/* Sets r->named to the key, a dot and the name of a field, after aliases. */
 static int name_field(struct reading *r, const struct line_key *key, const char *name,
                       const char *suffix, struct sheaf_error *err)
 {
@@ -114,8 +114,8 @@ static int add_text(struct reading *r, const struct line_key *key, const struct 
                          err);
 }
 
-/* Adds another file of the line's sample: its field is called as the file's suffix, or NAME.SUFFIX
- * if the sample has that already, or NAME. */
+/* Adds another file of the line's sample. Its field is named after the file's suffix, or
+ * NAME.SUFFIX if the sample has that already, or NAME. */
 static int add_file(struct reading *r, const struct line_key *key, const struct list_field *field,
                     uint32_t label, struct sheaf_error *err)
 {
@@ -140,7 +140,7 @@ static int add_file(struct reading *r, const struct line_key *key, const struct 
          : look_for(r, r->path, (const char *)r->named.data, label, err);
 }
 
-/* Adds what a line says of its sample besides path and label. */
+/* Adds the fields of a line other than path and label. */
 static int add_fields(struct reading *r, const char *path, const struct list_entry *entry,
                       uint32_t label, struct sheaf_error *err)
 {
@@ -152,7 +152,7 @@ static int add_fields(struct reading *r, const char *path, const struct list_ent
     if (code == SHEAF_OK)
         code = scan_name(r->scan, cleaned, &named, err);
     if (code != SHEAF_OK || !name_split(named, &key.size, &key.suffix))
-        return code;            /* the file is a problem of its own then */
+        return code;            /* in that case, the file itself is a problem */
     kept = strdup(named);
     if (kept == NULL)
         return err_memory(err, strlen(named));
@@ -193,7 +193,8 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
-    if (r->parser.kind == LIST_PLAIN)     /* it says nothing of labels, so as in a tree */
+    if (r->parser.kind == LIST_PLAIN)     /* it contains no labels, so classes are directories,
+                                             as in a tree */
         code = scan_class_of(r->scan, r->path, &label, err);
     if (code == SHEAF_OK)
         code = look_for(r, r->path, NULL, label, err);
@@ -299,8 +300,8 @@ const struct source_ops source_csv_ops = {
     .open = open_list, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* What follows the kinds of manifest in the table of sources: an augmented manifest of local files
- * is a list, too. */
+/* Recognizes JSON Lines that are not a manifest, which come earlier in the table of sources. An
+ * augmented manifest of local files is a list, too. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * SageMaker's manifest file: a JSON array, first {"prefix": "s3://bucket/some/prefix/"}, then the
- * rest of each object's URL.  It stands for the part of a prefix that it lists, so the class of an
- * object is the directory in its path, as for a prefix. */
+ * SageMaker's manifest file: a JSON array, with {"prefix": "s3://bucket/some/prefix/"} first, and
+ * then the rest of each object's URL. It stands for the part of a prefix that it lists, so the
+ * class of an object is the directory in its path, as for a prefix. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "packer/source/source.h"
 #include "store/store.h"
 
-/* The URL is prefix and path, one after the other. */
+/* The URL is the prefix followed by the path. */
 static int take_path(const char *root, const char *entry, struct sizes *sizes,
                      struct scan *scan, struct sheaf_error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A prefix of objects in a store.  It is to them what a tree is to files: the class of an object
- * is the part of its name up to the last slash.  What is no data (clutter.h) is left out and
- * counted. */
+ * A prefix of objects in a store. It is handled as a tree is: the class of an object is the part of
+ * its name up to the last slash, and clutter (clutter.h) is left out and counted. */
 #include "packer/source/source.h"
 
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 struct walking {
     struct scan *scan;
-    const char *below;          /* what comes before names; NULL: nothing */
+    const char *below;          /* the text before the names; NULL: empty */
     struct sheaf_error *err;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A directory tree.  The class of a file is the directory that it is in, by its path below the
- * root; files right in the root have none.  Symbolic links are followed; a directory that is
- * found again below itself is a loop.  What is no data (clutter.h) is left out and counted.
+ * A directory tree. The class of a file is the path of its directory below the root, and files
+ * directly in the root have none. Symbolic links are followed. A directory that is found again
+ * below itself is a loop. Clutter (clutter.h) is left out and counted.
  *
- * One thread reads the directories, each whole and closed before the next, so that the number of
- * open files does not grow with the depth; what the names in them are is asked for by others
- * (stat_queue.h). */
+ * One thread reads the directories. It reads each one completely and closes it before the next, so
+ * that the number of open files does not grow with the depth. Other threads ask for the attributes
+ * of the names in them (stat_queue.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,22 +22,23 @@
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
-/* Room for any path that can be packed, and the longest name after it. */
+/* Room for any path that can be packed, plus the longest name. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
 struct tree {
     const struct source *source;
     struct scan *scan;
     struct stat_queue *queue;
-    struct buf below;           /* directories that were found and not read yet: their paths, each
-                                   with its struct kept after it; the last is read first */
-    bool linked;                /* the path may lead over a symbolic link: only then can it loop */
-    size_t start;               /* of the path: the directory that the walk began with */
+    struct buf below;           /* directories that were found and not read yet: their paths,
+                                   each followed by its struct; the last one is read first */
+    bool linked;                /* whether the path may contain a symbolic link, because only
+                                   then can it loop */
+    size_t start;               /* size of the path of the directory with which the walk began */
     size_t path_size;
-    char path[PATH_BYTES + 1];  /* of what is being looked at, relative to the root */
+    char path[PATH_BYTES + 1];  /* the current path, relative to the root */
 };
 
-/* Appends a name to the path; false if that becomes too long. */
+/* Appends a name to the path. Returns false if the path becomes too long. */
 static bool push(struct tree *t, const char *name)
 {
     const size_t size = strlen(name), slash = t->path_size != 0;
@@ -76,7 +77,7 @@ static int keep_directory(struct tree *t, const char *path, bool linked, struct 
     return code;
 }
 
-/* Makes the next one the path; false: there is none. */
+/* Makes the next directory the path. Returns false if there is none. */
 static bool next_directory(struct tree *t)
 {
     struct kept kept;
@@ -98,7 +99,7 @@ static int leave_out(struct tree *t)
     return SHEAF_OK;
 }
 
-/* Takes what was found at a path. */
+/* Takes the answer about a path. */
 static int found(void *context, const struct stat_question *asked, int errnum,
                  const struct stat *st, struct sheaf_error *err)
 {
@@ -122,7 +123,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Of the files in the directory that is being read. */
+/* Finds the class of the files in the current directory. */
 static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
@@ -178,7 +179,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Whether a directory is also one of those above it, down from where the walk began. */
+/* Returns whether a directory is also one of those above it, up to the one with which the walk
+ * began. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;
@@ -197,7 +199,7 @@ static bool is_loop(struct tree *t, const struct stat *st)
     return loop;
 }
 
-/* Opens the directory at t->path and notes a problem if that fails: *directory is then NULL. */
+/* Opens the directory at t->path. If that fails, notes a problem and sets *directory to NULL. */
 static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
 {
     const char *path = t->path_size == 0 ? "." : t->path;
@@ -236,7 +238,7 @@ static int read_directory(struct tree *t, struct sheaf_error *err)
     return code;
 }
 
-/* A symbolic link may turn out to be one more directory. */
+/* A symbolic link may prove to be another directory. */
 static int read_all(struct tree *t, struct sheaf_error *err)
 {
     int code = read_directory(t, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chunks of paths in a window of outstanding work: one is being filled, those before it are asked
- * for or answered, and the oldest is taken first. */
+ * Chunks of paths in a window of outstanding work. One chunk is being filled, earlier ones are
+ * waiting or answered, and the oldest is taken first. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-#define CHUNK_PATHS 128u        /* some 100 us of work if it is all in memory */
+#define CHUNK_PATHS 128u        /* about 100 us of work if everything is in memory */
 #define CHUNKS      32u
 #define THREADS     8u          /* they wait for the disk, not for a processor */
 
 struct stat_request {
-    size_t path;                /* where it begins in the chunk's text */
-    size_t named;               /* the same; SIZE_MAX: its own path */
+    size_t path;                /* its start in the chunk's text */
+    size_t named;               /* a start, too; SIZE_MAX: its own path */
     uint32_t label;
     int errnum;
     struct stat st;
@@ -85,7 +85,7 @@ void stat_queue_close(struct stat_queue *s)
     free(s);
 }
 
-/* SHEAF_END: none was asked for. */
+/* Takes the oldest chunk. Returns SHEAF_END if there is none. */
 static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 {
     struct chunk *c = (struct chunk *)inflight_next(&s->window);
@@ -107,7 +107,8 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
     return code;
 }
 
-/* Asks for the chunk that is being filled.  A few paths, and no more, are asked for here. */
+/* Submits the chunk that is being filled. If there are only a few paths in all, they are examined
+ * on this thread. */
 static int ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

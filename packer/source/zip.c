@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The directory of a zip, and the members that it names.  libarchive reads zips too, but does not
- * say where their members are. */
+ * Reads the directory of a zip and the members that it names. libarchive also reads zips, but does
+ * not report the places of their members. */
 #include "packer/source/zip.h"
 
 #include <inttypes.h>
@@ -19,11 +19,11 @@
 #define DEFLATE_MOST  1032u     /* deflate's largest ratio */
 #define METHOD_STORED 0u
 #define METHOD_DEFLATED 8u
-#define LOCAL_BYTES   30u       /* the fixed parts of a member's own header, */
+#define LOCAL_BYTES   30u       /* the fixed part of a member's own header, */
 #define CENTRAL_BYTES 46u       /* of its entry in the directory, */
-#define END_BYTES     22u       /* and of what is behind that */
+#define END_BYTES     22u       /* and of the end record */
 #define ATTRIBUTES_OF_UNIX 3u
-#define ATTRIBUTE_DIRECTORY 0x10u   /* of DOS and Windows */
+#define ATTRIBUTE_DIRECTORY 0x10u   /* on DOS and Windows */
 
 bool zip_is(const struct archive_file *file)
 {
@@ -38,9 +38,9 @@ bool zip_is(const struct archive_file *file)
 
 struct zip {
     const struct archive_file *file;
-    uint64_t at, end;           /* of the directory, in the file */
-    uint64_t shift;             /* what stands before the zip, and its offsets do not count */
-    uint64_t members;           /* as the end of the directory has it */
+    uint64_t at, end;           /* range of the directory in the file */
+    uint64_t shift;             /* bytes before the zip, which its offsets do not include */
+    uint64_t members;           /* from the end record */
     uint64_t stored_bytes;      /* of the members so far */
 };
 
@@ -49,7 +49,7 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged or truncated zip archive: %s", what);
 }
 
-/* A zip of more than 4 GiB, or 65535 members, has its figures in another record. */
+/* A zip with more than 4 GiB or 65535 members stores these numbers in another record. */
 static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes, uint64_t *offset,
                                 struct sheaf_error *err)
 {
@@ -60,7 +60,7 @@ static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes,
     if (end_at < sizeof(locator) ||
         archive_read_at(c, end_at - sizeof(locator), locator, sizeof(locator), NULL) != SHEAF_OK ||
         load32(locator) != 0x07064b50)
-        return SHEAF_OK;        /* the figures are as they seem */
+        return SHEAF_OK;        /* the numbers are correct as they are */
     at = load64(locator + 8);
     if (archive_read_at(c, at, end, sizeof(end), NULL) != SHEAF_OK || load32(end) != 0x06064b50)
         return malformed("its zip64 record is not where it should be", err);
@@ -71,7 +71,7 @@ static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes,
     return SHEAF_OK;
 }
 
-/* What is at the end of a zip, before a comment, says where its directory is. */
+/* Finds the directory by the end record, which is at the end of a zip, before a comment. */
 static int find_directory(struct zip *z, struct sheaf_error *err)
 {
     const struct archive_file *c = z->file;
@@ -110,7 +110,8 @@ struct entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Sizes and an offset that do not fit into 32 bits follow in an extra field, in this order. */
+/* Takes sizes and an offset that do not fit into 32 bits. They are in an extra field, in this
+ * order. */
 static bool take_large(struct entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
@@ -189,14 +190,14 @@ static const char *problem_of(const struct entry *e)
     return NULL;
 }
 
-/* Whether the archive was made on DOS or Windows (FAT, NTFS, VFAT), where a backslash cannot be
- * part of a name: programs that write it mean a slash, and unzip reads it so. */
+/* Returns whether the archive was made on DOS or Windows (FAT, NTFS, VFAT). There a backslash
+ * cannot be part of a name. Programs that write it mean a slash, and unzip reads it so. */
 static bool is_of_windows(const struct entry *e)
 {
     return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
 }
 
-/* Gives a name its slashes. */
+/* Replaces backslashes in a name by slashes. */
 static void set_slashes(struct entry *e)
 {
     for (char *at = e->name; is_of_windows(e) && (at = strchr(at, '\\')) != NULL;)
@@ -265,7 +266,7 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* Where all is there, what comes yet must be the end, or else it is too long. */
+        /* After the last byte, the stream must end. Otherwise it is too long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
