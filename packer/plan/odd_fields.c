@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fields that look like parts of keys; see odd_fields.h. */
+ * Finds fields that look like parts of keys; see odd_fields.h. */
 #include "packer/plan/odd_fields.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-#define FILES_LEAST 3u          /* fewer may be meant so */
-#define FIELDS_MOST 10000u      /* that are told apart: more are odd in any case */
+#define FILES_LEAST 3u          /* fewer files may be intended */
+#define FIELDS_MOST 10000u      /* maximum number of different fields; more are odd in any case */
 
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,
                      struct sheaf_error *err)

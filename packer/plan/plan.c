@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cutting samples into shards, and shards into blocks. */
+ * Cuts samples into shards, and shards into blocks. */
 #include "packer/plan/plan.h"
 
 #include <stdlib.h>
@@ -20,8 +20,9 @@ uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t sha
     return MIN(MAX(count, 1), MAX(samples, 1));
 }
 
-/* A sample goes where the middle of its bytes lies on the line of all bytes, cut into equal
- * parts; then starts are moved apart where a shard would be empty. */
+/* Imagine all bytes on a line that is cut into equal parts. A sample goes into the part that
+ * contains the middle of its bytes. After that, starts are moved apart where a shard would be
+ * empty. */
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of records, and plans of some shards that are made of them. */
+ * Blocks of records, and plans of some shards that are made from them. */
 #include "packer/plan/plan_batch.h"
 
 #include <lz4.h>
@@ -27,7 +27,8 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* Where it belongs if the head is as long as can be; then moved up to it. */
+    /* Compresses to the place after a head of the largest size; then moves the block up to its
+     * head. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);
@@ -41,7 +42,7 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Unpacks the next block of a section into `out`, in place of what is there. */
+/* Replaces the content of `out` by the next block of a section, unpacked. */
 static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
                       struct sheaf_error *err)
 {
@@ -96,7 +97,7 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
                : SHEAF_OK;
 }
 
-/* A sample of the batch, which must be one that its plan can have. */
+/* Takes a sample of the batch, and checks that its plan can have it. */
 static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
                        const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
 {
@@ -146,7 +147,7 @@ int plan_batch_take(struct plan_batch *batch, const struct plan_shard *shard, ui
     return code;
 }
 
-/* Labels and classes are the whole plan's. */
+/* Labels and classes belong to the whole plan. */
 void plan_batch_free(struct plan_batch *batch)
 {
     free(batch->plan.samples);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts of a plan as bytes.  Everything that is read is checked here, so labels, splits and
- * texts are used without further checks. */
+ * Converts the facts of a plan to bytes and back. Everything that is read is checked here, so
+ * labels, splits and texts are used without further checks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,7 +191,7 @@ static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
     return code;
 }
 
-/* A plan of the first version is known by its hash alone. */
+/* A plan of version 1 has its hash as its only identification. */
 static int take_hashes(struct cursor *c, uint32_t version)
 {
     struct plan *plan = &c->facts->plan;
@@ -222,7 +222,7 @@ static int take_texts(struct cursor *c)
                              f->prefix[0] == '.' || f->prefix[0] == '\0'))
         code = malformed(c, "the destination, or the prefix of names");
     if (code == SHEAF_OK && f->fingerprint[0] != '\0')
-        f->plan.origin[0] = '\0';       /* what a conversion reads is in its hash */
+        f->plan.origin[0] = '\0';       /* the hash covers the input of a conversion */
     return code;
 }
 
@@ -258,7 +258,7 @@ static int take_numbers(struct cursor *c)
     return SHEAF_OK;
 }
 
-/* A split's name is a directory; without splits it is "". */
+/* The name of a split is a directory. Without splits it is "". */
 static bool is_split_name(const char *name, uint32_t split_count)
 {
     return split_count == 1 && name[0] == '\0' ? true
@@ -377,7 +377,7 @@ static int take_skipped(struct cursor *c)
     return SHEAF_OK;
 }
 
-/* Earlier plans leave images as they are. */
+/* Plans of earlier versions do not convert images. */
 static int take_images(struct cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;
@@ -419,7 +419,7 @@ static int take_skipping(struct cursor *c, uint32_t version)
     return problems_check_limit(f->max_skipped, c->err);
 }
 
-/* The list of index files has a parser of its own. */
+/* The list of index files has its own parser. */
 static int check_interop(struct cursor *c)
 {
     struct interop_writer interop;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading a plan: its foot says where facts and table are, the table where the sections are.
- * Everything is checksummed, and all sizes are checked against that of the file before they are
- * believed. */
+ * Reads a plan. Its foot has the places of facts and table, and the table those of the sections.
+ * Everything has a checksum, and all sizes are compared with the size of the file before they are
+ * used. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -12,7 +12,7 @@
 #include "base/varint.h"
 #include "packer/plan/plan_file.h"
 
-/* LZ4's largest ratio of raw to stored bytes. */
+/* LZ4's largest ratio of uncompressed to compressed bytes. */
 #define LZ4_MOST 256
 
 /* ---- Head and foot --------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
 
 /* ---- Facts and table ------------------------------------------------------------------------- */
 
-/* Bytes of the object, to be freed, whose checksum is as expected. */
+/* Reads bytes of the object and compares their checksum. The caller frees them. */
 static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
                      const char *what, uint8_t **data, struct sheaf_error *err)
 {
@@ -98,7 +98,7 @@ static int read_part(struct store_object *object, uint64_t offset, uint64_t byte
     return code;
 }
 
-/* The entry of one shard; `offset` is where its section must begin. */
+/* Takes the entry of one shard. `offset` is where its section must begin. */
 static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t offset,
                       uint64_t end, struct sheaf_error *err)
 {
@@ -124,7 +124,7 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
     return SHEAF_OK;
 }
 
-/* Where each shard's samples are, in its split and in the plan. */
+/* Sets the place of each shard's samples, in its split and in the plan. */
 static int place_shards(struct plan_file *file, struct sheaf_error *err)
 {
     struct plan *plan = &file->facts.plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing a plan: sections as their shards end, then the facts, the table and the foot. */
+ * Writes a plan: sections when their shards end, then the facts, the table and the foot. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

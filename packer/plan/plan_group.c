@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups files into samples: files with one key are one sample.  A sample is packed whole or not at
- * all, so one bad file takes the others of its key with it. */
+ * Groups files into samples: files with one key are one sample. A sample is packed completely or
+ * not at all, so a bad file excludes the other files with its key. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const char *suffix_of(const struct catalog_file *f)
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* Equal but for the case of ASCII letters, whatever the locale. */
+/* Compares names. Ignores the case of ASCII letters, independent of the locale. */
 static bool same_name(const char *a, const char *b)
 {
     while (*a != '\0' && lower(*a) == lower(*b)) {
@@ -32,7 +32,7 @@ struct group {
     uint32_t count;
 };
 
-/* Two files that would be one field; NULL if there are none. */
+/* Returns two files that would be one field, or NULL if there are none. */
 static const struct catalog_file *find_double(const struct group *g,
                                               const struct catalog_file **other)
 {
@@ -58,7 +58,7 @@ static int refuse(const struct group *g, struct problems *problems, int why, con
     return code;
 }
 
-/* Files that have one name in their sample are in no order of their own. */
+/* Files with one name in their sample have no natural order, so they are sorted by path. */
 static int refuse_double(const struct group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan hash: XXH3-128 over the options, the samples and their order.  Two runs with one hash
- * make the same bytes of the same files, and it is free of places and times, so that a copy of the
- * files gives the same data set.  Whether two runs have the same files is for the identity. */
+ * The plan hash: XXH3-128 over the options, the samples and their order. Two runs with the same
+ * hash make the same bytes from the same files. The hash does not contain places and times, so that
+ * a copy of the files gives the same data set. The identity tells whether two runs have the same
+ * files. */
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -12,7 +13,7 @@
 #include "image/image.h"
 #include "packer/plan/plan.h"
 
-/* Changes with every change of the bytes that a plan stands for. */
+/* Must be increased whenever a plan stands for different bytes. */
 #define PLAN_VERSION 1
 
 static void add_number(XXH3_state_t *state, uint64_t value)
@@ -29,7 +30,7 @@ static void add_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text == NULL ? "" : text, size);
 }
 
-/* Nothing without them, as before there were any. */
+/* Without such options nothing is added, so that older hashes remain valid. */
 static void add_images(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
     if (!o->fix_images && o->resize == 0 && o->check_images == SHEAF_CHECK_MARKERS)
@@ -50,7 +51,7 @@ static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
     add_number(state, PLAN_VERSION);
     add_number(state, (uint64_t)o->container);
     add_number(state, (uint64_t)o->codec);
-    add_number(state, o->codec != SHEAF_CODEC_NONE);    /* one member or frame a shard */
+    add_number(state, o->codec != SHEAF_CODEC_NONE);    /* one member or frame per shard */
     add_number(state, (uint64_t)o->label_base);
     add_text(state, o->prefix);
     add_text(state, o->index);
@@ -121,7 +122,7 @@ uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url)
     return url == NULL ? source : XXH3_64bits_withSeed(url, strlen(url), source);
 }
 
-/* Both words of the hash, the low one first. */
+/* Stores both words of the hash, the low one first. */
 static void store_hash(uint8_t *at, XXH128_hash_t hash)
 {
     store64(at, hash.low64);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The label map.  The catalog has labels in the order in which they were found, which may be any;
- * here they get an order of their own: none, classes in byte order, numbers.  Classes are numbered
- * in that order, too, after those that are known: of the data set that is to grow, or that must
- * have the same numbers.  A class that has a number in the source keeps it. */
+ * The label map. The catalog has labels in the order in which they were found, which is arbitrary.
+ * Here they get their final order: no label, classes in byte order, numbers. Classes are also
+ * numbered in that order, after known classes. Known classes are those of the data set that grows,
+ * or those whose numbers are required. A class that has a number in the source keeps it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 
 struct ranked {
     struct catalog_label label;
-    uint32_t found;             /* its index in the catalog */
-    uint32_t class;             /* the index of its class in the plan */
-    uint32_t slot;              /* its index in the plan */
+    uint32_t found;             /* index in the catalog */
+    uint32_t class;             /* index of its class in the plan */
+    uint32_t slot;              /* index in the plan */
 };
 
 static int compare_numbers(const struct catalog_label *a, const struct catalog_label *b)
@@ -26,7 +26,7 @@ static int compare_numbers(const struct catalog_label *a, const struct catalog_l
     for (size_t i = 0; i < a->value_count; i++)
         if (a->values[i] != b->values[i])
             return a->values[i] < b->values[i] ? -1 : 1;
-    /* Values that are equal but differ in their bits: the two zeros. */
+    /* Equal values with different bits: the two zeros. */
     return memcmp(a->values, b->values, a->value_count * sizeof(double));
 }
 
@@ -45,7 +45,7 @@ static int compare_labels(const void *x, const void *y)
     return compare_numbers(a, b);
 }
 
-/* The labels that are used, in order; labels[0] stays the label of samples that have none. */
+/* Returns the labels in use, in order. labels[0] remains the label of samples without one. */
 static struct ranked *rank_used(const struct catalog *catalog, const bool *used, uint32_t *count)
 {
     struct ranked *ranked = calloc((size_t)catalog->label_count + 1, sizeof(*ranked));
@@ -124,7 +124,7 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
                    l->class_name);
 }
 
-/* Numbers that no class has are named by their digits. */
+/* Numbers without a class get their digits as the name. */
 static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
     const size_t digits = 12;
@@ -142,7 +142,7 @@ static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The classes by their names.  No name may have two numbers. */
+/* Sorts the classes by name. No name may have two numbers. */
 static int sort_classes(const struct plan *plan, int label_base, bool once,
                         struct numbered **sorted, struct sheaf_error *err)
 {
@@ -164,8 +164,8 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* The classes that have numbers before any new one gets its own: those that are known, and those to
- * which the source gives one. */
+/* Takes the classes that have numbers before new classes get theirs: known classes, and classes to
+ * which the source gives a number. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -179,7 +179,7 @@ static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_
     return code == SHEAF_OK ? name_gaps(plan, label_base, err) : code;
 }
 
-/* Finds the number of each class of the source; new ones get the numbers that follow. */
+/* Finds the number of each class of the source. New classes get the following numbers. */
 static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
                           const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -215,7 +215,7 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Labels without names are numbers of classes where these have names. */
+/* If classes have names, a label without a name must be the number of a class. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
                        struct sheaf_error *err)
 {
@@ -235,8 +235,8 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Where a label goes: after label 0 come all classes in the order of their numbers, then the other
- * numbers.  Of a data set that is to grow, only the classes that are used, in byte order. */
+/* Returns the index of a label. After label 0 come all classes in the order of their numbers, then
+ * the other numbers. When appending: only the classes in use, in byte order. */
 static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                         uint32_t names, bool grows)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records: varints and text, one after the other.  Reading trusts nothing: a path that
- * could not be packed, or a number past its limit, is an error. */
+ * Records: varints and texts, one after another. Reading trusts nothing: a path that could not be
+ * packed, or a number above its limit, is an error. */
 #include "packer/plan/plan_record.h"
 
 #include <string.h>
@@ -96,7 +96,7 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* What is known of a file's content, depending on where that is.  `url`: URL_LIMIT bytes. */
+/* Reads the facts about a file's content, which depend on its place. `url` has URL_LIMIT bytes. */
 static int read_origin(struct cursor *c, unsigned origin, struct catalog_stat *stat, char *url,
                        struct sheaf_error *err)
 {
@@ -124,7 +124,8 @@ static int read_origin(struct cursor *c, unsigned origin, struct catalog_stat *s
     return SHEAF_OK;
 }
 
-/* A file: what follows the key in `path`, where its key stands already, and the rest. */
+/* Reads a file: the part of its path after the key, and the rest. `path` contains the key
+ * already. */
 static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
                      struct catalog_stat *stat, char *url, struct sheaf_error *err)
 {
@@ -207,7 +208,7 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
 
 /* ---- Records from elsewhere ------------------------------------------------------------------ */
 
-/* One file, whose key stands in `path` already. */
+/* Reads one file and adds it to the catalog. `path` contains the key already. */
 static int read_file(struct cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
                      size_t key_size, uint64_t *bytes, struct sheaf_error *err)
 {

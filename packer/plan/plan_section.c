@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing sections, wherever they go. */
+ * Writes sections to any destination. */
 #include "packer/plan/plan_section.h"
 
 #include "base/error.h"

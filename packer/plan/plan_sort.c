@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files into the sort, and samples out of it. */
+ * Puts files into the sort, and takes samples out of it. */
 #include "packer/plan/plan_sort.h"
 
 #include <stdio.h>
@@ -14,16 +14,16 @@
 #include "formats/format.h"
 #include "packer/plan/plan_cls.h"
 
-/* A sort's buffer is this part of the memory that packing may use. */
+/* The buffer of a sort is this part of the memory for packing. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
-/* A stream is written and read from its start to its end, which a file does as well as memory. */
+/* Streams are written and read sequentially, for which a file is as good as memory. */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
-/* The entry of a file has its path as the key, a NUL in place of the dot after the sample's key,
- * so that it sorts as plan_group() has it; its value is
+/* The entry of a file has its path as the key, with a NUL instead of the dot after the sample's
+ * key, so that entries are sorted as plan_group() needs them. The value is
  *
  *     varint label * 2 + bad | varint origin | varint bytes | stamp | url or text */
 static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
@@ -107,12 +107,12 @@ void plan_sort_close(struct plan_sort *g)
 
 /* ---- Groups out of it ------------------------------------------------------------------------ */
 
-/* The files of one key. */
+/* The files with one key. */
 struct group {
     uint64_t order;
     size_t key_size;
-    struct buf files;           /* struct catalog_file[]; their texts are offsets until they are
-                                   all there */
+    struct buf files;           /* struct catalog_file[]; their texts are offsets until all are
+                                   present */
     struct buf texts;
     struct buf record;
 };
@@ -122,7 +122,7 @@ static size_t count_of(const struct group *g)
     return g->files.size / sizeof(struct catalog_file);
 }
 
-/* Copies text, with a NUL after it, behind what is there; at a multiple of 8. */
+/* Appends a copy of a text with a NUL at a multiple of 8. */
 static int add_text(struct group *g, const void *text, size_t size, uint64_t *offset,
                     struct sheaf_error *err)
 {
@@ -137,7 +137,7 @@ static int add_text(struct group *g, const void *text, size_t size, uint64_t *of
     return SHEAF_OK;
 }
 
-/* The object of a file, as struct catalog_object has it. */
+/* Appends the object of a file as a struct catalog_object. */
 static int add_object(struct group *g, uint64_t stamp, const uint8_t *url, size_t size,
                       uint64_t *offset, struct sheaf_error *err)
 {
@@ -158,7 +158,7 @@ static int unsound(struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different bytes");
 }
 
-/* An entry's file joins the group. */
+/* Adds the file of an entry to the group. */
 static int add_file(struct group *g, const struct sort_entry *e, struct sheaf_error *err)
 {
     const uint8_t *at = e->value, *end = e->value + e->value_size;
@@ -210,9 +210,10 @@ static bool is_same_text(const struct catalog_file *a, const struct catalog_file
     return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
-/* Several lines of a list may name files of one sample.  What they all say of it is one field; what
- * they say differently, such as a number of each line, says nothing of the sample, and is left out
- * and counted.  Files of one name are next to each other.  Returns how many files are left. */
+/* Merges the texts of a sample for which several lines of a list name files. A text that all of
+ * these lines have becomes one field. Texts that differ, such as a number of each line, do not
+ * describe the sample, and are left out and counted. Files with one name are adjacent. Returns the
+ * number of files that are left. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
     uint32_t kept = 0, end;
@@ -236,7 +237,7 @@ static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uin
 
 #define CLS_LOOKS 16u
 
-/* Looks into a few files .cls of samples that have a label from elsewhere. */
+/* Examines a few files .cls of samples that have another label. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -252,7 +253,7 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
     return code;
 }
 
-/* The group becomes a sample of the stream, or problems; it is empty then. */
+/* Makes the group a sample of the stream, or problems. The group is then empty. */
 static int end_group(struct plan_sort *x, struct group *g, struct sample_stream *out,
                      struct sheaf_error *err)
 {
@@ -334,9 +335,9 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Samples with a file .cls of numbers have these as labels.  If all samples that have a label from
- * elsewhere have such a file, and it is not always a word, that label has no meaning: the
- * directories of an unpacked data set are not classes. */
+/* A sample with a file .cls that contains numbers has these as labels. If all samples with another
+ * label have such a file, and not all of these files are words, then the other label means nothing:
+ * the directories of an unpacked data set are not classes. */
 static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
@@ -380,7 +381,7 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     buf_free(&g.record);
     x->memory_peak = catalog_memory(&x->catalog) + sort_memory(x->files) +
                      all->records.capacity + all->sizes.capacity;
-    sort_close(x->files);       /* its space may be needed */
+    sort_close(x->files);       /* because its space may be needed */
     x->files = NULL;
     return code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples whose keys the data set has that they are to be appended to: they are bad files, as two
- * files of one name would be. */
+ * Finds samples whose keys exist in the data set to which they would be appended. They are bad
+ * files, as two files with one name would be. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +14,11 @@
 struct asking {
     struct plan_sort *sort;
     struct sample_stream *all, *kept;
-    struct buf records;         /* each after the others, */
+    struct buf records;         /* one after another, */
     size_t ends[KEYS_ONCE];     /* up to here; */
     uint64_t payloads[KEYS_ONCE];
     char *keys[KEYS_ONCE];
-    const char *known[KEYS_ONCE];   /* as plan_known_fn has it */
+    const char *known[KEYS_ONCE];   /* as for plan_known_fn */
     size_t count;
 };
 
@@ -41,7 +41,8 @@ static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Each of its files is a problem.  `split`: the other split that has the sample; "": this one. */
+/* Makes each of its files a problem. `split` is the split that has the sample, or "" for this
+ * one. */
 static int leave_out(struct asking *a, const uint8_t *record, size_t size, const char *split,
                      struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits of more samples than fit into memory, equal to those of plan.c: samples sorted by (label,
- * a hash, key) are assigned to splits; sorted back by position, they give the split of each sample
- * in stream order. */
+ * Divides more samples than fit into memory into splits, with the same result as plan.c. Samples
+ * sorted by (label, a hash, key) are assigned to splits. Sorted back by position, they give the
+ * split of each sample in stream order. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -16,14 +16,14 @@ struct dealing {
     struct sample_stream *all;
     struct plan *plan;
     struct split_spec spec;
-    bool tries;                 /* samples of N/class splits are tried first */
-    struct sort *strata;        /* by label, hash and key; value: the position in the stream, and if
-                                   samples are tried the record */
+    bool tries;                 /* whether samples of N/class splits are checked first */
+    struct sort *strata;        /* by label, hash and key; value: the position in the stream, and
+                                   the record if samples are checked */
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };
 
-/* Big-endian, so that byte order is the order of numbers. */
+/* Big-endian, so that byte order is numerical order. */
 static void put_hash(uint8_t *at, uint64_t hash)
 {
     hash = htobe64(hash);
@@ -91,7 +91,7 @@ static int give(struct dealing *d, const struct sort_entry *e, uint8_t s, struct
     return code;
 }
 
-/* The next of the stratum goes to split s. */
+/* Gives the next sample of the stratum to split s. */
 static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 {
     struct sort_entry e;
@@ -100,8 +100,8 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
     return code == SHEAF_OK ? give(d, &e, s, err) : code;
 }
 
-/* Deals out a class of which splits get so many good samples; bad ones go to the rest, where they
- * are skipped as they are packed. */
+/* Divides a class if splits get fixed numbers of good samples. Bad ones go to the rest, where
+ * packing skips them. */
 static int deal_good(struct dealing *d, uint32_t label, struct sheaf_error *err)
 {
     uint64_t left = d->counts[label], wanted = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Putting samples away, shard by shard, and taking them back. */
+ * Stores samples shard by shard, and loads them again. */
 #include "packer/plan/plan_stash.h"
 
 #include "base/error.h"

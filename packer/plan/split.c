@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits: the grammar, and largest remainders with the error carried from class to class. */
+ * Splits: their syntax, and the method of largest remainders, with the error carried from class to
+ * class. */
 #include "packer/plan/split.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* A decimal fraction in (0, 1], in SPLIT_WHOLEs; 0 if it is malformed. */
+/* Parses a decimal fraction in (0, 1], in units of 1 / SPLIT_WHOLE. Returns 0 if it is
+ * malformed. */
 static uint32_t parse_fraction(const char *text, size_t size)
 {
     uint64_t value = 0, unit = SPLIT_WHOLE;
@@ -54,7 +56,7 @@ static uint32_t parse_fraction(const char *text, size_t size)
     return digits && value <= SPLIT_WHOLE ? (uint32_t)value : 0;
 }
 
-/* "60/class"; 0 if it is malformed. */
+/* Parses "60/class". Returns 0 if it is malformed. */
 static uint32_t parse_per_class(const char *text, size_t size)
 {
     static const char tail[] = "/class";
@@ -93,7 +95,7 @@ static int parse_value(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* The parts have to be a whole. */
+/* Checks that the fractions add up to 1. */
 static int check_sum(struct split_spec *spec, bool fractions, struct sheaf_error *err)
 {
     struct split *rest = NULL;
@@ -189,7 +191,8 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
         left -= counts[i];
     }
-    /* The remainders add up to `left`, each being less than one: there is always another. */
+    /* The remainders add up to `left`, and each is less than one, so there is always another
+     * one. */
     for (; left > 0; left--) {
         uint32_t most = SPLIT_LIMIT;
 
