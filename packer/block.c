@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A block's buffers, and the encoding of samples into them. */
+ * The buffers of a block, and the encoding of samples into them. */
 #include "packer/block.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "formats/key_table.h"
 #include "formats/label.h"
 
-/* Memory is given in these. */
+/* The unit in which memory is given. */
 #define PAGE_BYTES 4096u
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -53,7 +53,7 @@ void block_clear(struct block *b)
     b->outgrown = false;
 }
 
-/* These have what block_allow gave them. */
+/* The buffers that block_allow enlarged. */
 void block_release(struct block *b)
 {
     struct buf *const allowed[] = { &b->raw, &b->names, &b->stored, &b->scratch, &b->samples,
@@ -73,11 +73,11 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* An image that is converted may become so much larger; other files are not converted. */
+/* The most by which a converted image may grow. Other files are not converted. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Upper bounds over the three containers: two tar headers with their padding and a synthesized
- * member, or an Example's names, or a RecordIO trailer; with long names also pax headers. */
+/* Upper bounds for all three containers: two tar headers with their padding and a generated member,
+ * or the names of an Example, or a RecordIO trailer; with long names also pax headers. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {
@@ -89,7 +89,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Of a class whose number a file `cls` may say. */
+/* Returns the size of the longest class name. A file `cls` may contain the number of any class. */
 static size_t longest_class(const struct encode_context *context)
 {
     size_t longest = 0;
@@ -99,7 +99,8 @@ static size_t longest_class(const struct encode_context *context)
     return longest;
 }
 
-/* What the images of a sample may become, beside the images that they were. */
+/* Returns how large the images of a sample may become. The original images need memory at the same
+ * time. */
 static uint64_t converted_bytes(const struct plan *plan, const struct plan_sample *s)
 {
     uint64_t bytes = 0;
@@ -135,7 +136,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The numbers of a `cls` file come in addition, and are written anew. */
+        /* The numbers of a `cls` file are stored in addition, in a new text. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))
@@ -143,7 +144,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
     }
     need.raw += b->extra;
     need.converted += b->extra;
-    if (b->setup->source->is_remote)    /* they are all fetched at once */
+    if (b->setup->source->is_remote)    /* all objects are fetched at once */
         need.scratch = bytes;
     return need;
 }
@@ -158,8 +159,9 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
            need->converted;
 }
 
-/* As large as it may become, so that no other thread allocates it: what threads fill and others
- * free, of ever other sizes, would leave more holes in malloc's arenas than it takes itself. */
+/* Gives the buffer its maximum size, so that no other thread allocates it. Otherwise buffers of
+ * many sizes, which some threads fill and others free, would leave large holes in malloc's
+ * arenas. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -217,7 +219,7 @@ int block_note(struct block *b, const char *path, const struct sheaf_error *why,
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Whether it is an image of which --fix-images would make a plain JPEG. */
+/* Returns whether the field is an image that --fix-images would turn into a plain JPEG. */
 static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
 {
     struct image_look look;
@@ -226,7 +228,7 @@ static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
            (look.kind != IMAGE_JPEG || look.components == 4);
 }
 
-/* Rejects a field that is named as a JPEG but is not a sound one. */
+/* Rejects a field with the name of a JPEG that is not a complete JPEG. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
     struct jpeg_info info;

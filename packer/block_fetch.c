@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects of a block, fetched at once: each is one GET, whose time is mostly that of waiting,
- * so WINDOW of them are under way for every block that is worked on.
+ * Fetches the objects of a block at once. Each object is one GET, which mostly waits, so WINDOW of
+ * them are under way for every block that is being filled.
  *
- *     scratch   | file 0 | file 1 | ...           each in its place, as large as was planned
+ *     scratch   | file 0 | file 1 | ...           each in its place, with its planned size
  *     fetched     code     code     ... */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 struct fetch {
     struct read_item base;      /* the first member */
-    size_t number;              /* of the file, among the block's */
+    size_t number;              /* index of the file in the block */
 };
 
 struct fetching {
@@ -28,7 +28,7 @@ struct fetching {
     struct fetch fetches[WINDOW];
 };
 
-/* What has happened to the object, and not to the machine or the network. */
+/* Returns whether an error concerns the object, and not the machine or the network. */
 static bool is_of_object(int code)
 {
     return code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND ||
@@ -45,7 +45,8 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
     return buf_append(&b->texts, found->message, strlen(found->message) + 1, err);
 }
 
-/* Takes back what has come; an object's own error is noted.  SHEAF_END: nothing is under way. */
+/* Takes the oldest result, and notes an object's own error. Returns SHEAF_END if nothing is under
+ * way. */
 static int finish_one(struct fetching *x, struct sheaf_error *err)
 {
     struct fetch *f = (struct fetch *)inflight_next(&x->window);
@@ -78,7 +79,7 @@ static int open_object(const struct block *b, const struct catalog_file *f,
     return code;
 }
 
-/* Begins to fetch one; there is room in the window. */
+/* Begins to fetch an object. There must be room in the window. */
 static int start(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
                  struct sheaf_error *err)
 {
@@ -106,7 +107,7 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
     return SHEAF_OK;
 }
 
-/* The next file, once there is room for it. */
+/* Fetches the next file once there is room for it. */
 static int add(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
                struct sheaf_error *err)
 {
@@ -140,7 +141,7 @@ static int fetch_all(struct fetching *x, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Room for everything, before anything is under way. */
+/* Reserves all memory before any request is under way. */
 static int reserve(struct block *b, struct sheaf_error *err)
 {
     const struct plan *plan = b->plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The images of a sample: checked by decoding, or replaced by plain JPEGs that every loader takes.
- * What need not change stays byte for byte. */
+ * The images of a sample: checked by decoding, or replaced by plain JPEGs, which every loader
+ * accepts. Images that need no change are copied byte for byte. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
     const uint8_t *data = field->data;
     int code;
 
-    /* what was made here is whole */
+    /* an image that was made here is complete */
     if (!block_is_image(field->name) || (b->converted.data != NULL && data >= b->converted.data &&
                              data < b->converted.data + b->converted.size))
         return SHEAF_OK;
@@ -55,7 +55,7 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* Why the image is to become another one; empty if it is not. */
+/* Writes the reason why the image will be replaced, or "" if it will not. */
 static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
@@ -73,7 +73,8 @@ static void why_convert(const struct block_setup *setup, const struct image_look
         snprintf(why, size, "was turned (EXIF orientation %u)", look->orientation);
 }
 
-/* Of what is not to be fixed, the check is to name what is wrong. */
+/* Returns whether an image must become smaller. If it cannot be converted, the check reports the
+ * error. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
@@ -102,7 +103,7 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
 
     *change = (struct image_change){ .resized = false };
     if (!image_look(field->data, field->size, &look))
-        return SHEAF_OK;        /* the check names what is wrong */
+        return SHEAF_OK;        /* the check reports the error */
     why_convert(setup, &look, change->why, sizeof(change->why));
     if (change->why[0] == '\0' && !is_to_shrink(setup, &look))
         return SHEAF_OK;
@@ -111,7 +112,7 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* The JPEGs of a sample have outgrown what is usual: the next try has twice as much. */
+/* The JPEGs of a sample need more memory than usual. The next attempt gets twice as much. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c).  A file that differs
- * from what the scan found, or is not what its name says, is a problem of its sample, and the whole
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c). A file that has
+ * changed since the scan, or is not what its name says, is a problem of its sample, and the whole
  * sample is left out. */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
-/* Of a block that has outgrown what it has: at least this much more. */
+/* A block whose memory was too small gets at least this much more. */
 #define MORE_BYTES 4096u
 
-/* Notes a bad file, and that the others of its sample are left out with it; nothing was made of
- * their images, then. */
+/* Notes a bad file, and that the other files of its sample are left out with it. Conversions of
+ * their images are not reported. */
 static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)
@@ -52,7 +52,7 @@ static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_er
                        SHEAF_REASON_SOURCE_CHANGED);
 }
 
-/* The scan's size and time must still hold when all has been read. */
+/* After reading, size and time must still be those of the scan. */
 static int read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                         struct sheaf_error *err)
 {
@@ -76,7 +76,7 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
     return SHEAF_OK;
 }
 
-/* *fatal: it is not the file's fault.  `fd`: as file_ahead_take returns it. */
+/* *fatal tells that the error is not that of the file. `fd` is as returned by file_ahead_take. */
 static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
 {
@@ -95,7 +95,7 @@ static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Makes the key, names and fields of a sample, whose content is yet to be read. */
+/* Makes the key, the names and the fields of a sample. Their content is read later. */
 static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
                        struct sheaf_error *err)
 {
@@ -133,15 +133,15 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
     return SHEAF_OK;
 }
 
-/* Counts a sample, and keeps the key of the first. */
+/* Counts a sample, and keeps the key of the first one. */
 static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
 {
     if (words->samples++ == 0)
         snprintf(words->first, sizeof(words->first), "%s", sample->key);
 }
 
-/* The numbers of a field `cls` are the labels.  If it is anything else, the sample keeps the label
- * that it has from elsewhere. */
+/* If the field `cls` contains numbers, these are the labels. Otherwise the sample keeps its other
+ * label. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct sheaf_field *const fields = sample->fields, *field = fields;
@@ -152,7 +152,7 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
 
     while (field < fields + sample->field_count && strcmp(field->name, "cls") != 0)
         field++;
-    if (field == fields + sample->field_count)      /* a stored plan may say anything */
+    if (field == fields + sample->field_count)      /* a stored plan may be wrong */
         return SHEAF_OK;
     most = MIN(field->size / 2 + 1, (size_t)LABEL_LIMIT);
     code = buf_reserve(&b->labels, most * sizeof(double), err);
@@ -167,7 +167,7 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
     if (sample->label_count != 1 || count != 1 || labels[0] != sample->labels[0]) {
         if (sample->class_name != NULL)
             count_word(&b->replaced, sample);
-        sample->class_name = NULL;      /* that is the name of the label from elsewhere */
+        sample->class_name = NULL;      /* because it is the name of the other label */
     }
     sample->labels = labels;
     sample->label_count = (size_t)count;
@@ -192,7 +192,7 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
-/* Replaces images, as the setup says.  *bad: the file of one that cannot be. */
+/* Replaces images, as the setup says. *bad is the file of an image that cannot be replaced. */
 static int convert_images(struct block *b, const struct plan_sample *s,
                           const struct catalog_file **bad, struct sheaf_error *why,
                           struct sheaf_error *err)
@@ -217,7 +217,7 @@ static int convert_images(struct block *b, const struct plan_sample *s,
 /* Copying a smaller file takes less time than computing its offset. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* A field that is read to its place in the frame to be, behind those that are there. */
+/* A field that is read directly to its place in the frame, after the existing frames. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     size_t at;                          /* in the frame */
@@ -233,7 +233,7 @@ static const struct sheaf_field *largest_field(const struct sheaf_sample *sample
     return largest;
 }
 
-/* Of a sample's fields, the largest: the others are copied, which takes no time that counts. */
+/* Places the largest field of a sample. The others are copied, which takes little time. */
 static struct placed place_largest(const struct block *b, const struct sheaf_sample *sample)
 {
     const struct sheaf_field *field = largest_field(sample);
@@ -248,8 +248,8 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Now that the content is known, its place may turn out to be another one, beside which encoding
- * would write over it: then it is copied out of the way. */
+/* When the content is known, its place may turn out to be a different one, and encoding would
+ * overwrite the field. In that case the field is copied elsewhere first. */
 static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
                   const struct placed *placed, struct sheaf_error *err)
 {
@@ -269,7 +269,7 @@ static int settle(struct block *b, const struct sheaf_sample *sample, struct she
     return SHEAF_OK;
 }
 
-/* Room for the content of a field: in its place, or in the scratch. */
+/* Reserves room for the content of a field: in its place, or in the scratch buffer. */
 static int make_room(struct block *b, const struct sheaf_field *field, const struct placed *placed,
                      uint8_t **data, struct sheaf_error *err)
 {
@@ -286,7 +286,7 @@ static int make_room(struct block *b, const struct sheaf_field *field, const str
     return code;
 }
 
-/* Takes a file that was opened ahead, and reads it unless another of its sample is bad. */
+/* Takes a file that was opened in advance. Reads it unless another file of its sample is bad. */
 static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, uint8_t *data,
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {
@@ -302,7 +302,7 @@ static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, u
     return code;
 }
 
-/* The same of a file that its source has within itself. */
+/* Reads a file that its source contains. */
 static int read_within(const struct source *source, const struct catalog_file *f, uint8_t *data,
                        bool *fatal, struct sheaf_error *err)
 {
@@ -329,8 +329,8 @@ static int read_field(struct block *b, struct file_ahead *ahead, const struct ca
     return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
 }
 
-/* Reads the files of a sample.  *bad is the first that is bad, with *why; an error is not of a
- * file. */
+/* Reads the files of a sample. *bad is the first bad file, with the error *why. An error in `err`
+ * does not concern a file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                       struct sheaf_sample *sample, const struct catalog_file **bad,
                       struct sheaf_error *why, struct sheaf_error *err)
@@ -360,8 +360,8 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
-/* The same of a sample that was fetched: its files are there, `number` of the block's files before
- * them. */
+/* Does the same for a sample that was fetched. `number` is the number of the block's files before
+ * its own. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)
@@ -386,8 +386,8 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* Encoding failed: the frames' buffers are too small, or the container cannot hold such a sample
- * at all. */
+/* After encoding failed, notes whether the buffers of the frames are too small, or the container
+ * cannot store such a sample at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;
@@ -401,7 +401,8 @@ static void note_outgrown(struct block *b, const struct sheaf_sample *sample, in
         b->extra += b->extra + bytes + MORE_BYTES;
 }
 
-/* One sample, or its problem.  `number`: files of the block before it. */
+/* Packs one sample, or notes its problem. `number` is the number of the block's files before its
+ * own. */
 static int pack_sample(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                        size_t number, struct sheaf_error *err)
 {
@@ -430,13 +431,13 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
         *err = found;
         return b->outgrown ? code : err_prefix(err, "%s: ", files[0].path);
     }
-    if (code == SHEAF_ERR_ARGUMENT)     /* the file's fault, not the caller's */
+    if (code == SHEAF_ERR_ARGUMENT)     /* an error of the file, not of the caller */
         found.code = SHEAF_ERR_UNSUPPORTED;
     bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
     return refuse(b, s, bad, &found, err);
 }
 
-/* JPEGs that were made may have taken even the room for what ends a shard. */
+/* Ends the block. Made JPEGs may have used even the room for the end of the shard. */
 static void finish(struct block *b)
 {
     b->code = block_finish(b, &b->error);

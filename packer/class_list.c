@@ -60,7 +60,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* No name may have two numbers. */
+/* Checks that no name has two numbers. */
 static int check_names(const struct class_list *list, struct sheaf_error *err)
 {
     const char **sorted = calloc(list->count + 1, sizeof(sorted[0]));
@@ -103,7 +103,8 @@ static int take_json(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-/* One name a line.  Blank lines are allowed at the end only: elsewhere they would be a class. */
+/* Takes one name per line. Blank lines are allowed only at the end, because elsewhere they would be
+ * classes. */
 static int take_lines(struct class_list *list, const char *text, size_t size,
                       struct sheaf_error *err)
 {
@@ -158,7 +159,7 @@ static int take_manifest(struct class_list *list, const struct manifest *m,
     return code;
 }
 
-/* SHEAF_END: there is no data set of that name, so it is that of a file. */
+/* Returns SHEAF_END if there is no data set with that name, so that it is the name of a file. */
 static int read_dataset(struct class_list *list, const char *url,
                         struct sheaf_pack_options *options, struct sheaf_error *err)
 {
@@ -207,7 +208,7 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Whether a name is that of a part of some data: only such data sets must agree. */
+/* Returns whether a name is that of a usual split. Only such data sets must agree. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };
@@ -229,7 +230,7 @@ static int compare_own(const void *a, const void *b)
     return strcmp(((const struct own_class *)a)->name, ((const struct own_class *)b)->name);
 }
 
-/* The classes of the plan by their names; NULL: out of memory. */
+/* Returns the classes of the plan, sorted by name, or NULL if memory is exhausted. */
 static struct own_class *sort_own(const struct plan *plan, int label_base)
 {
     struct own_class *own = calloc(plan->class_count, sizeof(*own));
@@ -241,7 +242,7 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Compares the classes of a data set with those of the plan.  Returns whether it has told of a
+/* Compares the classes of a data set with those of the plan. Returns whether it reported a
  * difference. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
@@ -265,7 +266,7 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
     return told;
 }
 
-/* Looks at the data sets in a directory, but for that called `own`. */
+/* Examines all data sets in a directory except the one with the name `own`. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,
                           const struct problems *problems)

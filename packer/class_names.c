@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gathering class names; see class_names.h. */
+ * Collects class names; see class_names.h. */
 #include "packer/class_names.h"
 
 #include <stdio.h>
@@ -26,8 +26,8 @@ static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Takes note of the sample's class name, if it has one.  SHEAF_ERR_ARGUMENT if a list of classes
- * cannot say the same: the labels are not one integer from 0 to a million or so, or that label has
+/* Notes the sample's class name if it has one. Returns SHEAF_ERR_ARGUMENT if a list of classes
+ * cannot express it: the labels are not one integer from 0 to about a million, or that label has
  * another name already. */
 static int take_name(struct class_names *n, const struct sheaf_sample *sample,
                      struct sheaf_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit: the shards that the parts of a plan have made become a data set.
+ * sheaf_commit: publishes the shards from the parts of a plan as a data set.
  *
- * Nothing is published before every shard is known to be there: its entry in the journal is sound
- * and of this plan, and shard and what lies beside it have the sizes that it says, and their stamps
- * too.  Where these are others, as of files that were copied, they are read and their hashes
+ * Nothing is published before the presence of every shard is known. Its entry in the journal
+ * must be valid and of this plan. The shard and the files next to it must have the sizes and the
+ * stamps in the entry. If the stamps differ, as for copies, the files are read and their hashes
  * compared. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "packer/planned.h"
 #include "store/scopes.h"
 
-/* The error names at most this many of the missing shards. */
+/* The maximum number of missing shards that the error names. */
 #define NAMED_MOST 5
 
 struct commit_run {
@@ -28,10 +28,10 @@ struct commit_run {
     struct watch watch;
     struct sheaf_progress progress;
     struct output_listing *listing;
-    uint8_t *states;            /* of each shard, its enum output_shard_state */
-    uint64_t *sums;             /* and what tells its entry apart */
+    uint8_t *states;            /* for each shard, its enum output_shard_state, */
+    uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    bool has_cls;               /* of a conversion: some sample has a field `cls` of its own */
+    bool has_cls;               /* for a conversion: whether a sample has a field `cls` */
     struct sheaf_pack_result result;
 };
 
@@ -51,8 +51,8 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* An entry is of this plan, but a shard cannot have more than was planned; `converts`: but for
- * images, which may become larger. */
+/* Checks an entry of this plan. A shard cannot have more than was planned; with `converts`, its
+ * images may be larger. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool converts, struct sheaf_error *err)
 {
@@ -66,7 +66,7 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* The entry of shard `i`, if the journal has one: `entries_next` found it with this code. */
+/* Checks the entry of shard `i`. `code` is the result of entries_next. */
 static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
                        struct sheaf_error *err)
 {
@@ -94,7 +94,7 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* The parts that the missing shards are of, if it is known how many there were. */
+/* Appends the parts of the missing shards if the number of parts is known. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";
@@ -157,7 +157,7 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* What is not listed need not be asked for. */
+/* Passes over shards that are not listed, which saves a request for each. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -210,8 +210,8 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Nothing is published that is not all there was, or not anything.  The first version's plans do
- * not count all of what their sources held. */
+/* Nothing is published if a file is unaccounted for, or if there is no sample. Plans of version 1
+ * do not have the number of all files in their sources. */
 static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
@@ -245,7 +245,7 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
         problems_limit(&c->problems, facts->found);
         code = problems_verdict(&c->problems, err);
     }
-    if (facts->fingerprint[0] != '\0')      /* a conversion's samples bring their labels */
+    if (facts->fingerprint[0] != '\0')      /* the samples of a conversion have their own labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK)
         code = pack_output_publish_plan(&c->planned.output, &c->problems, &facts->plan,
@@ -253,7 +253,8 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* The leftovers of this plan's parts, and of no other run; another commit may be at it, too. */
+/* Removes the temporary files of this plan's parts, but of no other run. Another commit may do the
+ * same at this time. */
 static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -274,7 +275,7 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* *finished: another commit has ended in the meantime (without locks). */
+/* *finished tells that another commit has ended meanwhile (without locks). */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -296,8 +297,8 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Several may commit at once: what one of them finds missing or changed can be so because another
- * one has finished. */
+/* Several commits may run at once. If one of them finds something missing or changed, the reason
+ * may be that another one has finished. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

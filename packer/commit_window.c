@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of commits, as the header says. */
+ * Commits several shards side by side; see commit_window.h. */
 #include "packer/commit_window.h"
 
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ring of blocks, and the writing of what comes out of it. */
+ * The ring of blocks, and the writing of finished blocks. */
 #include "packer/engine.h"
 
 #include <stdio.h>
@@ -10,17 +10,17 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* An idle block keeps its buffers up to this size: what an ordinary one needs. */
+/* An idle block keeps buffers of up to this size, which an ordinary block needs. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* Blocks for each worker, and some that wait to be written. */
+/* Blocks for each worker, and more blocks that wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* Of shards on a disk one is committed, while another one waits. */
+/* On a disk, one shard is committed while another one waits. */
 #define COMMITS_OF_DISK 2
 
-/* What is sent gets such a part of the memory; up to half of it if that is too little. */
+/* Data that are sent get 1 / SENT_PART of the memory, or up to half of it if that is too little. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -29,7 +29,8 @@ int engine_share(const char *dest, const struct block_setup *setup, uint64_t sha
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err)
 {
     const uint64_t part = store_part_bytes(dest, shard_bytes);
-    const uint64_t least = part * shard_writer_objects(setup);  /* one is sent, or filled */
+    const uint64_t least = part * shard_writer_objects(setup);  /* one part of each object is
+                                                                   sent or filled */
     const uint64_t good = MAX(memory_bytes / SENT_PART, least + part);
 
     *sent_bytes = part == 0 ? 0 : MAX(MIN(good, memory_bytes / 2), least) / part * part;
@@ -131,7 +132,7 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* What another process has finished meanwhile takes the place of what was made here. */
+/* If another process has meanwhile finished the shard, its result replaces that of this process. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
@@ -149,7 +150,7 @@ static void run_commit(struct job *job)
     commit_window_end(c->window, c->code == SHEAF_OK ? NULL : &c->error);
 }
 
-/* What that process has skipped takes the place of what was skipped here. */
+/* Replaces the skipped files of this process by those of the process that finished the shard. */
 static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf_error *err)
 {
     const struct buf *skipped = &c->entry.skipped;
@@ -164,7 +165,7 @@ static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf
     return code;
 }
 
-/* The same of what it has converted. */
+/* Replaces the converted files in the same way. */
 static int adopt_converted(struct engine *e, const struct commit *c, struct sheaf_error *err)
 {
     struct problems *all = e->problems->converted;
@@ -194,7 +195,7 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     if (code == SHEAF_OK)
         engine_count(e, &c->entry.facts);
     else
-        code = commit_window_check(&e->window, err);    /* the first failure, of whatever shard */
+        code = commit_window_check(&e->window, err);    /* the first failure, of any shard */
     if (code == SHEAF_OK && c->is_others)
         code = adopt_problems(e, c, err);
     if (code == SHEAF_OK && c->is_others)
@@ -252,7 +253,7 @@ static void release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* What a block's buffers may hold, with what they have already. */
+/* Returns the size that a block's buffers may have, given their present sizes. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
@@ -261,7 +262,7 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* SHEAF_END: the budget has no room for it. */
+/* Returns SHEAF_END if the budget has no room for it. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
 {
@@ -282,8 +283,8 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 
 static int consume(struct engine *e, struct sheaf_error *err);
 
-/* Idle slots give their memory back first, then the blocks in flight, as they are consumed.  The
- * slot itself is idle or, if it holds samples already, keeps them. */
+/* Charges the memory of a slot. First idle slots free their memory, then blocks in flight when they
+ * are consumed. The slot is idle, or keeps the samples that it has. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {
@@ -330,8 +331,8 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* A block has outgrown what is usual: does it again with what is the worst.  The blocks after it
- * lend their memory; they are done again, too. */
+/* Repeats a block that needed more memory than usual, with the memory for the worst case. The
+ * blocks after it lend their memory and are also repeated. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;
@@ -359,7 +360,7 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* A block that has lent its memory gets it back; it has fitted before. */
+/* Gives a block its lent memory back. It has fitted before. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
@@ -418,8 +419,8 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes the block while it is hashed.  If nobody has begun to hash it by then, this thread does:
- * sleeping until another one has would take longer. */
+/* Writes the block while it is hashed. If no thread has begun to hash it by then, this thread does
+ * so, because waiting for another one would take longer. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;
@@ -453,7 +454,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     return code;
 }
 
-/* A block that is fetched may take long. */
+/* Waits for a block. A block with objects may take long. */
 static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 {
     uint64_t waited = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fields of planned samples; see few_fields.h. */
+ * Counts the fields of planned samples; see few_fields.h. */
 #include "packer/few_fields.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "formats/name.h"
 #include "packer/plan/plan_record.h"
 
-/* Names and key as they will be in the shards; their texts are the catalog's. */
+/* Makes names and key as they will be in the shards. The catalog owns their texts. */
 static int make_fields(struct catalog *files, struct sheaf_field *fields,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

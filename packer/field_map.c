@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other names for the fields of samples that are converted; see field_map.h.  Names are compared in
- * lower case, and with the dots that slashes in the names of features become.  All names change at
- * once, so that two can be exchanged; two fields that get one name are found where the sample is
- * packed. */
+ * Renames the fields of converted samples; see field_map.h. Names are compared in lower case, with
+ * dots for the slashes in the names of features. All names change at once, so that two can be
+ * exchanged. If two fields get one name, packing the sample reports it. */
 #include "packer/field_map.h"
 
 #include <stdio.h>
@@ -18,7 +17,7 @@
 #include "packer/source/naming.h"
 
 struct pair {
-    char *from;                 /* as a field's name */
+    char *from;                 /* as the name of a field */
     char *to, *name;            /* as given, and in lower case */
     bool is_label, is_met;
 };
@@ -26,9 +25,10 @@ struct pair {
 struct field_map {
     struct pair *pairs;
     size_t count;
-    char met[256];              /* what there is, for messages: the first names */
-    bool has_met;               /* a sample's fields, or those of all */
-    struct sheaf_field fields[FIELD_LIMIT];     /* of the sample that was mapped last */
+    char met[256];              /* the first existing names, for messages */
+    bool has_met;               /* whether a field with this name was met in the sample, or in
+                                   any sample */
+    struct sheaf_field fields[FIELD_LIMIT];     /* fields of the sample that was mapped last */
     double label;
 };
 

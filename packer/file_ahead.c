@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files opened ahead of their turn; see file_ahead.h. */
+ * Opens files in advance; see file_ahead.h. */
 #include "packer/file_ahead.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd
     *a = (struct file_ahead){ .plan = plan, .root_fd = root_fd, .sample = first, .end = end };
 }
 
-/* It may be a named pipe by now; that must not block.  A stored plan may say anything of where a
- * file is. */
+/* Opens a file. It may now be a named pipe, which must not block. A stored plan may contain any
+ * place. */
 static int open_file(int root_fd, const struct catalog_file *f)
 {
     const char *path = f->origin == CATALOG_OBJECT ? f->object->url : f->path;
@@ -28,8 +28,8 @@ static int open_file(int root_fd, const struct catalog_file *f)
     return TEMP_FAILURE_RETRY(openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-/* Opens the next file.  False if that has to wait, for others to be closed: a file whose turn it
- * is has no others to wait for. */
+/* Opens the next file. Returns false if it must wait until others are closed. The file whose turn
+ * it is has no others to wait for. */
 static bool open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];
@@ -43,7 +43,7 @@ static bool open_next(struct file_ahead *a)
     a->ring[index].fd = fd;
     a->ring[index].errnum = fd < 0 && !is_text ? errno : 0;
     a->count++;
-    if (fd >= 0)    /* advice: where it is not taken, nothing is lost */
+    if (fd >= 0)    /* advice: if the kernel ignores it, nothing is lost */
         (void)posix_fadvise(fd, 0, (off_t)f->bytes, POSIX_FADV_WILLNEED);
     if (++a->file == s->file_count) {
         a->file = 0;

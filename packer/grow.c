@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a data set that is to grow says of its samples to come; see grow.h. */
+ * The facts of a data set that determine appended samples; see grow.h. */
 #include "packer/grow.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The number in PREFIX-<digits>.<...>; UINT64_MAX: it is not such a name. */
+/* Returns the number in PREFIX-<digits>.<...>, or UINT64_MAX if it is not such a name. */
 static uint64_t number_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
@@ -25,7 +25,7 @@ static uint64_t number_of(const char *name, const char *prefix)
     return strtoull(name + size + 1, NULL, 10);
 }
 
-/* New shards follow all that have such names. */
+/* Returns the number after all shards with such names. */
 static uint64_t first_free(const struct manifest *m, const char *prefix)
 {
     uint64_t first = m->shard_count;
@@ -125,7 +125,7 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     return SHEAF_OK;
 }
 
-/* New images of another size than the others have. */
+/* Reports new images with another size than the others have. */
 static int tell_resize(const struct grow *g, const struct sheaf_pack_options *o,
                        struct sheaf_error *err)
 {

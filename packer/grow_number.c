@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The number of the first sample that is appended; see grow.h.
+ * Finds the number of the first appended sample; see grow.h.
  *
- * Samples that were skipped when others were packed kept their numbers, so those that records have
- * (RecordIO: in its header, and in the .lst beside the shard) can be higher than the samples are
- * many.  New ones follow the highest.  Numbers ascend within what one run has packed, so the last
- * line of each run's last .lst is enough. */
+ * Samples that were skipped in earlier runs kept their numbers, so the numbers in records
+ * (RecordIO: in the header, and in the .lst next to the shard) can be higher than the number of
+ * samples. New samples follow the highest one. Numbers ascend within the output of one run, so the
+ * last line of each run's last .lst is sufficient. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,12 @@
 #include "packer/grow.h"
 #include "store/store.h"
 
-/* Lines are shorter than the first but for those of many labels, and than the second always. */
+/* Most lines are shorter than TAIL_BYTES, except those with many labels. All are shorter than
+ * LINE_LIMIT. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 #define LINE_LIMIT ((uint64_t)4 << 20)
 
-/* The number at the start of a line.  False: the line does not start with one. */
+/* Parses the number at the start of a line. Returns false if there is none. */
 static bool number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;
@@ -34,7 +35,7 @@ static bool number_at(const char *line, const char *end, uint64_t *number)
     return at > line && at < end && *at == '\t' && *number < INT64_MAX;
 }
 
-/* The last line of a text, or NULL: it begins before the text. */
+/* Returns the last line of a text, or NULL if it begins before the text. */
 static const char *last_line(const char *text, size_t size, bool is_all)
 {
     const char *newline = size < 2 ? NULL : memrchr(text, '\n', size - 1);
@@ -68,7 +69,7 @@ static int read_tail(struct store_object *names, uint64_t bytes, uint64_t *numbe
                    "sample", names->url);
 }
 
-/* Of a shard with samples. */
+/* Finds the last number of a shard with samples. */
 static int last_of_shard(const struct manifest *m, size_t shard, const char *dest,
                          uint64_t *number, struct sheaf_error *err)
 {
@@ -92,7 +93,8 @@ static int last_of_shard(const struct manifest *m, size_t shard, const char *des
     return code;
 }
 
-/* Of the last one of the shards that has samples; *next stays as it is if none has. */
+/* Finds the number after the last shard with samples. If none has samples, *next does not
+ * change. */
 static int last_of_part(const struct manifest *m, size_t begin, size_t end, const char *dest,
                         uint64_t *next, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Half of the memory, which is enough for pictures of 80 megapixels by default. */
+ * Half of the memory, which by default is enough for images of 80 megapixels. */
 #include "packer/image_memory.h"
 
 #include "base/bytes.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack: what many machines do with a stored plan, at once: make the plan, pack all its
- * shards, publish.  Appending to a data set differs in what is claimed and published (grow.h). */
+ * sheaf_pack: does at once what many machines do with a stored plan. It makes the plan, packs all
+ * its shards and publishes them. Appending to a data set differs in what is claimed and published
+ * (grow.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@
 struct pack {
     struct sheaf_pack_options options;
     const char *dest;
-    struct grow *grow;          /* what is to grow; NULL: a data set of its own */
-    struct class_list list;     /* until the planner has it */
+    struct grow *grow;          /* the data set that grows; NULL: a new one */
+    struct class_list list;     /* until the planner takes it */
     struct planner planner;
     struct problems problems, converted;
     struct watch watch;
@@ -30,17 +31,17 @@ struct pack {
     struct block_setup setup;
     struct output output;
     struct sheaf_pack_result result;
-    struct sheaf_error foreseen;    /* of a dry run: what a run would fail with; or SHEAF_OK */
-    struct tally fields[SPLIT_LIMIT];   /* of a dry run: those of each split's samples */
+    struct sheaf_error foreseen;    /* in a dry run: the error of a real run; or SHEAF_OK */
+    struct tally fields[SPLIT_LIMIT];   /* in a dry run: fields of each split's samples */
 };
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
-/* As much of the plan stays in memory while blocks are made, so that packing takes as much memory
- * for ten times as many files. */
+/* The part of the plan that remains in memory while blocks are made. It is constant, so that
+ * packing ten times as many files needs no more memory. */
 #define STASH_BYTES ((size_t)1 << 20)
 
-/* The samples go where they wait for their shard's turn. */
+/* Writes the samples to the stash, where they wait for the turn of their shard. */
 static int stash_samples(struct pack *p, struct sheaf_error *err)
 {
     const struct plan_sort *sort = &p->planner.sort;
@@ -68,8 +69,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = stash_samples(p, err);
-    /* Shards have their sources in the journal, so that only those are packed again of which a file
-     * has changed since: so the identity is free of them. */
+    /* The journal has the source of each shard, so that only shards with a changed file are packed
+     * again. Therefore the identity does not contain the sources. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
@@ -101,13 +102,13 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
-/* Of what a data set was to grow by, it has all that can be packed. */
+/* Returns whether the data set already has all samples that can be appended. */
 static bool has_nothing_new(const struct pack *p)
 {
     return p->result.samples == 0 && problems_have_known(&p->problems);
 }
 
-/* Nothing is published that is not all there was, or not anything. */
+/* Nothing is published if a file is unaccounted for, or if there is no sample. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
@@ -130,7 +131,7 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     return code == SHEAF_OK ? output_end(&p->output, err) : code;
 }
 
-/* Of a data set that is there already: names and sizes are those of the plan. */
+/* Sets the result for an existing data set: names and sizes are those of the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
     const int code = destination_result(&p->output, &p->result, err);
@@ -154,7 +155,7 @@ static void abandon(struct pack *p)
         output_abandon(&p->output, keep);
 }
 
-/* Its shards have no samples, and the data set stays as it was. */
+/* Removes a claim for shards without samples. The data set does not change. */
 static void drop_empty(struct pack *p)
 {
     output_abandon_grow(&p->output, false);
@@ -166,7 +167,7 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     bool finished;
     int code = p->grow != NULL ? SHEAF_OK : store_make_directory(p->dest, err);
 
-    if (code == SHEAF_OK)       /* its name may lead through what was not there before */
+    if (code == SHEAF_OK)       /* its path may contain a directory that did not exist before */
         code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
         code = output_claim(&p->output, ask_of(p), &finished, err);
@@ -193,7 +194,8 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     return code;
 }
 
-/* The data set has all of it.  What an interrupted run left is refused or removed all the same. */
+/* Ends an append for which the data set already has all samples. The leftovers of an interrupted
+ * run are refused or removed as usual. */
 static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
 {
     bool finished;
@@ -204,7 +206,7 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Of the plan, with what it says of labels and of where the files are. */
+/* Returns the run for the plan, with its labels and the place of its files. */
 static struct run run_of(struct pack *p)
 {
     p->setup.context.classes = p->plan.classes;
@@ -218,7 +220,8 @@ static struct run run_of(struct pack *p)
     };
 }
 
-/* What a run would say of its destination; a dry run leaves that as it is, so it only tells. */
+/* Finds the errors that a real run would report about its destination. A dry run does not change
+ * it. */
 static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
@@ -229,8 +232,9 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Shows the plan that a dry run has made, without the bad files.  If it ends with an error, that of
- * the destination is reported before.  `memory`: SHEAF_OK, or *err is that there is too little. */
+/* Shows the plan of a dry run, without the bad files. If the plan ends with an error, an error of
+ * the destination is reported first. `memory` is SHEAF_OK, or *err tells that the memory is too
+ * small. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -352,7 +356,7 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* What the data set grew by last. */
+/* Counts what the last append added to the data set. */
 static void count_appended(const struct manifest *m, struct sheaf_pack_result *result)
 {
     for (size_t i = m->growths[m->growth_count - 1].shards; i < m->shard_count; i++) {
@@ -364,8 +368,8 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* The plan is made as if the data set had not grown yet.  SHEAF_END: it is another one, or there is
- * something wrong, which is found again. */
+/* Makes the plan as if the last append had not happened. Returns SHEAF_END if it is a different
+ * plan, or after an error, which the run will find again. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -395,7 +399,8 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code;
 }
 
-/* *found: the data set grew last by this very plan: an earlier run has finished, or all but. */
+/* *found tells that the last append had this very plan: an earlier run has finished, at least
+ * nearly. */
 static int find_appended(const struct pack *given, const char *manifest,
                          const char *const *sources, size_t count, bool *found,
                          struct sheaf_pack_result *result, struct sheaf_error *err)

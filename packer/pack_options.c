@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of sheaf_pack and sheaf_packer_open. */
+ * The options of sheaf_pack and sheaf_packer_open. */
 #include "packer/pack_options.h"
 
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static int check_prefix(const char *prefix, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Peers are known by their list's own parser. */
+/* The parser of the list knows the names of other readers. */
 static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     struct interop_writer interop;
@@ -174,13 +174,13 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
     };
 }
 
-/* Adds a value that json_object_set_new takes over; notes whether that failed. */
+/* Adds a value, which the object then owns. Notes whether that failed. */
 static void set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);
 }
 
-/* As text: "+*.jpg" packs. */
+/* Returns a filter as text: "+*.jpg" packs. */
 static json_t *filter_json(const struct sheaf_filter *filter)
 {
     const size_t size = sheaf_show(filter->pattern, NULL, 0);
@@ -220,7 +220,7 @@ static json_t *aliases_json(const struct sheaf_pack_options *o)
     return failed ? NULL : list;
 }
 
-/* What the bytes of images depend on. */
+/* Adds the options that determine the bytes of images. */
 static void set_images(const struct sheaf_pack_options *o, json_t *object, int *failed)
 {
     static const char *const modes[] = { "shorter", "longer", "exact" };
@@ -266,7 +266,7 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     if (plan_hash != NULL)
         set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {
-        /* As text: JSON's numbers need not hold 64 bits. */
+        /* A text, because a number in JSON need not have 64 bits. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         set(object, &failed, "seed", json_string(seed));
         set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));

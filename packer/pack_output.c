@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and publishing the output of a plan. */
+ * Opens and publishes the output of a plan. */
 #include "packer/pack_output.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ int pack_output_open(struct output *o, const char *dest, const struct block_setu
     return code;
 }
 
-/* Of most samples: a header or two, padding, and names. */
+/* Sufficient for most samples: a header or two, padding, and names. */
 #define SAMPLE_MORE_BYTES 4096u
 
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The features of a sample's record that are written again (formats/format.h): where that can be,
- * and how much it takes. */
+ * The features of a sample's record that are written again (formats/format.h): whether that is
+ * possible, and their size. */
 #include "packer/packer.h"
 
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to)

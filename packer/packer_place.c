@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer for programs that make their samples of something else, and note with each shard how
- * far in that they were.  Then a resumed run goes on there, and makes no sample of a finished shard
- * again.  What the packer must know of those samples is in the journal: their number, and their
- * keys. */
+ * sheaf_packer for programs that make their samples from other data and note with each shard how
+ * far in these data they were. A resumed run continues there, and makes no sample of a finished
+ * shard again. The journal has the facts about those samples that the packer needs: their number
+ * and their keys. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/packer.h"

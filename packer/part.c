@@ -2,8 +2,8 @@
  *
  * sheaf_pack_part: the shards of one part of a stored plan.
  *
- * They are packed as sheaf_pack does it, but their samples are read from the plan, shard by shard,
- * so that memory does not grow with the part. */
+ * They are packed as by sheaf_pack, but their samples are read from the plan, shard by shard, so
+ * that memory does not grow with the part. */
 #include <string.h>
 
 #include "base/error.h"
@@ -20,11 +20,11 @@ struct part_run {
     struct source source;
     struct problems problems, converted;
     struct watch watch;
-    struct run run;             /* of the part's shards */
+    struct run run;             /* the part's shards */
     struct sheaf_pack_result result;
 };
 
-/* An archive is copied from its store then, which may take long. */
+/* Opens the source. An archive in a store is copied first, which may take long. */
 static int open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
@@ -55,7 +55,7 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     bool finished = false;
     int code;
 
-    planned->setup.source = &p->source;         /* opened only where there is something to do */
+    planned->setup.source = &p->source;         /* opened only if there is something to do */
     p->source.is_remote = planned->file.facts.is_remote;
     p->run = (struct run){
         .options = &p->options, .setup = &planned->setup, .output = &planned->output,
@@ -78,7 +78,8 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* Meanwhile others may have finished the whole, and have cleaned up behind it. */
+    /* Meanwhile, other processes may have finished the whole data set and removed the temporary
+     * files. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan of a conversion follows from the manifest of the data set that is converted: each of
- * its shards becomes one.  So it has no sections; the shards' samples are those that the data set
- * has there. */
+ * Makes the plan of a conversion from the manifest of the data set. Each of its shards becomes one
+ * shard. Such a plan has no sections, because the samples of a shard are those of the data set's
+ * shard. */
 #include "packer/plan_convert.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "publish/destination.h"
 
 struct conversion {
-    struct sheaf_pack_options options;  /* as `sheaf convert` has them */
+    struct sheaf_pack_options options;  /* as `sheaf convert` sets them */
     struct manifest manifest;           /* of the source */
     struct plan_facts facts;
     char *root, *json;
@@ -38,7 +38,7 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
                    "keys are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
-/* Shards without samples are left out, as they are where they are converted at once. */
+/* Leaves out shards without samples, as a conversion in one call does. */
 static int make_shards(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -65,7 +65,7 @@ static int make_shards(struct conversion *c, struct sheaf_error *err)
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "the data set is empty");
 }
 
-/* Of classes there are only the names: samples bring their labels. */
+/* Takes only the names of classes. Samples have their own labels. */
 static int make_labels(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -88,7 +88,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     struct plan_facts *f = &c->facts;
     char *origin = pack_options_origin(&c->options, c->manifest.fingerprint);
 
-    /* As where it is converted at once. */
+    /* As in a conversion in one call. */
     if (origin == NULL)
         return err_memory(err, sizeof(c->manifest.fingerprint));
     origin_hash(&c->options, origin, f->plan.hash);
@@ -108,7 +108,8 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     return SHEAF_OK;
 }
 
-/* As sheaf_plan_make does it: the plan is stored before anything is removed for it. */
+/* Writes the plan in the same order as sheaf_plan_make: it is stored before anything is removed for
+ * it. */
 static int write_plan(struct conversion *c, const char *url, struct output *output,
                       struct sheaf_error *err)
 {
@@ -176,7 +177,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        return SHEAF_END;       /* whatever is wrong with it, it is not a data set */
+        return SHEAF_END;       /* an error of any kind means that it is not a data set */
     code = make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;
     result->payload_bytes = c.facts.plan.payload_bytes;

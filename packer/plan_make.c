@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_make: makes a plan, as sheaf_pack does, and stores it for others to pack. */
+ * sheaf_plan_make: makes a plan as sheaf_pack does, and stores it for other processes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 
 struct making {
     struct sheaf_pack_options options;
-    struct class_list list;     /* until the planner has it */
+    struct class_list list;     /* until the planner takes it */
     struct planner planner;
     struct problems problems;
     struct watch watch;
@@ -75,7 +75,7 @@ static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *
 
 /* ---- The plan file --------------------------------------------------------------------------- */
 
-/* Two names of one destination. */
+/* Returns whether two names mean one destination. */
 static bool is_same_place(const char *a, const char *b)
 {
     size_t a_size = strlen(a), b_size = strlen(b);
@@ -92,7 +92,7 @@ static bool is_same_place(const char *a, const char *b)
            a_stat.st_ino == b_stat.st_ino;
 }
 
-/* Only a plan for the same destination is replaced: parts of another one may be under way. */
+/* Replaces only a plan for the same destination, because parts of another plan may be under way. */
 static int refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
 {
     struct plan_file there;
@@ -138,7 +138,8 @@ static int check_output(struct making *m, struct sheaf_error *err)
     return code;
 }
 
-/* Nothing is removed for a plan that is not stored, nor by one that would be refused. */
+/* Prepares the destination. Nothing is removed for a plan that is not stored, or for a plan that
+ * would be refused. */
 static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;
@@ -184,7 +185,7 @@ static int make_plan(struct making *m, const char *const *sources, size_t count,
     m->list = (struct class_list){ .count = 0 };
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, m->dest, err);
-    if (code == SHEAF_OK)       /* a sample that no part could pack is refused as it is written */
+    if (code == SHEAF_OK)       /* refuses a sample that no part could pack */
         code = run_memory_left(&m->setup, m->dest, 0, m->options.memory_bytes,
                                &planner->memory_left, err);
     planner->setup = &m->setup;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_planned: the samples of a stored plan, read as packing would read them, and handed to a
- * program instead of being encoded.
+ * sheaf_planned: reads the samples of a stored plan as packing would, and returns them to a program
+ * instead of encoding them.
  *
- * They come in the plan's own blocks, so where a stretch of them ends does not depend on who asks.
- * A block's samples are copied as they are read: keys, names and bytes to one buffer, which is
- * large enough before the first, so that what points into it stays. */
+ * They are read in the plan's own blocks, so that the boundaries do not depend on the caller. The
+ * samples of a block are copied as they are read: keys, names and bytes go to one buffer. It is
+ * large enough from the start, so that pointers into it remain valid. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +21,9 @@ struct sheaf_planned {
     bool source_open;
     struct block_setup setup;
     struct block block;
-    struct plan_batch batch;    /* of the shard that was asked for last */
+    struct plan_batch batch;    /* the shard that was requested last */
     size_t shard;               /* its index; plan.shard_count: none */
-    struct buf bytes, fields, labels, samples;      /* of the block that was read last */
+    struct buf bytes, fields, labels, samples;      /* content of the block that was read last */
 };
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -102,7 +102,8 @@ void sheaf_planned_free(struct sheaf_planned *p)
 
 /* ---- Which ----------------------------------------------------------------------------------- */
 
-/* Loads the shard that has sample `number` of the whole plan; *first is that of its first. */
+/* Loads the shard with sample `number` of the whole plan. *first is the number of its first
+ * sample. */
 static int load_shard(struct sheaf_planned *p, uint64_t number, uint64_t *first,
                       struct sheaf_error *err)
 {
@@ -147,14 +148,14 @@ static const char *put_text(struct buf *to, const char *text)
     return text == NULL ? NULL : put(to, text, strlen(text) + 1);
 }
 
-/* Numbers of a field `cls` are more than the plan knew. */
+/* Copies labels. The numbers of a field `cls` are not in the plan. */
 static int put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
                       struct sheaf_sample *to, struct sheaf_error *err)
 {
     const size_t at = p->labels.size, size = from->label_count * sizeof(double);
     const int code = buf_append(&p->labels, from->labels, size, err);
 
-    /* The buffer may move: until the block is read, this is an offset. */
+    /* The buffer may move, so this is an offset until the block is read. */
     to->labels = (const double *)(uintptr_t)at;
     return code;
 }
@@ -183,7 +184,8 @@ static int take(struct block *block, const struct sheaf_sample *sample, struct s
                       p->samples.size / sizeof(copy) - 1, err);
 }
 
-/* Room for a block's samples: texts are those of the plan, of which a key is in each path. */
+/* Reserves room for a block's samples. Their texts are those of the plan, where each path contains
+ * the key. */
 static int make_room(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_open: the state of a stored plan, that is, which of its shards a commit would accept.
- * It follows from listings and journal entries; a shard is read only if its stamp differs from that
- * in its entry. */
+ * sheaf_plan_open: finds the state of a stored plan, which is the set of shards that a commit would
+ * accept. The state follows from listings and journal entries. A shard is read only if its stamp
+ * differs from the stamp in its entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 struct sheaf_plan {
     struct planned planned;
     bool *done;                 /* of each shard */
-    char *name;                 /* of the shard that was asked for last */
+    char *name;                 /* of the shard that was requested last */
     uint64_t done_shards, done_samples, done_payload_bytes;
     bool committed;
     uint32_t parts;
@@ -36,7 +36,7 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* The entry of a shard that is not listed need not be read. */
+/* Passes over shards that are not listed, so that their entries are not read. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -105,7 +105,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
         code = destination_refuse(output, &d, REFUSE_FAULT, err);
     if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_DAMAGED)
         code = destination_refuse_no_run(output, &d, err);
-    /* What is there of another plan is none of this one. */
+    /* Shards of another plan do not count. */
     if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_OF_PLAN)
         code = list_done(p, err);
     destination_clear(&d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a stored plan, and dividing it. */
+ * Opens a stored plan and divides it. */
 #include "packer/planned.h"
 
 #include <stdlib.h>

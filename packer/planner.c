@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From sources to the sections of a plan. */
+ * Turns sources into the sections of a plan. */
 #include "packer/planner.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static int open_sources(struct planner *p, const char *const *urls, size_t count
     return code;
 }
 
-/* Its shards would be packed as samples. */
+/* Refuses a source that is a data set, because its shards would be packed as samples. */
 static int refuse_dataset(const struct source *source, struct sheaf_error *err)
 {
     struct manifest manifest;
@@ -89,7 +89,7 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-/* Tells which aliases have renamed no field: they may be mistyped. */
+/* Reports aliases that renamed no field. They may be misspelled. */
 static void tell_aliases(const struct planner *p)
 {
     const char *const *aliases = p->naming.aliases;
@@ -102,7 +102,7 @@ static void tell_aliases(const struct planner *p)
 
 #define LEFT_OUT_ROOM 80
 
-/* "2 directories and 1 file". */
+/* Writes a text such as "2 directories and 1 file". */
 static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_OUT_ROOM])
 {
     const uint64_t files = rule->left_out - rule->directories;
@@ -119,7 +119,7 @@ static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_
     return text;
 }
 
-/* Tells what each filter has left out, and which has decided nothing: it may be mistyped. */
+/* Reports what each filter left out, and filters that decided nothing. They may be misspelled. */
 static void tell_filters(const struct planner *p)
 {
     for (size_t i = 0; i < p->filter.count; i++) {
@@ -171,7 +171,7 @@ struct cutting {
     struct sheaf_error *err;
 };
 
-/* Asked for one sample after the other. */
+/* Returns the sizes of consecutive samples. */
 static uint64_t next_size(void *context, uint64_t sample)
 {
     struct cutting *c = context;
@@ -183,7 +183,7 @@ static uint64_t next_size(void *context, uint64_t sample)
     return bytes;
 }
 
-/* Cuts the samples of one split; its shards' payload is counted when they are written. */
+/* Cuts the samples of one split. The payload of its shards is counted when they are written. */
 static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 {
     struct plan *plan = p->plan;
@@ -255,7 +255,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Tells if classes are directories of different depths: those of others would be a part of some. */
+/* Reports classes that are directories of different depths, because some classes would be parts of
+ * others. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;
@@ -285,7 +286,7 @@ void planner_count_classes(const struct planner *p)
     }
 }
 
-/* If bad files are skipped, samples are tried where a split wants so many good ones. */
+/* If bad files are skipped, samples are checked where a split gets a fixed number of good ones. */
 static int sort_samples(struct planner *p, struct sheaf_error *err)
 {
     const bool tries = p->options->split != NULL && p->options->on_error == SHEAF_SKIP;
@@ -314,7 +315,7 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
         code = make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
-    /* A data set that has all that can be packed has nothing to grow by. */
+    /* If the data set has all samples already, there is nothing to append. */
     if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
@@ -336,7 +337,7 @@ static int make_plan(struct planner *p, const char *const *urls, size_t count, c
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* What is written afterwards is put in order also when it is interrupted. */
+/* Steps after an interrupt still leave the destination in order. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the finished shards of a program's earlier run. */
+ * Finds the shards that an earlier run of a program finished. */
 #include "packer/resumed.h"
 
 #include <inttypes.h>
@@ -27,7 +27,8 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
     return buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* One that left out samples, or has none, does not say where the next one begins. */
+/* Returns whether the shard tells where the next one begins. A shard that left out samples, or has
+ * none, does not. */
 static bool is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding the shards that are there, cutting the others into blocks, and charging their memory.
- * The samples of a shard are in memory from its first block to its last. */
+ * Finds finished shards, cuts the others into blocks, and charges their memory. The samples of a
+ * shard are in memory from its first block to its last. */
 #include "packer/run.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@ static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end
     return bytes;
 }
 
-/* A sample is not left out for want of memory, whatever a bad file does: what is in a data set does
- * not depend on the machine. */
+/* Refuses a sample that needs too much memory. It is never skipped, even if bad files are, because
+ * the content of a data set must not depend on the machine. */
 static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
                          struct sheaf_error *err)
 {
@@ -35,8 +35,8 @@ static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Charges a block's memory.  What makes a block too large is always its last sample, since a
- * block ends as soon as it is large enough. */
+/* Charges a block's memory. A block is too large only because of its last sample, since a block
+ * ends as soon as it is large enough. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -85,10 +85,11 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* What blocks take beside their files' bytes is less than that, unless their names are long. */
+/* The memory of a block besides the bytes of its files is less than this, unless their names are
+ * long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Whether no block of the shard can take so much memory. */
+/* Returns whether no block of the shard can need that much memory. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
@@ -143,8 +144,8 @@ int run_check_memory(const struct run *run, struct sheaf_error *err)
 struct running {
     const struct run *run;
     struct engine engine;
-    bool *kept;                 /* of the run's shards, those that an earlier run has finished */
-    uint64_t batch_bytes;       /* memory of the largest that was loaded */
+    bool *kept;                 /* for each shard, whether an earlier run has finished it */
+    uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };
 
 static void count_kept(struct running *r, const struct plan_shard *shard,
@@ -159,8 +160,8 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
     watch_show(r->run->watch, &e->progress);
 }
 
-/* A finished shard is no use if its files have changed since, and one without the files that were
- * skipped is none if none may be skipped. */
+/* Returns whether a finished shard can be kept: its files have not changed since, and it has no
+ * skipped files if none may be skipped. */
 static bool is_of_use(const struct run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
@@ -199,8 +200,8 @@ static int find_kept(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-/* What shards take beyond their payload: at most two tar headers with padding for a file, and
- * some for the index.  With a codec, it is unknown. */
+/* Checks the free space. Besides their payload, shards need at most two tar headers with padding
+ * for each file, and some space for the index. With a codec, the size is unknown. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;
@@ -254,10 +255,10 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     return code;
 }
 
-/* A shard whose blocks are under way, or about to be. */
+/* A shard whose blocks are under way, or will be next. */
 struct loaded {
     struct plan_batch batch;
-    uint64_t end;               /* it is over when this many blocks have been consumed */
+    uint64_t end;               /* the shard ends when this many blocks have been consumed */
     struct loaded *next;
 };
 
@@ -305,7 +306,7 @@ static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
     return code == SHEAF_OK ? run_shard(&r->engine, l, err) : code;
 }
 
-/* After a failure nothing is under way that needs what was loaded. */
+/* After a failure, no block is under way that needs the loaded samples. */
 static int run_shards(struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;

@@ -57,7 +57,7 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     return create(w, name, 0, &w->names, err);
 }
 
-/* What a member or frame has before the first block. */
+/* Writes the bytes of a member or frame before the first block. */
 static int put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -117,7 +117,7 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     return SHEAF_OK;
 }
 
-/* The index has the labels of all samples of a shard, or of none. */
+/* Adds a label to the index, which has the labels of all samples of a shard, or of none. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;
@@ -242,7 +242,7 @@ static int keep_side(void *context, const char *name, const void *data, size_t s
          : buf_append(&w->files.sides[f->side_count - 1].data, data, size, err);
 }
 
-/* The .lst has its content already. */
+/* Writes the .lst, whose content is complete. */
 static int give_names(struct shard_writer *w, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];

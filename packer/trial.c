@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See trial.h.  A block of one sample is filled as in a run, so that the result is the run's. */
+ * See trial.h. A block with one sample is filled as in a run, so that the result is that of the
+ * run. */
 #include "packer/trial.h"
 
 #include "packer/pack_options.h"
@@ -28,7 +29,7 @@ void trial_close(struct trial *t)
     image_memory_close(&t->images);
 }
 
-/* Packs the only sample of a plan.  A sample that needs more memory than is usual is a good one. */
+/* Packs the only sample of a plan. A sample that needs more memory than usual is a good one. */
 static int run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                bool *good, struct sheaf_error *err)
 {
