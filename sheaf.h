@@ -205,23 +205,24 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a
  *     pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
  *     a text file with one path per line, or "-" for standard input.
- * Container and codec are detected from content.  Local foreign uncompressed shards are scanned at
- * open to count and locate the samples.  Compressed and remote ones and standard input are read as
+ * Container and codec are detected from content. Local foreign uncompressed shards are scanned at
+ * open to count and locate the samples. Compressed and remote ones and standard input are read as
  * streams: their counts are unknown until their end, so whole shards are assigned to lanes.
  *
- * Several sources form a UNION: one data set of all samples, source after source in the order
- * given.  Adjacent foreign shards are one source.  Each source keeps its manifest, index,
- * checksums, container, codec and keys, so that a key may occur in two of them: sample.shard tells
- * them apart (shard_info.source).
- *   - Classes are merged by name.  The first source keeps its numbers; a new class gets the next
- *     number, in the order of its source; label_base is that of the first source.  Labels are the
- *     merged numbers.  If a source's numbers do not change, its labels of any kind are kept; if
- *     they do, a sample whose labels are not one class of its source, or which has a field cls
- *     with the number, is SHEAF_ERR_UNSUPPORTED when it is read.
- *   - Rejected at open: a mix of sources with and without class names, and class lists that differ
- *     and contain a name twice (_UNSUPPORTED); streams (_UNSUPPORTED); the same data set twice, by
- *     fingerprint (_ARGUMENT).  Foreign shards are read as often as they are named.
- *   - The fingerprint combines those of the sources in order: positions are of one union alone. */
+ * Several sources form a UNION: one data set with the samples of all sources in the given order.
+ * Adjacent foreign shards are one source. Each source keeps its manifest, index, checksums,
+ * container, codec and keys. Two sources may contain the same key, and sample.shard tells the
+ * samples apart (shard_info.source).
+ *   - Classes are merged by name. The first source keeps its numbers and its label_base. A new
+ *     class gets the next number, in the order of its source. Labels are the merged numbers. If a
+ *     source's numbers do not change, all its labels are kept. If they change, reading a sample
+ *     returns SHEAF_ERR_UNSUPPORTED if its labels are not one class of its source, or if it has a
+ *     field cls with the number.
+ *   - Opening returns _UNSUPPORTED for a mix of sources with and without class names, for class
+ *     lists that differ and contain a name twice, and for streams. It returns _ARGUMENT if one data
+ *     set (by its fingerprint) is named twice. Foreign shards that are named twice are read twice.
+ *   - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
+ *     valid only for the same union. */
 struct sheaf_shard_info {
     const char *name;           /* within its source's directory; for a foreign shard as given */
     uint64_t bytes, payload_bytes, samples; /* Stored bytes, bytes of the fields' content, and
@@ -278,7 +279,7 @@ struct sheaf_dataset_info {
     /* For a ShardedByS3Key channel: number of this host, number of hosts, shards of all hosts.
      * Otherwise 0, 0, and all shards. */
     uint32_t host, hosts; size_t all_shards;
-    /* Whether fields and classes were counted. field_count is also 0 if there are more than 256
+    /* Nonzero if fields and classes were counted. field_count is also 0 if there are more than 256
      * names. */
     int counts_fields, counts_classes; size_t field_count;
     uint64_t images_converted, images_resized;  /* Images that packing converted and made
@@ -324,10 +325,13 @@ SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t co
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Views (sheaf_view) ---------------------------------------------------------------------
- * A view chooses and mixes samples of sources: a JSON document (FORMATS.md) in a file *.view or
- * *.json, which opens like a data set, in version 2 of the order.  This writes `document` in its
- * canonical form to `path`, to whose directory its paths are relative, and what conditions on keys
- * chose, read as `reading` says (or NULL), to PATH.chosen.  _EXISTS, unless `overwrite`. */
+ * A view selects and mixes samples of sources. It is a JSON document (FORMATS.md) in a file *.view
+ * or *.json, which is opened like a data set, with version 2 of the order.
+ *
+ * Writes `document` in its canonical form to `path`. Paths in it are relative to the directory of
+ * `path`. The samples that conditions on keys selected are written to PATH.chosen. `reading` has
+ * the options for reading the sources, or is NULL. Returns _EXISTS if the file exists, unless
+ * `overwrite` is set. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Computes the bytes that a source's chosen samples occupy in its shards, and the bytes that are
@@ -387,7 +391,7 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * _begin_epoch for another epoch, and _free.
  *
  * The order of an epoch depends only on (data set, seed, epoch, lanes, shuffle buffer);
- * reader/ORDER.md specifies it.  Over all ranks and workers each sample is read exactly once per
+ * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
 /* What happens if the number of lanes does not divide the number of samples. KEEP: the lengths of
@@ -545,8 +549,8 @@ SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
- * A channel is a data set that a platform gives to a training job under a name.  SageMaker's
- * containers have them below /opt/ml; the same layout can be created anywhere.  The first of these
+ * A channel is a data set that a platform gives to a training job under a name. SageMaker's
+ * containers have them below /opt/ml; the same layout can be created anywhere. The first of these
  * that exists decides how channel NAME is read:
  *   1) ROOT/input/data/NAME is a directory (File and FastFile mode, FSx for Lustre, EFS): a source
  *      like any other;
@@ -559,15 +563,15 @@ SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader
  *      URI may name any source, which is read directly ("S3DataType": "S3Prefix", or
  *      "ManifestFile", whose objects are read as if in a directory).
  *
- * Pipes.  Epoch E is the pipe NAME_E; if the first epoch requested has none, but another is being
- * written to, that one is read, and later epochs follow it.  Objects of any container come one
- * after another, plain or compressed by gzip.  There is no manifest: a tar's `cls` members are
- * fields, RecordIO's keys are generated, and only damage to the stream itself is detected.  One
+ * Pipes. Epoch E is the pipe NAME_E; if the first epoch requested has none, but another is being
+ * written to, that one is read, and later epochs follow it. Objects of any container come one
+ * after another, plain or compressed by gzip. There is no manifest: a tar's `cls` members are
+ * fields, RecordIO's keys are generated, and only damage to the stream itself is detected. One
  * process can read a pipe; in a world of hosts, each reads its own pipe to the end and takes its
- * share of the samples (lanes equal the world size; workers is 1).  A feeder that ends in the
- * middle of a record is SHEAF_ERR_TRUNCATED.  A sample of an augmented manifest has a field for
- * each NAME-ref, whose name is detected from its content, and for each other attribute.  But a
- * `label` (or else `class`) that is a number or an array of numbers is the label.  Positions work
+ * share of the samples (lanes equal the world size; workers is 1). A feeder that ends in the
+ * middle of a record is SHEAF_ERR_TRUNCATED. A sample of an augmented manifest has a field for
+ * each NAME-ref, whose name is detected from its content, and for each other attribute. But a
+ * `label` (or else `class`) that is a number or an array of numbers is the label. Positions work
  * if the platform does not shuffle (no "ShuffleConfig"): resuming reads forward. */
 enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
                           SHEAF_CHANNEL_DIRECT = 3 };   /* from S3 or another store */
@@ -690,18 +694,18 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     struct sheaf_error *error);
 
 /* ---- Packing a source (sheaf_pack) ----------------------------------------------------------
- * sheaf_pack makes a data set from files, in one call.  The source is one of
+ * sheaf_pack makes a data set from files, in one call. The source is one of
  *   - a directory tree: a file's directory is its class;
  *   - s3://BUCKET/PREFIX: a tree of objects;
  *   - a list, by its name: *.lst (MXNet: index, label[s], path), *.csv and *.tsv (path, label[s]),
- *     *.jsonl, any other file (a path per line; the directory is the class).  Columns of a header
+ *     *.jsonl, any other file (a path per line; the directory is the class). Columns of a header
  *     and members of JSON Lines are the path if they are called path, file, file_name, filename or
  *     image, and the label if they are called label, labels, class or class_name, in upper or lower
  *     case; a class beside a label that is a number is its name; others become fields;
  *   - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
  *     *.json or *.jsonl, by its content;
  *   - an archive, *.tar, *.zip, *.tar.gz, ..., if remote copied first: the directory it unpacks to.
- * Files whose paths agree up to the first dot of the base name are one sample.  The plan (keys,
+ * Files whose paths agree up to the first dot of the base name are one sample. The plan (keys,
  * labels, order, shards), made before any file is read, and the files determine every byte. */
 /* One shard of a plan. */
 struct sheaf_plan_shard {
@@ -858,8 +862,8 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
  *   1) sheaf_plan_make, once: lists the sources and stores a plan
  *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times
  *   3) sheaf_commit, once all parts are done
- * The result is byte for byte that of sheaf_pack.  A plan is one file or S3 object, specified by
- * packer/PLAN.md.  A part may run twice, concurrently or after it was killed: the result is the
+ * The result is byte for byte that of sheaf_pack. A plan is one file or S3 object, specified by
+ * packer/PLAN.md. A part may run twice, concurrently or after it was killed: the result is the
  * same, and finished shards are not packed again. */
 
 /* Makes a plan for `count` sources (as above; or for one data set, which sheaf_convert_part
@@ -959,9 +963,9 @@ SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
 /* ---- Packing samples made by a program (sheaf_packer) ---------------------------------------
  *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
  *   4) sheaf_packer_finish, or _abort  5) sheaf_packer_free
- * Samples are packed in the order of the calls.  The options about sources, labels, splits, order
- * and dry_run are ignored.  resume requires the same identity as that of the interrupted run: then
- * append all samples again; those of finished shards are skipped. */
+ * Samples are packed in the order of the calls. The options about sources, labels, splits, order
+ * and dry_run are ignored. To resume an interrupted run, set `resume` and the same identity, and
+ * append all samples again. Samples of finished shards are skipped. */
 SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
     struct sheaf_packer **packer, struct sheaf_error *error);
 /* Names the classes of the labels label_base, label_base + 1, ... It must be called before the
@@ -1011,14 +1015,16 @@ SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **dat
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 
 /* ---- Copying: to another container, or to files (sheaf_convert) -----------------------------
- * Of `reading` (NULL: defaults), these calls use on_corrupt, max_corrupt, report and the cache.
- * `result` and `stats` (the reader's) may be NULL.  A sample that does not fit is _UNSUPPORTED.
+ * These calls use the options on_corrupt, max_corrupt, report and the cache of `reading` (NULL
+ * means defaults). `result` and `stats`, the statistics of the reader, may be NULL. A sample that
+ * the container cannot store is an error, _UNSUPPORTED.
  *
- * Writes the samples, in data set order, as a data set of options->container and codec in `dest`:
- * keys, fields, labels, class names and (TFRecord to TFRecord) types of features stay, and shards
- * keep their samples (one foreign file, standard input or a view is cut by shard_bytes), but for
- * options->reshard and reshuffle.  Half of the memory is for reading; jobs threads read.  Others
- * that sheaf_packer_open ignores, label_base and identity are ignored. */
+ * sheaf_convert writes the samples, in data set order, to a data set in `dest` with the container
+ * and codec of the options. Keys, fields, labels, class names and (TFRecord to TFRecord) types of
+ * features do not change. Each shard keeps its samples, unless options->reshard or reshuffle is
+ * set. A single foreign file, standard input and a view are cut by shard_bytes. Half of the memory
+ * is for reading, and `jobs` threads read. Options that sheaf_packer_open ignores, label_base and
+ * identity are ignored. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
@@ -1136,7 +1142,8 @@ SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *op
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's Pipe mode, the feeding end (sheaf_feed) ------------------------------------
- * Writes to named pipes what SageMaker writes: a source's objects, with nothing between. */
+ * Writes the objects of a source to named pipes, one after another with nothing between them, as
+ * SageMaker does. */
 struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */

@@ -23,10 +23,10 @@ bool keyset_has(const struct keyset *set, const char *key);
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
-/* The same of keys of which only a hash of 64 bits is known (key_hash). */
+/* Do the same for keys of which only a hash of 64 bits is known (key_hash). */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
-/* SHEAF_ERR_EXISTS: the key is there. */
+/* Returns SHEAF_ERR_EXISTS, with a message that the set contains the key. */
 int keyset_refuse(const char *key, struct sheaf_error *err);
 void keyset_free(struct keyset *set);
 

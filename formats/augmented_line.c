@@ -83,7 +83,7 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
 }
 
-/* Whether a value is a number, an array of numbers, or the name of a class. */
+/* Returns whether a value is a number, an array of numbers, or the name of a class. */
 static bool can_be_label(const json_t *value)
 {
     const json_t *item;

@@ -72,7 +72,7 @@ struct block {
     struct job job;
     const struct block_setup *setup;
 
-    /* What to do. */
+    /* The task. */
     const struct plan *plan;            /* block_run only, as is `shard` */
     const struct plan_shard *shard;
     uint64_t first, end;                /* range of samples of the plan */
@@ -82,8 +82,8 @@ struct block {
     /* The result. */
     int code;
     struct sheaf_error error;
-    bool outgrown;              /* SHEAF_ERR_LIMIT: raw.limit was too low, and the block must be
-                                   encoded again */
+    bool outgrown;              /* code is SHEAF_ERR_LIMIT because raw.limit was too low; the
+                                   block must be encoded again */
     struct buf raw, names, stored;
     struct buf samples;         /* struct block_sample[] */
     struct buf problems;        /* struct block_problem[] */

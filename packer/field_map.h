@@ -22,7 +22,7 @@ void field_map_free(struct field_map *map);
 /* Notes that some samples have a field of this name. */
 void field_map_meet(struct field_map *map, const char *name);
 /* Gives the sample its new fields and label, which are valid until the next call. Kept features of
- * its record get the new names, too. Returns SHEAF_ERR_UNSUPPORTED if the field that becomes the
+ * its record also get the new names. Returns SHEAF_ERR_UNSUPPORTED if the field that becomes the
  * label is not an integer, or if the sample already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);

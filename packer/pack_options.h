@@ -9,7 +9,7 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* Copies the caller's options over the defaults. It copies as many as the caller's version has. */
+/* Copies the options that the caller's version has over the defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
 /* The same, but SHEAF_CHECK_USUAL stays, because it is not known yet what is packed. */

@@ -60,7 +60,7 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* Of the destination: others may write there. */
+/* Releases the destination, so that others may write there. */
 static void let_go(struct sheaf_packer *p)
 {
     output_close(&p->output);
@@ -245,7 +245,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p);
 }
 
-/* Whether calls are allowed; the first error is kept. */
+/* Returns whether calls are allowed. The first error is kept. */
 int packer_check_open(struct sheaf_packer *p)
 {
     if (p->state == PACKER_OPEN)
@@ -775,7 +775,7 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
     return code == SHEAF_OK ? output_end(&p->output, &p->error) : code;
 }
 
-/* Of a data set that was finished before. */
+/* Ends a run whose data set was finished before. */
 static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result)
 {
     struct sheaf_pack_result there = { .files = p->files };

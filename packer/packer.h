@@ -24,7 +24,7 @@ struct sheaf_packer {
     struct store_scopes scopes;
     struct engine engine;
     struct keyset keys;
-    struct keyset kept_keys;    /* keys in the shards that sheaf_packer_skip has passed over */
+    struct keyset kept_keys;    /* keys in the shards that sheaf_packer_skip skipped */
     struct resumed resumed;     /* empty without an identity and resume */
     enum { PACKER_OPEN, PACKER_FINISHED, PACKER_FAILED } state;
     bool engine_open;
@@ -39,7 +39,7 @@ struct sheaf_packer {
     bool is_part;
     bool can_resume;            /* whether finished shards remain after a failure */
     bool is_there;              /* whether the whole data set was finished before, so that
-                                   appended samples are passed over */
+                                   appended samples are skipped */
 
     const struct kept_features *kept;    /* kept features of the current sample; or NULL */
     struct packer_images *images;        /* NULL: images stay as they are */

@@ -2,7 +2,7 @@
  *
  * The shards that an earlier run of the same program finished: the first shards of the data set.
  * The program makes all its samples again in the same order, and those of finished shards are
- * passed over. Therefore each sample gets the same place, and the published data set is the
+ * skipped. Therefore each sample gets the same place, and the published data set is the
  * same. */
 #ifndef PACKER_RESUMED_H
 #define PACKER_RESUMED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tries whether a sample can be packed, while the plan is made: a split that has so many samples of
- * each class must not be given bad ones, which are only found when they are packed. */
+ * Checks whether a sample can be packed while the plan is made. A split with a fixed number of
+ * samples of each class must not get bad ones, which are otherwise found only by packing. */
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H
 

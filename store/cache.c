@@ -113,7 +113,7 @@ static void settle(struct cached_object *o, uint64_t block, enum block_state sta
     pthread_mutex_unlock(&o->lock);
 }
 
-/* What was good is gone. */
+/* Marks a good block as unknown, because its bytes are gone. */
 static void forget(struct cached_object *o, uint64_t block)
 {
     pthread_mutex_lock(&o->lock);

@@ -121,7 +121,7 @@ bool request_follow(struct request *request, const char *region);
 /* Sets a header of every attempt. `name` must be static and in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
-/* Whether it was set. */
+/* Returns whether the header was set. */
 bool request_remove_header(struct request *request, const char *name);
 
 /* Hashes the body if the target signs it, and starts the request. A failure at this point is also

@@ -105,7 +105,7 @@ struct store_stat {
                                    the note is not wanted */
 };
 
-/* What a name refers to, for callers that replace or remove only what they saw. */
+/* The file that has a name, for callers that replace or remove only the file that they saw. */
 struct store_seen {
     bool is_there;
     uint64_t bytes, stamp;      /* as in store_entry */

@@ -121,7 +121,7 @@ static bool print_pair(FILE *file, const char *text, const char *between)
     return *end == '\0';
 }
 
-/* Prints "3,5..9" as labels: one range as a pair, which release 0.2 reads, too. */
+/* Prints "3,5..9" as labels: one range as a pair, which release 0.2 also reads. */
 static bool print_labels(FILE *file, const char *list)
 {
     const char *piece;
@@ -496,8 +496,8 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Reports how many keys of the file no source has, and names some. Returns their number, or 0 if
- * that cannot be told, which is reported, too. */
+/* Reports the number of keys in the file that no source has, and names some. Returns that number,
+ * or 0 after reporting that it cannot be found. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };

@@ -12,8 +12,8 @@
 #include "sheaf.h"
 
 /* Tells which of `count` keys have a sample already. known[i] becomes NULL for none, "" for one of
- * the data set's first `samples` samples, or the name of another split of the same data. A sample
- * of that must not be in this split, too. */
+ * the data set's first `samples` samples, or the name of another split of the same data, whose
+ * samples must not also be in this split. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           const char **known, struct sheaf_error *err);
 

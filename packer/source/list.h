@@ -80,7 +80,7 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 
-/* Makes the text of one label the entry's class or numbers. An empty text is no label. */
+/* Makes the text of one label the entry's class or numbers. An empty text is not a label. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 

@@ -44,7 +44,7 @@ struct problems {
     struct problem *items;
     size_t count, capacity;
     uint64_t labelled, unlabelled;      /* number of samples; samples without a label among
-                                           samples with one are no problem, but are reported */
+                                           samples with one are not a problem, but are reported */
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
     /* Samples whose field `cls` does not contain numbers: without another label; with one, which
      * they keep. */

@@ -18,14 +18,14 @@
 struct scan;
 struct source;
 
-/* What a URL must refer to for a kind of source. */
+/* The kind of file to which the URL of a source must refer. */
 enum source_at {
     SOURCE_AT_FILE,             /* or a named pipe, a terminal, an object */
     SOURCE_AT_DIRECTORY,
     SOURCE_AT_PREFIX            /* not an object, but objects in a store whose URLs begin so */
 };
 
-/* What such a source is to a caller that takes whole objects, such as an input mode. */
+/* The meaning of such a source for a caller that takes whole objects, such as an input mode. */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -41,8 +41,8 @@ struct source_ops {
     enum source_objects objects;
     const char *const *suffixes;    /* Ends of such files' names, before the suffix of a codec;
                                        ended by NULL. NULL: any name. */
-    bool is_tree;               /* Whether the source is everything below a directory or prefix.
-                                   The output must not be inside it. */
+    bool is_tree;               /* The source is everything in a directory or prefix. The output
+                                   must not be inside it. */
     bool joins;                 /* whether it can be one of several sources, because its files
                                    are below its root */
     bool takes_root;            /* whether the user may set the root of its paths */

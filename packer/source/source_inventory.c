@@ -5,7 +5,7 @@
  * request, and a bucket of any size is listed as fast as its names can be read.
  *
  * Rows that are not current objects (delete markers, older versions, markers of directories) are
- * passed over and counted. So are rows of objects that are not below the source's root, which
+ * skipped and counted. So are rows of objects that are not below the source's root, which
  * --root can set. The class of an object is the directory in its path, as for a prefix. */
 #include <jansson.h>
 #include <stdlib.h>

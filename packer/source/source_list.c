@@ -301,7 +301,7 @@ const struct source_ops source_csv_ops = {
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
 /* Recognizes JSON Lines that are not a manifest, which come earlier in the table of sources. An
- * augmented manifest of local files is a list, too. */
+ * augmented manifest of local files is also a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

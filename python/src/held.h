@@ -68,7 +68,7 @@ struct held {
 };
 
 bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch, struct arena *arena);
-void held_free(struct held *h);         /* but for the reader */
+void held_free(struct held *h);         /* except the reader */
 
 /* A pass begins. */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
@@ -91,7 +91,7 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
 /* Returns the word of an answer, which tells when the answer is free. */
 uint32_t *held_word(const struct held *h, size_t number);
-/* What the owner has is free. */
+/* Frees everything that belongs to the owner. */
 void held_forget_owner(struct held *h, int owner);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What the samples need: their bytes, and the data set, which has the names of classes. */
+/* The samples need their bytes, and the data set, which has the names of classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;

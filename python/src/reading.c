@@ -157,7 +157,7 @@ static int fetch(struct reader_object *self, size_t max)
         if (code == SHEAF_END)
             self->ended = true;
         else if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED)
-            self->failed = *sheaf_reader_error(self->reader);   /* also behind an exception */
+            self->failed = *sheaf_reader_error(self->reader);   /* also after an exception */
         if (PyErr_Occurred() || PyErr_CheckSignals() != 0)
             return -1;
         if (code != SHEAF_ERR_INTERRUPTED)

@@ -67,7 +67,7 @@ void credentials_cache_close(struct credentials_cache *cache);
  * Never blocks. */
 int credentials_get(struct credentials_cache *cache, struct credentials **set,
                     struct sheaf_error *err);
-/* The same, waiting. */
+/* Does the same, but waits. */
 int credentials_wait(struct credentials_cache *cache, struct credentials **set,
                      struct sheaf_error *err);
 

@@ -22,7 +22,7 @@
 #include "store/s3/s3_checksum.h"
 #include "store/s3/s3_scope.h"
 
-/* Whether the last response to a request with a checksum repeated the checksum. A store that does
+/* The last response to a request with a checksum may have repeated the checksum. A store that does
  * not repeat it ignores it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 

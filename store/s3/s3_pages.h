@@ -19,7 +19,7 @@ struct s3_pages {
     uint64_t kept;
 };
 
-/* Sets SHEAF_ERR_CORRUPT: a listing of `prefix` has a key that does not begin with it.
+/* Sets SHEAF_ERR_CORRUPT, because a listing of `prefix` has a key that does not begin with it.
  * (s3_list.c) */
 int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
 

@@ -203,7 +203,7 @@ static int set_text(struct s3_settings *to, const char *text, struct sheaf_error
     return refuse_name(text, size, err);
 }
 
-/* What fits alone and not together. */
+/* Rejects settings that are valid alone but not together. */
 static int check_together(const struct s3_settings *set, struct sheaf_error *err)
 {
     static const enum s3_setting of_kms[] = { S3_KMS_KEY, S3_BUCKET_KEY, S3_ENCRYPTION_CONTEXT };

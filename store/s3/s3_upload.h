@@ -28,7 +28,7 @@ struct s3_proving {
 /* Returns the kind of proof that the key's settings demand. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
-/* What is known of one part's bytes, and the store's confirmation. */
+/* The facts about one part's bytes, and the store's confirmation. */
 struct s3_proof {
     uint64_t bytes;
     unsigned char md5[16];
@@ -65,7 +65,7 @@ int s3_require(struct request *request, const struct store_seen *seen, struct sh
 /* Describes an object that has just been written. */
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
 
-/* What there is to complete. */
+/* The upload to be completed. */
 struct s3_completion {
     const struct s3_bucket *bucket;
     const char *key, *upload_id, *mark;

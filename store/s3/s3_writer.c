@@ -111,7 +111,7 @@ static void end_part(struct slot *slot, const struct sheaf_error *error)
     inflight_done(&slot->item);
 }
 
-/* What came of a part. */
+/* Takes the result of a part. */
 static void settle(struct s3_writer *w, struct slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
