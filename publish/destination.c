@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspecting a destination: its claim, its manifests, and the files without an owner.  A store
- * that cannot be asked is an error; whatever it answers is a finding. */
+ * Inspects a destination: its claim, its manifests, and the files without an owner. A store that
+ * does not answer is an error. Any answer is a finding. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -61,16 +61,16 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Plans with one hash may be of different files of the same names and sizes.  The manifest's note
- * is the origin of the plan that it was published by, where it was kept.  Parts and commits know
- * their own by it; a run that resumes leaves a finished data set as it is. */
+/* Two plans with one hash may have different files with the same names and sizes. The note of a
+ * manifest is the origin of the plan that published it, if the store keeps notes. Parts and commits
+ * recognize their own data set by it. A run that resumes does not change a finished data set. */
 static bool is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
 }
 
-/* How many samples it had before it grew for the first time. */
+/* Returns the number of samples from before the first append. */
 static uint64_t samples_at_first(const struct manifest *m)
 {
     uint64_t samples = 0;
@@ -80,7 +80,7 @@ static uint64_t samples_at_first(const struct manifest *m)
     return samples;
 }
 
-/* Of a text that was got. */
+/* Classifies a manifest by its text. */
 static int classify(const struct output *o, const char *directory, struct manifest_found *f,
                     struct sheaf_error *err)
 {
@@ -180,7 +180,7 @@ int destination_split(const struct output *o, const char *directory, const char 
     *is = false;
     if (code != SHEAF_OK || !manifest_found_is_dataset(f))
         return code;
-    if (f->kind == MANIFEST_UNREADABLE)     /* what cannot be parsed says nothing */
+    if (f->kind == MANIFEST_UNREADABLE)     /* a manifest that cannot be parsed has no hash */
         return f->fault.code == SHEAF_ERR_CORRUPT ? SHEAF_OK
                                                   : err_set(err, f->fault.code, "%s",
                                                             f->fault.message);
@@ -221,7 +221,7 @@ static int note_dataset(struct inspection *x, const char *directory)
     return x->found->dataset == NULL ? err_memory(x->err, strlen(directory)) : SHEAF_OK;
 }
 
-/* That a data set has what its manifest says, as far as sizes tell. */
+/* Checks that a data set has the files in its manifest, with their sizes. */
 static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -257,7 +257,7 @@ static int inspect_whole(struct inspection *x, const char *directory, const stru
     return SHEAF_OK;
 }
 
-/* Of DEST, or of one of the run's splits. */
+/* Inspects DEST, or one of the run's splits. */
 static int inspect_dataset(struct inspection *x, const char *directory, bool is_output)
 {
     struct destination *d = x->found;
@@ -303,7 +303,8 @@ static int inspect_datasets(struct inspection *x)
 
 /* ---- Files without an owner ------------------------------------------------------------------ */
 
-/* "SPLIT/PREFIX-<digits>" of a name PREFIX-<digits>.<...>; false if it is not such a name. */
+/* Makes "SPLIT/PREFIX-<digits>" of a name PREFIX-<digits>.<...>. Returns false for any other
+ * name. */
 static bool stem_of(const struct inspection *x, const char *name, char stem[2 * SHARD_NAME_BYTES])
 {
     const char *prefix = x->output->prefix;
@@ -331,7 +332,7 @@ static int know_shard(struct inspection *x, const char *name, struct sheaf_error
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* An entry's name begins with its shard's, after the split's. */
+/* The name of an entry begins with the name of its split and of its shard. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
@@ -365,8 +366,8 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* The journal's entries come before what is there, and what is there before its files: what is
- * finished or taken away meanwhile is known by one of them. */
+/* Lists the journal's entries first, then the manifest, then the files. Files that are finished or
+ * removed meanwhile are then known from one of the lists. */
 static int list_files(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -377,14 +378,14 @@ static int list_files(struct inspection *x, const char *directory, const char *s
     code = journal_list(x->output->dest, know_entry, x, x->err);
     if (code == SHEAF_OK)
         code = know_manifest(x, &m, destination_read_manifest(directory, &m, x->err));
-    if (code == SHEAF_OK)       /* and what is on its way out */
+    if (code == SHEAF_OK)       /* and data sets that are being removed */
         code = know_manifest(x, &m, destination_read_replaced(directory, &m, x->err));
     if (code == SHEAF_OK)
         code = store_list(directory, find_unknown, x, x->err);
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* What is left of a run, but for temporary files. */
+/* Finds leftovers of a run, except temporary files. */
 static int find_leftover(void *context, const char *name, struct sheaf_error *err)
 {
     const size_t size = strlen(name);
@@ -433,8 +434,8 @@ static int find_stray(struct inspection *x, const char *directory, const char *n
     return code;
 }
 
-/* Files that a run writes under names that do not depend on it.  A data set or run that is there
- * owns those of the same part. */
+/* Finds files with names that do not depend on the run. Such a file belongs to a data set or run of
+ * the same part. */
 static int inspect_stray(struct inspection *x)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -463,7 +464,7 @@ int destination_inspect(const struct output *o, unsigned asked, struct destinati
 
     if (code == SHEAF_OK && asked & INSPECT_DATASET)
         code = inspect_datasets(&x);
-    /* The owner of files is unknown while a manifest cannot be read. */
+    /* While a manifest cannot be read, the owner of files is unknown. */
     if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
         code = inspect_files(&x);
     if (code == SHEAF_OK && asked & INSPECT_STRAY)
@@ -493,7 +494,7 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
 /* ---- A finished data set --------------------------------------------------------------------- */
 
-/* The lines of such a report that is there; 0 without one. */
+/* Counts the lines of a report, or 0 if there is none. */
 static int count_lines(const struct output *o, const char *name, uint64_t *count,
                        struct sheaf_error *err)
 {
@@ -558,7 +559,8 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->grown_from, (unsigned long long)d->samples);
 }
 
-/* Whether the run still works cannot be seen; whose it is can be asked there. */
+/* It is impossible to see whether the run still works. The message names its holder, who can be
+ * asked. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is at a destination: who has claimed it, which data set is there, and what else.
+ * Inspects a destination: which run has claimed it, which data set it contains, and other files.
  *
- * Whoever prepares a destination, joins a run, commits or shows the progress asks
- * destination_inspect, which reports and never refuses; the callers decide, and refuse in the words
- * of the functions below.  What is found can change at once, unless the caller has the claim. */
+ * Every caller that prepares a destination, joins a run, commits or shows the progress calls
+ * destination_inspect. It reports and never refuses. The callers decide, and refuse with the
+ * functions below, which have the error messages. Any finding may change at once, unless the caller
+ * has the claim. */
 #ifndef PUBLISH_DESTINATION_H
 #define PUBLISH_DESTINATION_H
 
@@ -15,23 +16,24 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    MANIFEST_OF_RUN,            /* no data set: a run at work has put it there */
-    MANIFEST_UNREADABLE,        /* of a data set, but it cannot be parsed: see `fault` */
+    MANIFEST_OF_RUN,            /* not a data set: the document of a running run */
+    MANIFEST_UNREADABLE,        /* of a data set, but cannot be parsed: see `fault` */
     MANIFEST_OF_OTHER_PLAN,
     MANIFEST_OF_PLAN,           /* of the data set that the run's own plan describes */
 };
 
-/* What is under a manifest's name. */
+/* The content of a manifest's file. */
 struct manifest_found {
     enum manifest_kind kind;
     struct store_seen seen;
-    char note[STORE_NOTE_SIZE]; /* that it has; "": none */
-    char run[RUN_SIZE];         /* of MANIFEST_OF_RUN; else "" */
+    char note[STORE_NOTE_SIZE]; /* the note of the file; "": none */
+    char run[RUN_SIZE];         /* for MANIFEST_OF_RUN; else "" */
     char *text;
     size_t size;
-    struct manifest manifest;   /* as parsed; of the last two kinds */
-    uint64_t grown_from;        /* the samples that this plan's had, before others were appended:
-                                   MANIFEST_OF_OTHER_PLAN; 0: it is not this plan's */
+    struct manifest manifest;   /* parsed; for the last two kinds */
+    /* For MANIFEST_OF_OTHER_PLAN: the number of samples of this plan before others were
+     * appended; 0: it is not the data set of this plan. */
+    uint64_t grown_from;
     struct sheaf_error fault;
 };
 
@@ -40,11 +42,12 @@ int destination_manifest(const struct output *output, const char *directory,
 void manifest_found_free(struct manifest_found *found);
 bool manifest_found_is_dataset(const struct manifest_found *found);
 
-/* Reads the manifest in a directory.  SHEAF_ERR_NOT_FOUND. */
+/* Reads the manifest in a directory. Returns SHEAF_ERR_NOT_FOUND if there is none. */
 int destination_read_manifest(const char *directory, struct manifest *manifest,
                               struct sheaf_error *err);
 
-/* The note of what is being replaced: the manifest of a data set whose files are being removed. */
+/* The name of the note about a data set that is being replaced: the manifest of the removed
+ * files. */
 #define REPLACED_NAME "replaced.json"
 /* Reads it.  SHEAF_ERR_NOT_FOUND. */
 int destination_read_replaced(const char *directory, struct manifest *manifest,
@@ -56,8 +59,8 @@ typedef int destination_below_fn(void *context, char *directory, const char *nam
                                  struct sheaf_error *err);
 int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
                                struct sheaf_error *err);
-/* As destination_manifest; *is: it holds the data set that is the split of this name of the one in
- * the directory above. */
+/* Does the same as destination_manifest. Sets *is to whether the directory contains the split with
+ * this name of the data set in the directory above it. */
 int destination_split(const struct output *output, const char *directory, const char *name,
                       struct manifest_found *found, bool *is, struct sheaf_error *err);
 
@@ -65,52 +68,55 @@ int destination_split(const struct output *output, const char *directory, const 
 
 enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_PLAN };
 
-/* What is asked, since not all of it costs the same. */
+/* Requests. They have different costs. */
 enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
-    INSPECT_WHOLE = 4,          /* and whether the shards of this plan's have the sizes they say */
-    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of others, files without owner */
+    INSPECT_WHOLE = 4,          /* and whether the shards of this plan's data set have their
+                                   sizes */
+    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of other runs, files without an
+                                   owner */
     INSPECT_STRAY = 16,         /* reports, indexes and tables of keys, if there is no data set */
 };
 
-/* Zero-initialised; what was not asked stays zero. */
+/* Zero-initialised. Values that were not requested remain 0. */
 struct destination {
     enum claim_holder claim;
-    struct journal_plan holder; /* of the last two kinds of claims: whose it is */
+    struct journal_plan holder; /* for the last two kinds of claims: its holder */
     struct store_seen claim_seen;
-    char *dataset;              /* a directory with a data set, of whatever plan; NULL: none */
-    bool is_finished;           /* the data set of this very plan is there, in all splits */
-    uint64_t grown_from;        /* the samples that this plan's data set had before it grew; 0: it
-                                   has not grown, or was not published */
-    uint64_t samples;           /* the samples that it has since */
-    struct sheaf_error fault;   /* or of what is there something cannot be read, or is missing; code
-                                   SHEAF_OK: nothing */
-    bool is_ours;               /* the data set in DEST was packed, and not only indexed */
+    char *dataset;              /* a directory with a data set, of any plan; NULL: none */
+    bool is_finished;           /* whether the data set of this plan exists, in all splits */
+    uint64_t grown_from;        /* number of samples of this plan's data set before appending; 0:
+                                   nothing was appended, or it was not published */
+    uint64_t samples;           /* number of its samples now */
+    struct sheaf_error fault;   /* the error of a file that cannot be read or is missing; code
+                                   SHEAF_OK: none */
+    bool is_ours;               /* whether the data set in DEST was packed, and not only indexed */
     bool has_leftovers;         /* of a run, in the journal's directory */
-    char *unknown;              /* a file with the name of a shard, of no data set; NULL: none */
-    char *stray;                /* a file with another name of ours, of no data set; NULL: none */
+    char *unknown;              /* a file with the name of a shard that belongs to no data set;
+                                   NULL: none */
+    char *stray;                /* a file with another name of Sheaf's that belongs to no data
+                                   set; NULL: none */
 };
 
-/* Adds what is asked to *found.  The claim is asked for first: a commit removes it after its data
- * set became visible, so one of both is always seen. */
+/* Adds the requested findings to *found. The claim is inspected first. A commit removes it after
+ * its data set became visible, so one of the two is always seen. */
 int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
                         struct sheaf_error *err);
 void destination_clear(struct destination *found);
 
-/* Whether the data set of this very plan is there. */
+/* Sets *finished to whether the data set of this plan exists. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Counts the lines of skipped.tsv and converted.tsv, or of those of the part that was appended as
- * number `part`. */
+/* Counts the lines of skipped.tsv and converted.tsv, or of the reports of appended part `part`. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
-/* Adds what its manifests say, and counts its reports. */
+/* Adds the numbers in its manifests, and counts its reports. */
 int destination_result(const struct output *output, struct sheaf_pack_result *result,
                        struct sheaf_error *err);
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* What is refused if it is there: SHEAF_ERR_EXISTS, or the fault's own code. */
+/* Findings that are refused, with SHEAF_ERR_EXISTS or the fault's own code. */
 enum {
     REFUSE_FAULT = 2,
     REFUSE_OTHER_DATASET = 4,   /* than this plan's */
@@ -121,15 +127,16 @@ enum {
 };
 int destination_refuse(const struct output *output, const struct destination *found,
                        unsigned what, struct sheaf_error *err);
-/* SHEAF_ERR_EXISTS: an unfinished run is there. */
+/* Returns SHEAF_ERR_EXISTS: the destination has an unfinished run. */
 int destination_refuse_run(const struct output *output, const struct destination *found,
                            struct sheaf_error *err);
-/* SHEAF_ERR_CORRUPT: the claim is damaged. */
+/* Returns SHEAF_ERR_CORRUPT: the claim is damaged. */
 int destination_refuse_damaged(const struct output *output, struct sheaf_error *err);
-/* SHEAF_ERR_CHANGED: there is nothing to resume but the run of another plan. */
+/* Returns SHEAF_ERR_CHANGED: the destination has only a run of another plan, which cannot be
+ * resumed. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);
-/* There is no run of this plan to take part in.  SHEAF_ERR_NOT_FOUND, _CORRUPT, or _CHANGED. */
+/* Returns SHEAF_ERR_NOT_FOUND, _CORRUPT, or _CHANGED: there is no run of this plan to join. */
 int destination_refuse_no_run(const struct output *output, const struct destination *found,
                               struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A window of entries that threads read; the oldest is handed out first. */
+ * Keeps a window of entries that threads read. The oldest entry is returned first. */
 #include "publish/entries.h"
 
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* A remote entry takes some 20 ms: this makes 1,600 a second. */
+/* A remote entry takes about 20 ms, so this makes 1,600 per second. */
 #define AT_ONCE 32u
-/* Entries hold sections of the index: so many at once as do not take more than that, if they are
- * no larger than the largest so far. */
+/* Entries contain sections of the index. The number of entries in the window is limited so that
+ * they need at most AHEAD_BYTES, if none is larger than the largest so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct slot {
     struct inflight_item item;  /* the first member */
     const struct output *output;
     struct entries_shard shard;
-    bool is_read;               /* there is an entry to be read */
+    bool is_read;               /* whether there is an entry to be read */
     struct journal_entry entry;
     int code;                   /* as journal_get's */
     struct sheaf_error error;
@@ -29,10 +29,10 @@ struct entries {
     entries_shard_fn *shard;
     const void *context;
     uint64_t count, begun;
-    size_t largest;             /* bytes of an entry so far; 0: none was read yet */
+    size_t largest;             /* largest size of an entry so far; 0: none was read */
     struct workers *workers;
     struct inflight window;
-    struct slot *given;         /* what entries_next handed out last */
+    struct slot *given;         /* the entry that entries_next returned last */
     struct slot slots[AT_ONCE];
 };
 

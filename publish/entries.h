@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the journal entries of many shards in order, several at a time: each is an object of its
- * own, and may be remote. */
+ * Reads the journal entries of many shards in order, several at a time. Each entry is an object,
+ * and may be remote. */
 #ifndef PUBLISH_ENTRIES_H
 #define PUBLISH_ENTRIES_H
 
@@ -9,7 +9,7 @@
 
 struct entries;
 
-/* Which shard is the `number`-th; SHEAF_END: it has no entry, and none is looked for. */
+/* Returns the `number`-th shard, or SHEAF_END to skip a shard without an entry. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */
@@ -17,10 +17,10 @@ struct entries_shard {
 typedef int entries_shard_fn(const void *context, uint64_t number, struct entries_shard *shard,
                              struct sheaf_error *err);
 
-/* The entries of shards 0 to count - 1, by `shard`, which is called in that order. */
+/* Opens the entries of shards 0 to count - 1. `shard` is called in that order. */
 int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
-/* The next of them, good until the next call; returns as journal_get. */
+/* Returns the next entry, which is valid until the next call. The result is that of journal_get. */
 int entries_next(struct entries *entries, const struct journal_entry **entry,
                  struct sheaf_error *err);
 void entries_close(struct entries *entries);        /* NULL is fine */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal's files.  An entry is
+ * The files of the journal. An entry is
  *
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
- *     keys | fields | converted | XXH3-64 of all before
+ *     keys | fields | converted | XXH3-64 of everything before
  *
  * Only the versions of releases are read. Entries of release 0.2 lack the number of resized images.
- * Entries of release 0.1 have no words and no content for all that follows the sides. */
+ * Entries of release 0.1 have no words and no content for the parts after the sides. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -20,10 +20,10 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Of the plan's hash, in the names of entries. */
+/* Digits of the plan's hash in the names of entries. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
-#define READS_MOST 8            /* of an entry that other runs replace meanwhile */
+#define READS_MOST 8            /* for an entry that other runs replace meanwhile */
 #define HEX_BYTES  32
 #define SUM_BYTES  8
 
@@ -84,7 +84,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* The number of words in an entry with this magic; 0: the bytes are not an entry. */
+/* Returns the number of words in an entry with this magic number, or 0 if the bytes are not an
+ * entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -102,8 +103,8 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Whether the sizes in the words are those of an entry of `size` bytes, `fixed` of them without
- * what has a size of its own. */
+/* Returns whether the sizes in the words fit an entry of `size` bytes. `fixed` is the size of the
+ * parts with a fixed size. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -259,7 +260,8 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
-/* Another run may replace the entry between two requests for it, which it does a few times. */
+/* Reads an entry. Another run may replace it between two requests, so it is read several times if
+ * necessary. */
 static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;
@@ -276,7 +278,8 @@ static int get_entry(const char *url, const char *hash, struct journal_entry *en
     size_t size = 0;
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : get_bytes(url, &data, &size, err);
 
-    if (code == SHEAF_OK && !is_whole((const uint8_t *)data, size)) {   /* the answer may be so */
+    if (code == SHEAF_OK && !is_whole((const uint8_t *)data, size)) {   /* the answer may be
+                                                                           damaged */
         free(data);
         data = NULL;
         code = get_bytes(url, &data, &size, err);
@@ -443,12 +446,12 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
 
 struct clearing {
     const struct journal *journal;
-    bool is_checked;            /* the destination was this run's after all was listed */
+    bool is_checked;            /* whether the claim was checked after listing everything */
     struct sheaf_error *err;
 };
 
-/* An entry of this very plan as it was listed.  Another one of that name is somebody's who has
- * taken the destination since, and packs the same plan. */
+/* Removes an entry of this plan as it was listed. If the file has changed since, it belongs to
+ * another run of the same plan that has claimed the destination. */
 static int clear_own(const struct clearing *c, const struct store_entry *entry)
 {
     struct store_seen listed = { .is_there = true, .bytes = entry->bytes, .stamp = entry->stamp };
@@ -475,7 +478,7 @@ static int clear_one(void *context, const struct store_entry *entry)
     if (code != SHEAF_OK)
         return code;
     c->is_checked = true;
-    /* Some servers list no ETags: then the entry is compared with itself, a moment later. */
+    /* Some servers list no ETags. In that case the entry is read twice and compared. */
     return journal_is_own(c->journal, entry->name) && entry->stamp != 0
                ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }

@@ -3,21 +3,21 @@
  * The journal: which run packs a destination, and which shards it has finished, so that another run
  * can resume.
  *
- * While a data set is packed, DEST/.sheaf-partial/ holds
+ * While a data set is packed, DEST/.sheaf-partial/ contains
  *
- *     plan                    the claim: the plan's hash, how the run's files are named, and the
- *                             run's own number and holder
- *     [SPLIT.]SHARD.HASH.done for each finished shard: what the manifest and the index will say;
- *                             HASH begins the plan's
+ *     plan                    the claim: the plan's hash, the format of file names, and the run's
+ *                             own number and holder
+ *     [SPLIT.]SHARD.HASH.done for each finished shard: its facts for the manifest and the index;
+ *                             HASH is the beginning of the plan's
  *
- * A run that writes or removes anything in DEST looks at it, then checks that the claim is still
- * its own, and then acts only if what it looked at is there still (store_commit_over).  A run that
- * takes a destination away replaces its claim before all else.  So whatever a run does that has
- * been stopped in between, it does not undo what came after: packer/PLAN.md says why.
+ * A run that writes or removes a file in DEST first looks at the file, then checks that it still
+ * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
+ * takes over a destination replaces the claim before anything else. Therefore a run that was
+ * stopped in between never undoes later work. packer/PLAN.md has the reasons.
  *
- * An entry comes before its shard, without the stamp by which the shard is known without being
- * read; when the shard has its name, the entry is replaced by one that has it.  With the last file
- * the directory goes. */
+ * An entry is written before its shard, without the stamp by which the shard is recognized without
+ * reading it. When the shard has its name, the entry is replaced by one with the stamp. The
+ * directory is removed with its last file. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -35,47 +35,47 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* How far a run is: whether what is there may be replaced, until the destination is ready; or that
- * it appends to the data set that is there. */
+/* The progress of a run: whether it may still replace files, until the destination is ready; or
+ * that it appends to the existing data set. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
-    CLAIM_INDEXES       /* it makes an index, or a table of keys, for the shards that are there */
+    CLAIM_INDEXES       /* it makes an index, or a table of keys, for existing shards */
 };
 
-/* The plan file's content. */
+/* The content of the plan file. */
 struct journal_plan {
     char hash[PLAN_HASH_SIZE];
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
     char run[RUN_SIZE];         /* a random number; "" in the claims of release 0.1 */
-    char holder[HOLDER_SIZE];   /* who made it, and when: for messages */
+    char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
 };
 
-/* What there is to say of a finished shard. */
+/* The facts about a finished shard. */
 struct shard_facts {
     char name[SHARD_NAME_BYTES];
     uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
-    bool has_cls;               /* samples that a program made: some have a field `cls` */
+    bool has_cls;               /* samples of a program: whether some have a field `cls` */
     char xxh3[HASH_TEXT_BYTES];
-    char library[CODEC_LIBRARY_BYTES];      /* that compressed it; "": unknown */
+    char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
 };
 
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-
-                                   endian; empty: not known, in those of
-                                   release 0.1 and of what came before the table of keys */
-    struct buf fields;          /* a tally of them as text; empty: not known, as these */
+    struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-endian;
+                                   empty: unknown, as in entries from before the table of keys */
+    struct buf fields;          /* a tally of their fields as text; empty: unknown, as for keys */
     struct buf skipped;         /* lines of skipped.tsv */
-    struct buf converted;       /* lines of converted.tsv; there are none of older releases */
-    struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" of each file beside the shard */
-    uint64_t source;            /* hash of the stamps and URLs of the files that it was made of */
-    uint64_t stamp;             /* of shard and sides, as output_stamp has it; 0: not known */
+    struct buf converted;       /* lines of converted.tsv; older releases have none */
+    struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" for each file next to the
+                                   shard */
+    uint64_t source;            /* hash of the stamps and URLs of its source files */
+    uint64_t stamp;             /* of shard and sides (output_stamp); 0: unknown */
 };
 
 struct journal {
@@ -91,74 +91,75 @@ void journal_close(struct journal *journal);
 
 /* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
-/* Reads the plan file that is there.  SHEAF_OK; SHEAF_END: there is none; SHEAF_ERR_CORRUPT: it is
- * damaged.  `seen`, if not NULL: what was there before it was read. */
+/* Reads the plan file. Returns SHEAF_END if there is none, or SHEAF_ERR_CORRUPT if it is damaged.
+ * If `seen` is not NULL, it is set to the file from before reading. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Takes the destination for a new run: over the claim of the run `from` that was seen, or
- * SHEAF_ERR_EXISTS.  From then on nothing that the run before had begun takes effect. */
+/* Claims the destination for a new run. Replaces the claim of the run `from`, which was seen, or
+ * returns SHEAF_ERR_EXISTS. After that, nothing that the previous run began takes effect. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
-/* Takes part in the run of a claim. */
+/* Joins the run of a claim. */
 int journal_join(struct journal *journal, const struct journal_plan *holder,
                  struct sheaf_error *err);
-/* Says of the run's own claim how far the run is. */
+/* Updates the progress in the run's own claim. */
 int journal_state(struct journal *journal, enum claim_state state, struct sheaf_error *err);
-/* SHEAF_ERR_CHANGED if the claim that is there is not the run's. */
+/* Returns SHEAF_ERR_CHANGED if the claim in the destination is not the run's. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);
 
 /* ---- Files of the journal -------------------------------------------------------------------- */
 
 typedef int journal_name_fn(void *context, const char *name, struct sheaf_error *err);
 
-/* The names in a directory's .sheaf-partial. */
+/* Lists the names in .sheaf-partial of a directory. */
 int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* Removes temporary files that an earlier run has left. */
+/* Removes temporary files of an earlier run. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes a file; SHEAF_ERR_CHANGED if the claim is another's. */
+/* Removes a file. Returns SHEAF_ERR_CHANGED if another run has the claim. */
 int journal_remove_in(const struct journal *journal, const char *directory, const char *name,
                       struct sheaf_error *err);
-/* One of the journal itself. */
+/* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of DEST or of the journal over what was seen, with a note or NULL. */
+/* Writes a file of DEST or of the journal over the file that was seen. `note` may be NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
-/* Removes what was seen. */
+/* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Gives a file its name, over what was seen.  Frees the writer, also on failure. */
+/* Gives a file its name, over the file that was seen. Frees the writer also after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);
-/* Gives the destination back: removes the claim and its stage. */
+/* Releases the destination: removes the claim and its stage. */
 int journal_release(const struct journal *journal, struct sheaf_error *err);
-/* Removes everything, the claim and the stage last. */
+/* Removes everything, and the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
-/* What is there of a shard's entry. */
+/* Looks at the entry of a shard. */
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the entry of a finished shard over what was seen.  Thread-safe. */
+/* Writes the entry of a finished shard over the file that was seen. Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
-/* Reads it back, into an entry whose buffers are empty or from before.  SHEAF_END: there is no
- * entry, or it is not sound or of another plan. */
+/* Reads an entry into `entry`, whose buffers may be empty or used. Returns SHEAF_END if there is no
+ * entry, or if it is damaged or of another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
-/* The same by its name, of whatever plan. */
+/* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Whether a name is that of an entry of this plan. */
+/* Returns whether a name is that of an entry of this plan. */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
-/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" off an entry's sides; false if there is none. */
+/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" from an entry's sides. Returns false if there is
+ * none. */
 bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
                        uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
 
-/* The name of an entry's file. */
+/* Makes the name of an entry's file. */
 int journal_entry_name(const struct journal *journal, const char *split, const char *shard,
                        char **name, struct sheaf_error *err);
 
@@ -166,7 +167,8 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* `hash` NULL: of any plan.  SHEAF_END: it is not sound, or of another plan. */
+/* Parses an entry of the plan with this hash, or of any plan if `hash` is NULL. Returns SHEAF_END
+ * if it is damaged or of another plan. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

@@ -62,7 +62,7 @@ static int name_run(struct journal_plan *plan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Writes the claim as it is now. */
+/* Writes the present claim. */
 static int put_claim(struct journal *j, const struct store_seen *seen, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(PLAN_BYTES);
@@ -77,7 +77,7 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
     return code;
 }
 
-/* Another run was sooner, by a moment. */
+/* Another run was a moment earlier. */
 static int refuse_claim(const struct journal *j, struct sheaf_error *err)
 {
     struct journal_plan there;
@@ -95,7 +95,7 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* The stage comes before the claim, so that a claim that is there has one. */
+/* The stage is made before the claim, so that every claim has one. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -137,7 +137,7 @@ int journal_state(struct journal *j, enum claim_state state, struct sheaf_error 
     return put_claim(j, &seen, err);
 }
 
-/* Takes "WORD value\n" off the text into value; false if something else is there. */
+/* Takes "WORD value\n" from the text into `value`. Returns false if the text begins differently. */
 static bool take_line(const char **text, const char *word, char *value, size_t value_size)
 {
     const size_t size = strlen(word);
@@ -191,7 +191,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Not only a claim can be damaged, but also the answer that has it: then it is read once more. */
+/* Reads the claim. Both the claim and the answer with it can be damaged, so it is read a second
+ * time. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

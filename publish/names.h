@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sizes of names that a data set's files are made of. */
+ * The sizes of the names of a data set's files. */
 #ifndef PUBLISH_NAMES_H
 #define PUBLISH_NAMES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Naming shards, checking finished ones, and ending a run. */
+ * Names shards, checks finished ones, and ends a run. */
 #include "publish/output.h"
 
 #include <stdio.h>
@@ -15,10 +15,10 @@
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* Finished shards are read in such pieces, to be checked. */
+/* The size of the pieces in which finished shards are read and checked. */
 #define CHECK_BYTES ((size_t)1 << 20)
 
-/* A journal knows the shards of a program by no plan. */
+/* The plan hash in the journal for the shards of a program, which have no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
 int output_add_split(struct output *o, const char *name, uint64_t shard_count,
@@ -94,14 +94,14 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* What a file that is there, but another one, makes opening and reading say. */
+/* Returns whether an error of opening or reading means that the file is a different one. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* *has: an object is there with this size and hash. */
+/* Sets *has to whether an object has this size and hash. */
 static int check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                         struct sheaf_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- *  Claims a destination: what is found there and what is asked for decide what is done.
+ * Claims a destination. The findings there and the request determine the action.
  *
- * The splits of one data set are that data set, even if the run has no splits, or others.  Only
- * what a manifest or a journal names as a data set's own is ever removed. */
+ * The splits of one data set are that data set, even if the run has no splits, or others. Only
+ * files that a manifest or a journal names as a data set's own are ever removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,30 +19,35 @@
 enum action {
     NEXT,                       /* this row does not decide */
     /* Refusals. */
-    FAULTY,                     /* the manifest cannot be read, or a file of its is missing */
-    FULL,                       /* a data set is there */
-    OTHER,                      /* the data set of another plan is there */
-    OURS,                       /* Sheaf packed the data set: it has more than its shards tell */
-    NO_RUN,                     /* no run is there in which a part could take part */
-    O_RUN,                      /* the run there is of another plan */
-    BUSY,                       /* a run is at work there, or was killed */
-    PACKS,                      /* the same, of a run that packs */
-    GROWS,                      /* the same, of a run that appends */
-    BROKEN,                     /* the claim is damaged */
-    ALIEN,                      /* a file with the name of a shard, of no data set */
-    STRAY,                      /* a file with another of our names, of no data set */
+    FAULTY,                     /* refuse: the manifest cannot be read, or one of its files is
+                                   missing */
+    FULL,                       /* refuse: there is a data set */
+    OTHER,                      /* refuse: there is a data set of another plan */
+    OURS,                       /* refuse: Sheaf packed the data set, and its shards do not
+                                   contain everything about it */
+    NO_RUN,                     /* refuse: there is no run that a part could join */
+    O_RUN,                      /* refuse: the run there has another plan */
+    BUSY,                       /* refuse: a run is at work there, or was killed */
+    PACKS,                      /* refuse: such a run, which packs */
+    GROWS,                      /* refuse: such a run, which appends */
+    BROKEN,                     /* refuse: the claim is damaged */
+    ALIEN,                      /* refuse: a file with the name of a shard, which belongs to no
+                                   data set */
+    STRAY,                      /* refuse: a file with another name of Sheaf's, which belongs to
+                                   no data set */
     /* What is done. */
-    DONE,                       /* nothing: the data set is there */
-    END,                        /* the same, but end the run that has published it */
-    RESUME,                     /* go on with the run */
-    JOIN,                       /* take part in the run */
+    DONE,                       /* do nothing: the data set exists */
+    END,                        /* do nothing, but end the run that has published it */
+    RESUME,                     /* continue the run */
+    JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    MEND,                       /* the same, and remove what a run with a damaged claim has left */
-    CLEAR,                      /* claim, and remove what is there */
+    MEND,                       /* the same, and remove leftovers of a run with a damaged claim */
+    CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    G_ON,                       /* the same, and keep what a run of this plan has appended */
-    G_ANEW,                     /* the same, and remove what a run has appended */
-    INDEX,                      /* claim: nothing is removed before the index is made */
+    G_ON,                       /* the same, and keep samples that a run of this plan has
+                                   appended */
+    G_ANEW,                     /* the same, and remove samples that a run has appended */
+    INDEX,                      /* claim; nothing is removed before the index is made */
 };
 
 #define IS(name, expression)                                                                     \
@@ -64,7 +69,7 @@ IS(has_own_growing, d->claim == CLAIM_OF_PLAN && d->holder.state == CLAIM_GROWS)
 IS(has_other, d->claim == CLAIM_OF_OTHER_PLAN)
 IS(has_growing, d->claim > CLAIM_DAMAGED && d->holder.state == CLAIM_GROWS)
 IS(has_indexing, d->claim > CLAIM_DAMAGED && d->holder.state == CLAIM_INDEXES)
-IS(has_dead_indexing, has_indexing(o, d) && o->lock >= 0)       /* so the lock says */
+IS(has_dead_indexing, has_indexing(o, d) && o->lock >= 0)       /* the lock shows that it is dead */
 IS(has_run, d->claim > CLAIM_DAMAGED)
 IS(has_dataset, d->dataset != NULL)
 IS(has_ours, d->is_ours)
@@ -72,8 +77,8 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* What is inspected first for each of what is asked.  Not all of it costs the same.  A claim is
- * asked for before the data set, since a commit removes it after its data set became visible. */
+/* The first inspection for each request, because inspections have different costs. The claim is
+ * inspected before the data set, since a commit removes it after its data set became visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 static const unsigned firsts[ASKS] = {
     [ASK_PACK] = INSPECT_DATASET, [ASK_RESUME] = USUAL | INSPECT_WHOLE,
@@ -82,10 +87,10 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The first row that is found, and has an action for what is asked, decides.  `needs` is inspected
- * before, if it was not yet.
+/* The first row whose condition is true and which has an action for the request decides. `needs` is
+ * inspected first if it was not yet.
  *
- *   pack    resume  replace join    append  resume  replace index   replace keys             */
+ *     pack    resume  replace join    append  resume  replace index   replace keys */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;
@@ -125,11 +130,11 @@ static const struct row {
       { FULL,   OTHER,  NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   FULL,   NEXT,   NEXT } },
     { has_leftovers, INSPECT_FILES,
       { BUSY,   NEXT,   NEXT,   NEXT,   BUSY,   BUSY,   BUSY,   NEXT,   NEXT,   NEXT } },
-    { has_dataset, INSPECT_FILES,       /* a split of a run that had others */
+    { has_dataset, INSPECT_FILES,       /* a split of a run that had other splits */
       { FULL,   FULL,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
     { has_alien, INSPECT_FILES,
       { ALIEN,  ALIEN,  ALIEN,  NEXT,   ALIEN,  ALIEN,  ALIEN,  NEXT,   NEXT,   NEXT } },
-    { is_broken, 0,                     /* what is stray may be that run's */
+    { is_broken, 0,                     /* stray files may be that run's */
       { NEXT,   MEND,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
     { has_stray, INSPECT_STRAY,
       { STRAY,  STRAY,  NEXT,   NEXT,   STRAY,  STRAY,  NEXT,   STRAY,  NEXT,   NEXT } },
@@ -154,7 +159,7 @@ static int decide(const struct output *o, enum output_ask ask, struct destinatio
         if (code == SHEAF_OK && row->is(o, d))
             break;
     }
-    if (code == SHEAF_OK && *action == BUSY)        /* the refusal says whose run it is */
+    if (code == SHEAF_OK && *action == BUSY)        /* the refusal names the run's holder */
         code = destination_inspect(o, INSPECT_CLAIM & ~inspected, d, err);
     return code;
 }
@@ -207,7 +212,7 @@ static int make_ready(struct output *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
 }
 
-/* Takes away what is there, or what is not of the run's own plan. */
+/* Removes the present content, or only the part that is not of the run's own plan. */
 static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -217,8 +222,8 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* A run that came between the inspection and the claim is seen now; none can come later.  A server
- * that cannot list the names below the destination shows now, too. */
+/* Sees a run that came between the inspection and the claim; none can come later. A server that
+ * cannot list the names in the destination also fails here. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -233,7 +238,7 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* A claim that was damaged does not say who was there, and what that run has left. */
+/* A damaged claim does not tell which run it was and what it has left. */
 static int begin(struct output *o, const struct destination *d, bool is_mending,
                  struct sheaf_error *err)
 {
@@ -246,7 +251,7 @@ static int begin(struct output *o, const struct destination *d, bool is_mending,
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* The run was killed when only its traces were left. */
+/* The run was killed when only its journal was left. */
 static int end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);
@@ -256,7 +261,7 @@ static int end(struct output *o, const struct destination *d, struct sheaf_error
     return code == SHEAF_OK ? output_end(o, err) : code;
 }
 
-/* The claim is of this plan: what is damaged or gone is made anew. */
+/* The claim is of this plan. Damaged or missing files are made again. */
 static int resume(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     const enum claim_state state = d->holder.state;
@@ -270,8 +275,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* All that can refuse comes first; then the destination is claimed; then what is there goes.  From
- * the claim on another run knows that this one is to be resumed. */
+/* First everything that can refuse, then the claim, then the removal. After the claim, other runs
+ * know that this run is to be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = claim(o, d, CLAIM_REPLACES, err);
@@ -289,8 +294,8 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "append again", o->dest);
 }
 
-/* Writes the manifest again with another ending, so that the run before, which may be about to
- * replace the one that it has read, cannot. */
+/* Writes the manifest again with a different ending. The previous run may be about to replace the
+ * manifest that it has read, and can no longer do that. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
@@ -309,7 +314,7 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* What was changed before the claim is seen now; nothing of it can be changed later. */
+/* Sees changes from before the claim. Nothing can be changed later. */
 static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
 {
     struct manifest_found f;
@@ -324,7 +329,7 @@ static int check_same(const struct output *o, bool was_claimed, struct sheaf_err
     return code;
 }
 
-/* `keep_own`: what a run of this plan has appended stays. */
+/* `keep_own` keeps samples that a run of this plan has appended. */
 static int grow(struct output *o, const struct destination *d, bool keep_own,
                 struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of a run that appends. */
+ * The last steps of a run that appends. */
 #include "publish/destination.h"
 #include "publish/output_remove.h"
 #include "publish/publish.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of one plan that many processes pack into one DEST, some perhaps twice at once: they join
- * the run that made the claim, find finished shards, and touch nothing of other runs.  How a shard
- * is published among them is output_shard.c's. */
+ * Parts of one plan that many processes pack into one DEST, some possibly twice at once. They join
+ * the run that made the claim, find finished shards, and touch no files of other runs.
+ * output_shard.c publishes a shard among them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
-/* Size and stamp of a file of a shard; SHEAF_ERR_NOT_FOUND, with or without a message: it is not
- * there. */
+/* Finds size and stamp of a shard's file. Returns SHEAF_ERR_NOT_FOUND, with or without a message,
+ * if there is none. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
@@ -71,8 +71,8 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
-/* Compares sizes and combines the stamps of shard and sides.  What cannot be asked for is an error,
- * and not missing. */
+/* Compares sizes and combines the stamps of shard and sides. If the store does not answer, that is
+ * an error; the file does not count as missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)
@@ -123,8 +123,8 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
-/* Whether shard and sides are what they were before they were read: another run may have replaced
- * them since, for a moment also by what has changed on its way. */
+/* Returns whether shard and sides have not changed while they were read. Another run may have
+ * replaced them, even for a moment by bytes that were damaged on the way. */
 static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
                      uint64_t stamp)
 {
@@ -291,7 +291,7 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* Whether it is what manifest_part_name makes of a file's name. */
+/* Returns whether a name is one that manifest_part_name makes from a file's name. */
 static bool is_part_name(const char *name, const char *first)
 {
     const size_t stem = strcspn(first, ".");
@@ -303,8 +303,8 @@ static bool is_part_name(const char *name, const char *first)
     return digits != 0 && strcmp(name + stem + 1 + digits, first + stem) == 0;
 }
 
-/* What a run of this output uploads right below a split's directory: PREFIX-DIGITS.SUFFIX, and the
- * files of the whole. */
+/* Returns whether a run of this output uploads a file with this name directly to a split's
+ * directory: PREFIX-DIGITS.SUFFIX, or a file of the whole data set. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
@@ -333,7 +333,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Where uploads are told of by name only: those of the shards, the index and the table of keys. */
+/* For stores that report uploads by name only: those of the shards, the index and the table of
+ * keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t part = o->part;
@@ -353,8 +354,8 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* The data set is whole without it; but a store that does not answer may do so when the run is
- * resumed, so that is an error. */
+/* The data set is complete without it. It is still an error, because the store may answer when the
+ * run is resumed. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;
@@ -370,7 +371,8 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Who may not list uploads cannot remove any; the data set is none the worse for it. */
+/* Without the permission to list uploads, none can be removed. This does no harm to the data
+ * set. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- *  Removes what is being replaced, under the run's own claim.
+ * Removes a data set that is being replaced, under the run's own claim.
  *
- * First it notes what the data set consists of; then it removes the manifest, without which there
- * is no data set; then the rest.  If a run is stopped in between, the next one with the claim
- * finishes the removal.  Only what a manifest or a journal entry names is ever removed.
+ * First it notes the files of the data set. Then it removes the manifest, without which there is no
+ * data set. Then it removes the rest. If a run is stopped in between, the next run with the claim
+ * finishes the removal. Only files that a manifest or a journal entry names are ever removed.
  *
- * Where there are no stages, a manifest is not removed but replaced by a document that names the
- * run. So a run that has lost its claim, and does not know it yet, does not find the manifest's
- * name free. */
+ * In a store without stages, a manifest is not removed but replaced by a document that names the
+ * run. A run that has lost its claim without knowing it then does not find the manifest's name
+ * free. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ int output_remove(const struct output *o, const char *directory, const char *nam
 
 /* ---- Data sets by their manifests ------------------------------------------------------------ */
 
-/* A directory that is cleared. */
+/* A directory that is being cleared. */
 struct clearing {
     const struct output *output;
     char *directory;
@@ -106,7 +106,7 @@ static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
 }
 
 
-/* The note goes last, and does not come back. */
+/* Removes the note, which is the last step, and makes sure that it does not reappear. */
 static int remove_note(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
@@ -119,7 +119,7 @@ static int remove_note(const struct output *o, const char *directory, struct she
     return code;
 }
 
-/* The files that each part of a data set has. */
+/* Removes the files that each part of a data set has. */
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {
@@ -136,8 +136,8 @@ static int remove_part(const struct output *o, const char *directory, size_t par
     return code;
 }
 
-/* Removes the files of a data set that is being replaced, as the note says, and those that a run
- * has left which appended to it; nothing without a note. */
+/* Removes the files of the replaced data set according to the note, and files of a run that was
+ * appending to it. Does nothing without a note. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct clearing c = { o, directory };
@@ -174,7 +174,7 @@ static int remove_split(void *context, char *directory, const char *name,
     return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
-/* Ends the removal that this run, or an earlier one, has begun. */
+/* Finishes a removal that this run, or an earlier one, has begun. */
 static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -209,8 +209,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* What cannot be parsed is what an earlier run of this plan has put there, and the store has not
- * kept: others' manifests were read before they were claimed. */
+/* Returns whether a manifest may be removed. One that cannot be parsed was written by an earlier
+ * run of this plan and damaged by the store, because manifests of others were read before the
+ * claim. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -237,7 +238,7 @@ static int withdraw_found(const struct output *o, const char *directory,
     return code;
 }
 
-#define WITHDRAW_TRIES 5    /* of those who had the destination each can be in the way once */
+#define WITHDRAW_TRIES 5    /* each previous holder of the destination can interfere once */
 
 static int withdraw(const struct output *o, const char *directory, bool keep_own,
                     struct sheaf_error *err)
@@ -263,8 +264,8 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Of what the run will not replace: a split that it has not, or a data set without splits that
- * gives way to one with them. */
+/* Withdraws a data set that the run will not replace: a split that the run does not have, or a data
+ * set without splits if the run has splits. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -305,10 +306,11 @@ static int withdraw_whole(const struct output *o, struct sheaf_error *err)
 
 struct entries_removal {
     const struct output *output;
-    bool own;                   /* those of the run's plan, or those of others */
+    bool own;                   /* entries of the run's plan, or of others */
 };
 
-/* The shard that an entry is of, whose name it begins with, but for its split's; sides first. */
+/* Removes the shard of an entry, whose name begins with it (after the split's), but its sides
+ * first. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -322,7 +324,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Whether the data set that is to grow has it: then the run was killed after it had published. */
+/* Returns whether the data set that grows has the shard. If so, the run was killed after
+ * publishing. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
@@ -417,8 +420,9 @@ static int find_shard(void *context, const struct store_entry *entry)
                                                                                 : SHEAF_OK;
 }
 
-/* Whether nothing is left that a reader could take for shards: another run, which had lost the
- * destination, can have put some there late.  Then the claim stays, so that they are refused. */
+/* Returns whether no file is left that a reader could take for a shard. A run that lost the
+ * destination can have written some late. In that case the claim remains, so that they are
+ * refused. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

@@ -7,10 +7,10 @@
 #include "publish/output.h"
 #include "store/store.h"
 
-/* Writes or removes a file of DEST: looks, checks the claim, and acts on what was there. */
+/* Writes or removes a file of DEST: looks, checks the claim, and acts on the file that was seen. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* The same of what `content` writes, which is called once. */
+/* Writes a file in the same way. `content` writes its bytes, and is called once. */
 int output_write_over(const struct output *output, const char *directory, const char *name,
                       int (*content)(void *context, struct store_writer *writer,
                                      struct sheaf_error *err),
@@ -18,11 +18,11 @@ int output_write_over(const struct output *output, const char *directory, const 
 int output_remove(const struct output *output, const char *directory, const char *name,
                   struct sheaf_error *err);
 
-/* Takes away the data set that is there, with all its splits, and what runs of other plans have
- * left; with `keep_own`, not what is of the run's own plan. */
+/* Removes the data set with all its splits, and the leftovers of runs of other plans. With
+ * `keep_own`, files of the run's own plan remain. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Takes away what unfinished runs have appended to the data set that is to grow; with `keep_own`,
- * not what is of the run's own plan.  What the manifest names stays. */
+/* Removes the samples that unfinished runs appended to the data set that grows. With `keep_own`,
+ * those of the run's own plan remain. Files in the manifest remain. */
 int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing a shard: entry, sides, shard, and the entry again with the stamps.
+ * Publishes a shard: entry, sides, shard, and the entry again with the stamps.
  *
- * Several runs may make one shard at once, with different content: a file can be readable for one
- * of them alone.  The first that is finished wins.  Each looks at all four names, checks the claim,
- * and then replaces only what it saw.  A run that is told of a change finds the winner, or fails.
- * The entry goes first: the run that put it is at work, and another's attempt to finish its own
- * fails at its stamps, which go last.
+ * Several runs may make one shard at once with different content, because a file may be readable
+ * for only one of them. The first finished shard wins. Each run looks at all four names, checks the
+ * claim, and then replaces only the files that it saw. A run that is told of a change finds the
+ * winner, or fails. The entry is written first. The run that wrote it is at work, and another run
+ * that tries to finish its own shard fails at its stamps, which are written last.
  *
- * On a local disk the lock of the directory makes it simpler: runs that find nothing share it,
- * and a run with anything to replace is alone. */
+ * On a local disk, the lock of the directory makes it simpler. Runs that find nothing share it, and
+ * a run that replaces something is alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +23,7 @@ struct seen {
     struct store_seen entry, shard, sides[SIDES_MOST];
 };
 
-/* What a publication is of. */
+/* A publication. */
 struct publication {
     const struct output *output;
     struct shard_files *files;
@@ -69,8 +69,8 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Notes in the entry of a shard that is whole by its hashes how it is known without reading it: as
- * that which was read, and not as what is there now. */
+/* Writes to the entry of a shard whose hashes are correct the stamp by which it is recognized
+ * without reading it. The stamp is that of the files that were read, not of the present files. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -81,10 +81,11 @@ static int certify(const struct publication *p, struct journal_entry *entry, uin
         return SHEAF_OK;
     entry->stamp = stamp;
     code = journal_put(&p->output->journal, split_of(p), entry, &p->seen.entry, &now, err);
-    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just has */
+    return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just did it */
 }
 
-/* *won: somebody has finished this shard, of the same files; it takes the place of our own. */
+/* Sets *won to whether another run has finished this shard from the same files. Its shard is then
+ * used instead. */
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
@@ -105,7 +106,7 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
-/* A commit frees the store's writer, whatever comes of it. */
+/* A commit always frees the store's writer. */
 static int put_writer(const struct publication *p, struct store_writer **writer,
                       const struct store_seen *seen, uint64_t *stamp, struct sheaf_error *err)
 {
@@ -158,8 +159,8 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
 }
 
-/* A commit removes the entries after it has published the manifest: a shard without an entry may be
- * one of a whole data set, which is not touched. */
+/* A commit removes the entries after it has published the manifest. Therefore a shard without an
+ * entry may belong to a complete data set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
     bool finished;
@@ -171,7 +172,7 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* SHEAF_END: there is something, so no other run may be at work. */
+/* Returns SHEAF_END if files exist, so that no other run may be at work. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -181,8 +182,8 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen.entry.is_there)
         code = find_winner(p, &won, err);
-    /* Another packer's shard is looked at again before it is replaced: an answer can be damaged,
-     * and that packer has said that it is done. */
+    /* Before the shard of another packer is replaced, it is examined again. An answer can be
+     * damaged, and that packer has reported success. */
     if (code == SHEAF_OK && !won && p->seen.entry.is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
@@ -206,8 +207,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
 #define LOCK_WAIT_NS 20000000l
 
-/* Others hold it for the time of a shard or a commit; a new run, as long as it packs, but that is
- * seen at the claim.  What runs out of time is for the caller's interrupt. */
+/* Other processes hold the lock for the time of a shard or a commit. A new run holds it as long as
+ * it packs, but that is detected at the claim. There is no time limit except the caller's
+ * interrupt. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a destination is where the source of a run is.
+ * Checks whether a destination contains the source of a run.
  *
- * A name can lead to a directory in many ways: `d/`, `./d`, links, and `nx/../d` as soon as `nx` is
- * made.  So names are not compared, but what they lead to, once it is there.  The splits of a data
- * set lie in directories of it and are removed with it, so a source in one of those counts. */
+ * There are many names for one directory: `d/`, `./d`, links, and `nx/../d` as soon as `nx` exists.
+ * Therefore not the names are compared, but the directories, once they exist. The splits of a data
+ * set are in directories of it and are removed with it, so a source in one of those counts. */
 #include "publish/own_source.h"
 
 #include <libgen.h>
@@ -17,7 +17,7 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* A directory, the one above, and of a file the one above that. */
+/* Compares a directory, the one above it, and for a file the one above that. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);
@@ -34,7 +34,7 @@ static bool is_at(const char *source, const char *dest)
     return is;
 }
 
-/* The length of a URL without its last slashes. */
+/* Returns the length of a URL without slashes at its end. */
 static size_t trimmed(const char *url)
 {
     size_t size = strlen(url);
@@ -44,8 +44,7 @@ static size_t trimmed(const char *url)
     return size;
 }
 
-/* Nobody knows whether a URL is an object's or a directory's; what has a suffix is taken for an
- * object. */
+/* A URL can be an object or a directory. With a suffix, it is taken for an object. */
 static bool is_remote_at(const char *source, const char *dest)
 {
     const size_t wanted = trimmed(dest), size = trimmed(source);

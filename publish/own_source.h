@@ -9,10 +9,10 @@
 
 #include "sheaf.h"
 
-/* SHEAF_ERR_ARGUMENT if one of the sources (directories, files, objects; what is not there is
- * passed over) is `dest`, or lies right in it or in a directory of it, however either is written.
- * Local directories are compared by device and inode, so `dest` must be there already; others by
- * bucket and key. */
+/* Returns SHEAF_ERR_ARGUMENT if one of the sources is `dest`, or is directly in it or in a
+ * directory of it, whatever their names are. Sources are directories, files and objects; missing
+ * ones are ignored. Local directories are compared by device and inode, so `dest` must exist.
+ * Others are compared by bucket and key. */
 int refuse_own_source(const char *dest, const char *const *sources, size_t count,
                       struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing: report, index, table of keys, other readers' index files, and last of all the
- * manifest, without which there is no data set. */
+ * Publishes report, index, table of keys, other readers' index files, and finally the manifest,
+ * without which there is no data set. */
 #include "publish/publish.h"
 
 #include <inttypes.h>
@@ -83,7 +83,7 @@ static uint64_t first_of(const struct output *o, uint32_t split)
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
-/* The releases of a library that compressed the shards: several, if several machines did. */
+/* The releases of the library that compressed the shards: several, if several machines did it. */
 #define LIBRARIES_MOST 16
 
 struct libraries {
@@ -128,8 +128,8 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Also a count that is 0, so that it is not taken for one that was not made; but only where options
- * ask for what is counted. */
+/* Writes the counts of images if options request the work that is counted. A count of 0 is also
+ * written, to distinguish it from an unknown count. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
@@ -144,7 +144,8 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* Puts what is known only in the end into options, an object with other keys, which come after. */
+/* Adds facts that are known only at the end to the options. Their keys come after all keys of the
+ * options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
                             uint64_t skipped, char **options_json, struct sheaf_error *err)
 {
@@ -180,7 +181,7 @@ static void drop_class_samples(struct manifest *m)
     m->class_samples = NULL;
 }
 
-/* By the labels of the index.  A shard without them leaves the counts unknown. */
+/* Counts classes by the labels in the index. A shard without labels leaves the counts unknown. */
 static int count_classes(struct manifest *m, const struct journal_entry *entry,
                          struct sheaf_error *err)
 {
@@ -276,7 +277,8 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     return code;
 }
 
-/* Only where nothing is, or what the run itself has put there, or a data set of its plan. */
+/* Allows publishing only over nothing, over a file of the run itself, or over a data set of its
+ * plan. */
 static int check_free(const struct output *o, const char *directory,
                       const struct manifest_found *f, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing what was appended: its index and its table of keys, then the manifest of all, which
- * replaces the one that the plan was made for.  Files that other readers have of the whole data set
- * follow, as they must not name what could still be taken away. */
+ * Publishes appended samples: their index and table of keys, then the manifest of the whole data
+ * set, which replaces the one for which the plan was made. Other readers' files of the whole data
+ * set follow, because they must not name files that may still be removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* Where the samples of each class are counted, so are those of new classes. */
+/* If the samples of each class are counted, adds counts for new classes. */
 static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
 {
     uint64_t *samples;
@@ -50,7 +50,7 @@ static int count_new_classes(struct manifest *m, size_t count, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* The manifest that is there, with room for what is appended. */
+/* Copies the existing manifest, with room for what is appended. */
 static int start_manifest(const struct manifest_found *there, const struct publish_facts *f,
                           struct manifest *m, struct sheaf_error *err)
 {
@@ -74,7 +74,8 @@ static int start_manifest(const struct manifest_found *there, const struct publi
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
-/* Only over the very data set that was to grow. */
+/* Finds the manifest, and checks that the data set is still the one to which samples were to be
+ * appended. */
 static int find_same(const struct output *o, struct manifest_found *there, struct sheaf_error *err)
 {
     const int code = destination_manifest(o, o->dest, there, err);
@@ -133,7 +134,7 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     return code;
 }
 
-/* The manifest says what the data set is called as a split. */
+/* The manifest contains the name of the data set as a split. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

@@ -54,7 +54,7 @@ static int write_some(void *writer, const void *data, size_t size, struct sheaf_
     return store_write(writer, data, size, err);
 }
 
-/* What goes into the table. */
+/* The content of the table. */
 struct contents {
     const struct publish_keys *keys;
     const char *fingerprint;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing the table of keys.  For shards that were packed, the journal's entries have the hashes
- * of their keys, so that nothing is read again. */
+ * Publishes the table of keys. The journal's entries contain the hashes of the keys in packed
+ * shards, so that nothing is read again. */
 #ifndef PUBLISH_PUBLISH_KEYS_H
 #define PUBLISH_PUBLISH_KEYS_H
 
@@ -13,19 +13,20 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    bool is_incomplete;         /* some entry is of a release that kept no keys */
+    bool is_incomplete;         /* whether some entry is of a release that kept no keys */
 };
 
-/* For a data set in `directory`, with a share of at most `memory_bytes` of the caller's memory. */
+/* Opens the table for a data set in `directory`. It uses a share of at most `memory_bytes` of the
+ * caller's memory. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);
-/* Takes the key of the next sample, as key_hash() has it. */
+/* Adds the key_hash() of the next sample's key. */
 int publish_keys_add_hash(struct publish_keys *keys, uint64_t hash, struct sheaf_error *err);
-/* Takes the keys of the next shard. */
+/* Adds the keys of the next shard. */
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
-/* Writes the file `name` for the data set, or part of one, with this fingerprint; or, if keys are
- * missing, removes what is there. */
+/* Writes the file `name` for the data set, or a part of one, with this fingerprint. If keys are
+ * missing, removes an existing file instead. */
 int publish_keys_put(struct publish_keys *keys, const struct output *output, uint32_t split,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishing the index of shards that another program has made.
+ * Publishes the index of shards that another program has made.
  *
- * The manifest that an earlier index has left stays until the new one replaces it.  In between, a
- * reader that finds the new index under the old manifest sees by the hashes in the manifest whether
- * they go together, and refuses them if not. */
+ * The manifest of an earlier index remains until the new one replaces it. A reader that meanwhile
+ * finds the new index under the old manifest recognizes by the hashes in the manifest that they do
+ * not belong together, and refuses them. */
 #include <stdlib.h>
 #include <string.h>
 
