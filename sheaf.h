@@ -394,7 +394,7 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* What happens if the number of lanes does not divide the number of samples. KEEP: the lengths of
+/* The rule if the number of lanes does not divide the number of samples. KEEP: the lengths of
  * lanes differ by one. DROP: the remainder, at most lanes - 1 samples, is left out. PAD: shorter
  * lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
@@ -974,8 +974,8 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
  * Without it, the manifest lists the class names of the samples, from label 0 on, or from 1 if that
  * is the smallest label; an unnamed label between them is named by its number. TFRecords also keep
  * each sample's own class name. In the other containers, a sample whose class name does not fit
- * into such a list is refused with SHEAF_ERR_ARGUMENT: its label has another name already, or is
- * not an integer from 0 to 2^20 - 1. */
+ * into such a list is refused with SHEAF_ERR_ARGUMENT. This happens if its label has another name
+ * already, or is not an integer from 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
 /* Appends a copy of the sample. Blocks while the memory budget is used up. */

@@ -27,7 +27,10 @@ COMMENTS = (
     (r"^(What|Of|Whether|The same)\b", "start with a verb or a concrete noun"),
 )
 PENDING = ("doc/prepare.md", "publish/", "reader/")
-ALLOWED = ()
+ALLOWED = (
+    ("doc/train.md", "pass over"), ("sheaf.h", "pass over"), ("python/src/reading.c", "behind the"),
+    ("store/file_system.h", "behind a"),
+)
 
 
 def comments_of(text):
