@@ -1209,10 +1209,10 @@ SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_imag
 SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
     size_t *room, struct sheaf_error *error);
 
-/* ---- Pixels: crops of pictures, at a size -----------------------------------------------------
- * What a crop is depends on the bytes of the picture, the options and a seed (sheaf_sample.seed),
- * and on nothing else; image/PIXELS.md specifies it.  Pixels are RGB, 8 bits, and those of Pillow:
- * crop(box).resize(size, filter) of the decoded picture, byte for byte, on any machine. */
+/* ---- Pixels: crops of pictures, at a size (sheaf_pixels) --------------------------------------
+ * A crop depends only on the bytes of the picture, the options and a seed (sheaf_sample.seed).
+ * image/PIXELS.md specifies it. Pixels are 8-bit RGB, and equal Pillow's crop(box).resize(size,
+ * filter) of the decoded picture, byte for byte, on any machine. */
 enum sheaf_crop {
     SHEAF_CROP_RANDOM = 0,          /* torchvision's RandomResizedCrop, and its mirror image */
     SHEAF_CROP_CENTER = 1,          /* its Resize(resize) of the shorter side, then CenterCrop */
@@ -1220,7 +1220,7 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* Which of the two passes of resizing comes first: as in Pillow up to 12.3, or from 13.0 on. */
+/* The order of the two passes of resizing: as in Pillow up to 12.3, or from 13.0 on. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };
@@ -1236,13 +1236,15 @@ struct sheaf_pixels_options {
     int decodes_whole;              /* 0; 1: decode all of a JPEG: slower, and the same pixels */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
-/* In pixels of the upright picture.  For CENTER it is rounded to whole pixels. */
+/* The box of a crop, in pixels of the upright picture. For CENTER it is rounded to whole pixels. */
 struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
-/* Writes the crops of the image (JPEG, PNG, WebP, GIF or BMP) to `out`, width x height x 3 bytes
- * each, those of a view side by side; and to `crops`, if it is not NULL, where each was.  Grey
- * becomes RGB, CMYK too; transparency is dropped, of 16 bits the upper 8 count, and the picture is
- * turned as its EXIF orientation says.  SHEAF_ERR_CORRUPT, _UNSUPPORTED: of the image; over
- * 178,956,970 pixels, or 65,535 on a side, are refused before memory is taken. */
+/* Writes the crops of the image (JPEG, PNG, WebP, GIF or BMP) to `out`, with width x height x 3
+ * bytes for each crop. The crops of a view follow each other. If `crops` is not NULL, writes the
+ * box of each crop to it. Grey and CMYK images become RGB. Transparency is dropped, the upper 8
+ * bits of 16 are used, and the picture is turned as its EXIF orientation says.
+ *
+ * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is the reason. An image of more than
+ * 178,956,970 pixels, or 65,535 on a side, is refused before memory is allocated. */
 SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);

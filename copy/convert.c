@@ -69,7 +69,7 @@ int convert_packed(const struct convert *c, int code, struct sheaf_error *err)
     return code;
 }
 
-/* Whether an error is the sample's own. */
+/* Returns whether an error concerns only the sample. */
 static bool is_of_sample(int code, const struct sheaf_error *err)
 {
     switch (code) {

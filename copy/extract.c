@@ -220,8 +220,8 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
-/* Records a path. A file that this run has written or kept must not be written or kept for another
- * sample, too. */
+/* Records a path. A file that this run has written or kept must not also be written or kept for
+ * another sample. */
 static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
 {
     const int code = keyset_check(&x->written, path, error);

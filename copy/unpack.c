@@ -20,13 +20,13 @@ void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size
     options->sizeof_options = size;
 }
 
-/* What an unpacking knows of the samples before. */
+/* The state of unpacking, with the keys of earlier samples. */
 struct unpacking {
     struct copying in;
     struct extract *extract;
     enum sheaf_duplicate_keys duplicate_keys;
-    struct keyset seen;         /* keys, unless a repeated one is no error by itself */
-    char key[PATH_LIMIT];       /* that a sample with a repeated key gets */
+    struct keyset seen;         /* keys; empty if repeated keys are allowed */
+    char key[PATH_LIMIT];       /* new key for a sample with a repeated key */
     struct sheaf_unpack_result *result;
 };
 
@@ -42,7 +42,7 @@ static int write_field(struct extract *extract, const struct sheaf_sample *sampl
     return extract_file(extract, path, field->data, field->size, err);
 }
 
-/* Gives a sample with a repeated key another one.  SHEAF_END: it is left out. */
+/* Gives a sample with a repeated key a new key. Returns SHEAF_END if it is left out. */
 static int take_key(struct unpacking *u, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const char *key = sample->key;

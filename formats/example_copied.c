@@ -2,7 +2,7 @@
  *
  * Records that are copied from TFRecord to TFRecord although their features cannot be the fields of
  * a sample: a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
- * The bytes stay as they are, and the key is one more Features message behind them:
+ * The bytes do not change, and one more Features message with the key follows them:
  *
  *     the record's own bytes | 1: Features { "__key__": bytes_list }
  *

@@ -14,11 +14,11 @@ struct crop {
     bool flipped;
 };
 
-/* What crops are drawn from. */
+/* The distribution of random crops. */
 struct crop_range {
     double scale[2];            /* of the picture's area; above 0, at most 1 */
     double ratio[2], log_ratio[2];      /* width / height; the logarithms by crop_log */
-    double flip;                /* how probable a mirror image is */
+    double flip;                /* probability of a mirror image */
 };
 
 /* Returns the natural logarithm of a number above 0, computed by additions, multiplications and

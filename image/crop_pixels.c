@@ -35,7 +35,7 @@ struct cropping {
     struct crop_scaler *scalers;    /*   and these */
     size_t opened;
     uint64_t taken;                 /* of the room */
-    /* Of a JPEG. */
+    /* For a JPEG. */
     struct jpeg_input in;
     struct decoding decoding;
     uint8_t *row;
@@ -72,7 +72,8 @@ static void add_row(struct cropping *c, const uint8_t *row, uint32_t left, uint3
 
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
-/* What the crops need of the picture: columns left .. right - 1, rows top .. bottom - 1. */
+/* The region of the picture that the crops need: columns left to right - 1, rows top to
+ * bottom - 1. */
 struct region {
     uint32_t left, right, top, bottom;
 };
@@ -92,7 +93,7 @@ static struct region region_of(const struct cropping *c)
     return r;
 }
 
-/* Whether the last marker is where it should be. */
+/* Returns whether the end marker is at the end. */
 static bool has_end(const uint8_t *data, size_t size)
 {
     for (size_t i = 2; i <= MIN(size, END_BYTES); i++)

@@ -47,7 +47,7 @@ struct crop_cut {
 /* The part of a picture of that size, for one of the plan's views. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
-/* What a caller is told: of a cut that is a window, where its pixels come from, in whole pixels. */
+/* Returns the box for the caller. For a cut that is a window, it is rounded to whole pixels. */
 struct sheaf_crop_box crop_cut_box(const struct crop_cut *cut, const struct crop_view *view);
 
 #endif

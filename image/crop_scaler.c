@@ -40,7 +40,7 @@ static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
     return less_high > 0 && cut->box.height > 100 * (uint64_t)cut->box.width;
 }
 
-/* Whether the planes of the result are made where they are wanted. */
+/* Returns whether the planes of the result are made at their final place. */
 static bool is_direct(const struct crop_plan *plan, const struct crop_view *view)
 {
     return plan->layout == SHEAF_NCHW && view->width % RESAMPLE_ROWS == 0;

@@ -30,8 +30,8 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
 void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
 
 /* Takes row `y` of the picture, which begins with column `left`.  A pixel has `pixel` bytes: 1 of a
- * grey picture, else 3, or 4 of which the last counts for nothing; then the row must have
- * CROP_ROW_SLACK bytes behind it. */
+ * grey picture, else 3, or 4 of which the last is ignored. The row must be followed by
+ * CROP_ROW_SLACK more bytes. */
 #define CROP_ROW_SLACK 64u
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);

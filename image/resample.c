@@ -45,7 +45,7 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
     return resampler_bytes_on(&axes) + weight_bytes(across) + weight_bytes(down);
 }
 
-/* Of a row that is staged: a tile may reach beyond it. */
+/* Returns the size of a staged row. A tile may extend beyond its end. */
 static size_t wide(const struct resample_axes *axes)
 {
     return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS);

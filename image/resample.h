@@ -28,8 +28,8 @@ struct resampler {
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
     size_t to_stride;
-    uint32_t made;              /* rows of the result; down_first: of their height, of which */
-    uint32_t waiting;           /*   so many are in `between` and have not their width */
+    uint32_t made;              /* rows of the result; with down_first, rows of its height */
+    uint32_t waiting;           /* rows of these in `between` that do not have its width yet */
     uint8_t *between;
 };
 

@@ -35,7 +35,7 @@ AVX2 static void split_avx2(const uint8_t *from, uint32_t columns, uint8_t *cons
     }
 }
 
-/* Of sixteen pixels, where in a plane each byte of three vectors comes from; -1: another plane. */
+/* For sixteen pixels, the index in a plane of each byte of three vectors; -1: another plane. */
 static const int8_t joined[3][3][16] = {
     { { 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5 },
       { -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1 },

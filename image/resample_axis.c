@@ -100,7 +100,8 @@ static void weigh_lanczos(double *weight, uint32_t first, uint32_t count, double
     }
 }
 
-/* What pixels `first` to `first + count` weigh in one at `center`: their sum is 1. */
+/* Computes the weights of pixels `first` to `first + count` in a pixel at `center`. Their sum is
+ * 1. */
 static void weigh(double *weight, uint32_t first, uint32_t count, double center,
                   const struct resample_side *side)
 {

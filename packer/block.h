@@ -171,19 +171,19 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* What became of an image: the reason why it was converted, or "" if it at most became smaller. */
+/* The change of an image: the reason for its conversion, or "" if it at most became smaller. */
 struct image_change {
     char why[120];
     bool resized;
 };
-/* Appends to `out` the JPEG that the setup makes of an image.  *change says whether there is one.
+/* Appends to `out` the JPEG that the setup makes of an image. *change tells whether there is one.
  * Errors as of image_to_jpeg. */
 int block_make_image(const struct block_setup *setup, const struct image_room *room,
                      const struct sheaf_field *field, struct buf *out, struct image_change *change,
                      struct sheaf_error *err);
-/* Whether an error is of the image, and not of the machine. */
+/* Returns whether an error concerns the image, and not the machine. */
 bool block_blames_image(int code);
-/* Whether the name of a field is that of an image. */
+/* Returns whether the name of a field is that of an image. */
 bool block_is_image(const char *name);
 
 /* The job: reads, checks, encodes and finishes. The result is block.code. */

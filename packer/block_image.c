@@ -83,7 +83,7 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Of a JPEG that is not whole, says what is said of those that are only checked. */
+/* For a damaged JPEG, writes the same error as for images that are only checked. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {

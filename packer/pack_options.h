@@ -12,7 +12,7 @@
 /* Copies the options that the caller's version has over the defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* The same, but SHEAF_CHECK_USUAL stays, because it is not known yet what is packed. */
+/* Does the same, but keeps SHEAF_CHECK_USUAL, because the kind of samples is not known yet. */
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 

@@ -459,7 +459,7 @@ static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
     return code;
 }
 
-/* What the options say about a key that is repeated.  SHEAF_END: the sample is left out. */
+/* Applies the option for repeated keys. Returns SHEAF_END if the sample is left out. */
 static int take_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code = check_key(p, s->key);
@@ -658,7 +658,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     return packer_append_kept(p, sample, NULL);
 }
 
-/* Whether an image of the sample is to blame, and not what was written to. */
+/* Returns whether an error concerns an image of the sample, and not the destination. */
 static bool is_refused(const struct sheaf_packer *p, int code)
 {
     return block_blames_image(code) && (p->error.reason == SHEAF_REASON_BAD_FILES ||

@@ -285,7 +285,7 @@ static void print_images(const struct sheaf_dataset_info *info)
     putchar('\n');
 }
 
-/* What packing left out, if it left out anything. */
+/* Prints the number of files that packing left out, if there are any. */
 static void print_skipped(const struct sheaf_dataset_info *info)
 {
     if (info->skipped != 0)

@@ -119,7 +119,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Whether the options that help are those of sheaf plan. */
+/* Returns whether the options that help are those of sheaf plan. */
 static bool is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||

@@ -41,7 +41,7 @@ const char *codec_meaning(void);
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* What becomes of samples with a repeated key; a pointer to an int. */
+/* The treatment of samples with a repeated key; a pointer to an int. */
 extern const struct choice duplicate_keys_choices[];
 #define DUPLICATE_KEYS_ROW(what)                                                                \
     { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = (what),                                \

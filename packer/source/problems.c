@@ -220,8 +220,8 @@ void problems_limit(struct problems *p, uint64_t found)
     p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
 }
 
-/* What is skipped on request still ends the run if there is too much of it, or if it is not the
- * files that are bad. */
+/* Returns the error of a run that skips bad files: there are too many of them, or the cause is not
+ * in the files. */
 static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;

@@ -77,7 +77,7 @@ bool problems_have_known(const struct problems *p);
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same with the code, message and reason of an error. */
+/* Does the same with the code, message and reason of an error. */
 int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
                        const struct sheaf_error *found);
 
@@ -93,9 +93,10 @@ void problems_note(const struct problems *p, enum sheaf_reason reason, const cha
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
-/* SHEAF_OK, or with SHEAF_FAIL and any problem the error that names the first one, of those that
- * are no file left out with another; its reason is SHEAF_REASON_BAD_FILES or _ODD_IMAGE.  With
- * SHEAF_SKIP, the error of a file that vanished or changed, or of too many problems. */
+/* Returns SHEAF_OK or the error of the run. With SHEAF_FAIL and any problem, the error names the
+ * first problem that was not left out with another file, and its reason is SHEAF_REASON_BAD_FILES
+ * or _ODD_IMAGE. With SHEAF_SKIP, it is the error of a file that vanished or changed, or of too
+ * many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 /* Returns the same after a step that ended with `code`, possibly only because bad files are left
  * out. */
