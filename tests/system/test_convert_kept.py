@@ -21,6 +21,16 @@ def fields_of(place):
     return found
 
 
+def payloads_of(shard):
+    """The payloads of the records of a TFRecord shard."""
+    found, at = [], 0
+    while at < len(shard):
+        size = int.from_bytes(shard[at:at + 8], "little")
+        found.append(shard[at + 12:at + 12 + size])
+        at += 16 + size
+    return found
+
+
 class MadeUpKeys(Case):
     def test_no_two_shards_make_up_one_key(self):
         for names in (["c10-train.tfrecord-00000-of-00002", "c10-train.tfrecord-00001-of-00002"],
@@ -224,6 +234,32 @@ class RepeatedKeys(Case):
         self.assertEqual(sorted(tree_of(self.path("u"))), ["a.cls", "a.jpg", "b.jpg"])
 
 
-if __name__ == "__main__":
-    import unittest
-    unittest.main()
+
+
+
+
+
+class CopiedRecords(Case):
+    def test_records_that_are_no_samples_keep_their_bytes(self):
+        """Many features, odd names, sequences: the bytes stay, and the key comes behind them."""
+        sequence = writers.wire(1, writers.wire(1, writers.wire(1, b"id") + writers.wire(
+            2, writers.feature([5])))) + writers.wire(2, writers.wire(1, writers.wire(1, b"f")
+            + writers.wire(2, writers.wire(1, writers.feature([b"x"])))))
+        payloads = [writers.example({"f%04d" % i: [i] for i in range(count)})
+                    for count in (1025, 1031, 1033, 1100)]
+        payloads += [writers.example({"a\nb": [1], "c": [2]}), sequence]
+        write(self.path("s.tfrecord"), writers.tfrecord(payloads))
+        for more in ((), ("--shard-count", 2), ("--shuffle",)):
+            dest = self.path("o%d" % len(more))
+            sheaf("convert", self.path("s.tfrecord"), dest, "--format", "tfrecord", *more,
+                  "--overwrite")
+            records = [record for name in shards_of(dest)
+                       for record in payloads_of(read(os.path.join(dest, name)))]
+            self.assertEqual(len(records), len(payloads))
+            for payload in payloads:
+                found = [r for r in records if r.startswith(payload)]
+                self.assertEqual(len(found), 1)
+                self.assertIn(b"__key__", found[0][len(payload):])
+            sheaf("unpack", dest, self.path("u" + os.path.basename(dest)), "--resume")
+            self.assertEqual(sorted(f["data"] for f in fields_of(
+                self.path("u" + os.path.basename(dest))).values()), sorted(payloads))
