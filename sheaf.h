@@ -1249,30 +1249,33 @@ SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);
 
-/* Threads that make the crops of batches of samples.  Any number of batches may be under way, and
- * may be waited for in any order.  memory_bytes is a hard ceiling for the memory that decoding
- * takes, without the results; threads 0: one for each processor. */
+/* Starts threads that make the crops of batches of samples. Any number of batches may be under way,
+ * and they may be waited for in any order. memory_bytes is a hard limit for the memory of decoding,
+ * without the results. `threads` 0 means one thread per processor. */
 SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
-/* The bytes of a sample's crops of view `view` (0: there is none); and its crops of all views. */
+/* Return the number of bytes of a sample's crops of view `view` (0 if there is no such view), and
+ * the number of its crops of all views. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
-/* Begins to make the crops of each sample's image, drawn by its seed.  `field` is the name of the
- * image's field; NULL: the first one whose name ends in jpg, jpeg, png, webp, gif or bmp.  Sample
- * i's crops of view v go to out[v] + i * sheaf_pixels_bytes(pool, v), and their places to
- * crops + i * sheaf_pixels_crops(pool), unless `crops` is NULL.  The memory may be a framework's,
- * or pinned.  It and the samples (see sheaf_reader_keep) must stay until the batch is freed. */
+/* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
+ * is the name of the image's field. NULL means the first field whose name ends in jpg, jpeg, png,
+ * webp, gif or bmp. The crops of view v of sample i are written to out[v] + i *
+ * sheaf_pixels_bytes(pool, v), and their boxes to crops + i * sheaf_pixels_crops(pool), unless
+ * `crops` is NULL. The memory may belong to a framework or be pinned. The memory and the samples
+ * (see sheaf_reader_keep) must remain valid until the batch is freed. */
 SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
     const struct sheaf_sample *samples, size_t count, const char *field, void *const *out,
     struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch, struct sheaf_error *error);
 /* Waits for the batch, and returns the number of samples without crops. */
 SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
-/* After that: why sample `index` has no crops; NULL if it has.  _CORRUPT and _UNSUPPORTED: because
- * of its image; _ARGUMENT: it has no such field; _LIMIT: the image needs more than memory_bytes. */
+/* Returns, after sheaf_pixels_wait, why sample `index` has no crops, or NULL if it has crops. The
+ * code is _CORRUPT or _UNSUPPORTED for a bad image, _ARGUMENT if there is no such field, and _LIMIT
+ * if the image needs more than memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
-SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);   /* waits, too */
+SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);   /* also waits */
 #ifdef __cplusplus
 }
 #endif
