@@ -252,6 +252,7 @@ reproducible: ##: build the last commit in two directories, and compare what is 
 lint: ##: style, includes and map of the source
 	$(Q)tools/check_style.sh
 	$(Q)$(PYTHON) tools/check_rooms.py
+	$(Q)$(PYTHON) tools/check_prose.py
 
 coverage: ##: build/coverage/index.html
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O0 -g --coverage" \

@@ -136,7 +136,7 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
                       : dataset_refuse_unfinished_split(o->root, err);
 }
 
-/* Of a file that may lack, a store that may not be listed says that it is refused. */
+/* Adds a file. For an absent file, a store that may not be listed answers that access is denied. */
 static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
 {
     struct objects *o = context;

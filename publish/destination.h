@@ -127,16 +127,17 @@ enum {
 };
 int destination_refuse(const struct output *output, const struct destination *found,
                        unsigned what, struct sheaf_error *err);
-/* Returns SHEAF_ERR_EXISTS: the destination has an unfinished run. */
+/* Returns SHEAF_ERR_EXISTS with the message that the destination has an unfinished run. */
 int destination_refuse_run(const struct output *output, const struct destination *found,
                            struct sheaf_error *err);
-/* Returns SHEAF_ERR_CORRUPT: the claim is damaged. */
+/* Returns SHEAF_ERR_CORRUPT with the message that the claim is damaged. */
 int destination_refuse_damaged(const struct output *output, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED: the destination has only a run of another plan, which cannot be
- * resumed. */
+/* Returns SHEAF_ERR_CHANGED with the message that the destination has only a run of another plan,
+ * which cannot be resumed. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);
-/* Returns SHEAF_ERR_NOT_FOUND, _CORRUPT, or _CHANGED: there is no run of this plan to join. */
+/* Returns SHEAF_ERR_NOT_FOUND, _CORRUPT or _CHANGED with the message that there is no run of this
+ * plan to join. */
 int destination_refuse_no_run(const struct output *output, const struct destination *found,
                               struct sheaf_error *err);
 

@@ -35,7 +35,7 @@ enum action {
                                    data set */
     STRAY,                      /* refuse: a file with another name of Sheaf's, which belongs to
                                    no data set */
-    /* What is done. */
+    /* Actions. */
     DONE,                       /* do nothing: the data set exists */
     END,                        /* do nothing, but end the run that has published it */
     RESUME,                     /* continue the run */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a store can do for several processes that write to one directory.  It is found out once,
- * when a run opens its destination, and decides by which protocol the run publishes. */
+ * The abilities of a store for several processes that write to one directory. They are found out
+ * once, when a run opens its destination, and determine the protocol by which the run publishes. */
 #ifndef STORE_ABILITIES_H
 #define STORE_ABILITIES_H
 

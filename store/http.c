@@ -26,7 +26,7 @@
 #define MS 1000000ull
 #define ACTIVE_MOST 256             /* exchanges in libcurl at once */
 #define CHECK_MS 100                /* interval at which slow exchanges are checked */
-#define AWAY_CHECKS 3               /* after so many missed checks the thread had no processor */
+#define AWAY_CHECKS 3               /* missed checks after which the thread had no processor */
 
 TAILQ_HEAD(exchanges, http_exchange);
 

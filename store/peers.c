@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lateness against peers, as the header says. */
+ * Finds reads that are late compared with their peers; see peers.h. */
 #include "store/peers.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #define SECOND 1000000000ull
 #define PATIENCE_LEAST SECOND
-#define PATIENCE_MEANS 8u           /* and so many times the usual wait for a first byte */
+#define PATIENCE_MEANS 8u           /* times the usual wait for a first byte */
 #define TIMES_MOST 5u
 #define PEERS_LEAST 8u              /* before that nothing is known */
 #define MEAN_OF 16u                 /* the mean moves by such a part of the difference */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * When a read is late against its peers, the reads that the same server has answered before.
+ * Finds reads that are late compared with their peers, which are the reads that the same server has
+ * answered before.
  *
- * One connection in many may stall while all others go on, and everything that is read after it
- * then waits.  So a read that has been silent for far longer than its peers took to begin is asked
- * a second time, on another connection: for the bytes that are missing, into the same memory.  Each
- * further time it gets twice the patience.
+ * One connection of many may stall while the others continue, and then everything that is read
+ * after it waits. Therefore a read without an answer for much longer than its peers took to begin
+ * is requested again on another connection, for the missing bytes and into the same memory. Each
+ * further request waits twice as long.
  *
- * Asking again must not load a server that is slow as a whole, so it has a price: a server's reads
- * earn a quarter of an extra request each, and at most CREDIT_MOST are saved. */
+ * Repeated requests must not load a server that is slow as a whole. Each read of a server earns a
+ * quarter of an extra request, and at most CREDIT_MOST extra requests are saved. */
 #ifndef STORE_PEERS_H
 #define STORE_PEERS_H
 
@@ -29,7 +30,7 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Pays for an extra request.  Returns false if there is no credit. */
 bool peers_pay(struct peers *peers);
 
-/* The same of the servers of this process, known by their origins ("https://host:port"). */
+/* Does the same for the servers of this process, known by their origins ("https://host:port"). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);
 bool peers_pay_of(const char *origin);

@@ -26,7 +26,7 @@
  * not repeat it ignores it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
-/* What was found out about a bucket's server (s3_abilities.c). */
+/* The abilities of a bucket's server (s3_abilities.c). */
 struct s3_known {
     pthread_mutex_t lock;
     bool is_tried;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tries which conditions a server keeps.
+ * Tests which conditions of writes a server supports.
  *
- * Some servers know no conditions and say so (501); others (Garage) pass over them without a word,
- * and then only a trial shows it: an object is written twice as a new one, and once over an ETag
- * that no object has.  A server that takes any of these writes ignores conditions.  Amazon's own
- * service is not tried. */
+ * Some servers do not support conditions and answer 501. Others (Garage) silently ignore them,
+ * which only a trial shows: an object is written twice as a new one, and once over an ETag that no
+ * object has. A server that accepts any of these writes ignores conditions. Amazon's own service is
+ * not tested. */
 #include <stdlib.h>
 #include <string.h>
 
