@@ -644,3 +644,8 @@ uint32_t model_calls(char run)
     pthread_mutex_unlock(&lock);
     return calls;
 }
+
+uint32_t model_calls_now(char run)
+{
+    return runs[run - 'a'].calls;
+}

@@ -42,6 +42,8 @@ void model_end(char run);
 /* Waits until it is stopped or has ended; true: it has ended. */
 bool model_wait(char run);
 uint32_t model_calls(char run);
+/* The same from `changed`. */
+uint32_t model_calls_now(char run);
 
 /* What is there, for `changed` and between runs. */
 struct model_object {

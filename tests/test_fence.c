@@ -9,7 +9,8 @@
  *
  * What a run says at its end must be so, and the next run that overwrites makes all good.
  *
- *     test_fence                      some random interleavings, and each failing call
+ *     test_fence                      some random interleavings; those in which a run that appends
+ *                                     or indexes is held before it publishes; each failing call
  *     test_fence COUNT PART PARTS     a part of COUNT interleavings: of all in which each run is
  *                                     stopped once, and then of random ones with more stops
  *
@@ -46,6 +47,8 @@ static struct sheaf_error error;
 static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
 static bool is_campaign;
+static uint64_t published;      /* the number of the manifest that was seen last */
+static uint32_t publishing;     /* the last call of the first run that has changed it */
 static size_t first_scene, scene_count;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
@@ -483,6 +486,18 @@ static void make_places(enum model_kind kind)
     assert_int_equal(seen_fault[0], '\0');
 }
 
+static void see_change(void)
+{
+    const struct model_object *manifest = seen_find(MANIFEST_NAME);
+    char run[33];
+
+    seen_check();
+    if (manifest != NULL && manifest->number != published &&
+        !manifest_is_unfinished((const char *)manifest->data, manifest->size, run))
+        publishing = model_calls_now('a');
+    published = manifest == NULL ? 0 : manifest->number;
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -491,7 +506,7 @@ static int setup(void **state)
     make_tree("two", 7, 800);
     make_more("more");
     make_more("most");
-    model_open(seen_check);
+    model_open(see_change);
     for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
         make_places(kind);
     return 0;
@@ -590,6 +605,33 @@ static void random_stops(void **state)
     }
 }
 
+/* The call of the first by which it publishes, alone; 0: it does not. */
+static uint32_t publishing_call(size_t scene)
+{
+    publishing = 0;
+    (void)calls_alone(scenes[scene].place, scenes[scene].first);
+    return publishing;
+}
+
+/* The first is held just before it publishes, the second is stopped at each of its calls, and then
+ * the first goes on. With locks, the second is told at once, or waits. */
+static void held_before_publishing(void **state)
+{
+    (void)state;
+    if (getenv("QUICK") != NULL)
+        skip();
+    for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
+        for (size_t scene = first_scene; scene < first_scene + scene_count; scene++) {
+            struct one_case c = { .scene = scene, .turns = 2, .kind = kind };
+            bool ended = kind == MODEL_LOCKS || scenes[scene].first.what < APPEND;
+
+            use(kind);
+            c.stops[0] = publishing_call(scene);
+            for (c.stops[0] -= c.stops[0] != 0; !ended; c.stops[1]++)
+                check_case(&c, &ended);
+        }
+}
+
 /* A call of a store that fails once: the run ends well all the same, or says why it has not. */
 static void fail_once(enum place place, struct step step, uint32_t call)
 {
@@ -643,6 +685,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stop),
         cmocka_unit_test(random_stops),
+        cmocka_unit_test(held_before_publishing),
         cmocka_unit_test(failing_calls),
     };
 
