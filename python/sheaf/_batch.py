@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 
@@ -36,7 +36,50 @@ class Batch(sheaf.Batch):
         return Batch, (sheaf.Batch(self),)
 
 
-Batch.__module__ = "sheaf.torch"        # where programs have it from
+class Field(NamedTuple):
+    """A field of all samples of a batch: sample i has data[offsets[i]:offsets[i + 1]]."""
+    data: torch.Tensor                  # uint8 [bytes]
+    offsets: torch.Tensor               # int64 [samples + 1], on the CPU
+
+
+class FieldBatch:
+    """The bytes of some fields of a batch, each in one tensor:
+
+        loader = sheaf.torch.DataLoader("shards/", 256, fields=("jpg",), pin_memory=True)
+        for batch in loader:
+            images = torchvision.io.decode_jpeg(batch.tensors("jpg"), device="cuda")
+            batch["jpg"].data, batch["jpg"].offsets, batch.labels, batch.keys
+
+    A sample that lacks a field is a KeyError."""
+
+    def __init__(self, batch: sheaf.Batch, fields: Sequence[str], pins: bool) -> None:
+        self.keys, self.labels, self.repeated = batch.keys, batch.labels, batch.repeated
+        pins = pins and torch.cuda.is_available()
+        self._fields: Dict[str, Field] = {}
+        for name in fields:
+            offsets = torch.zeros(len(batch) + 1, dtype=torch.int64)
+            sizes = [view.nbytes for view in batch.fields(name)]
+            torch.cumsum(torch.tensor(sizes, dtype=torch.int64), 0, out=offsets[1:])
+            data = torch.empty(sum(sizes), dtype=torch.uint8, pin_memory=pins)
+            batch._join(name, data.data_ptr(), sum(sizes))
+            self._fields[name] = Field(data, offsets)
+
+    def __getitem__(self, name: str) -> Field:
+        return self._fields[name]
+
+    def tensors(self, name: str) -> List[torch.Tensor]:
+        """The bytes of each sample, a part of the one tensor."""
+        data, offsets = self._fields[name]
+        return list(data.split((offsets[1:] - offsets[:-1]).tolist()))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return "<sheaf.torch.FieldBatch of %d samples: %s>" % (len(self), ", ".join(self._fields))
+
+
+Batch.__module__ = FieldBatch.__module__ = "sheaf.torch"        # where programs have them from
 
 
 def _made(receive: Callable[..., Any], args: Tuple[Any, ...]) -> Batch:

@@ -4,8 +4,9 @@ on_error="skip" a sample that decode fails on, or returns None for, is left out 
 
 from __future__ import annotations
 
+import time
 import warnings
-from typing import Any, Callable, Iterable, List, NamedTuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Tuple
 
 import sheaf
 
@@ -20,15 +21,27 @@ class Decoded(List[Any]):
         self.problems: List[sheaf.Problem] = []
 
 
+class Times:
+    """How long this process took for the batch that it is at, in nanoseconds."""
+
+    def __init__(self) -> None:
+        self.reading = self.decoding = 0
+
+
+times = Times()
+
+
 class Told(NamedTuple):
-    """A batch on its way from a worker to the program, with the samples that it lacks."""
+    """A batch on its way from a worker to the program, with the samples that it lacks, and with how
+    long its parts took: reading, decoding, collating."""
     batch: Any
     problems: List[sheaf.Problem]
+    took: Tuple[int, int, int]
 
     def pin_memory(self, *_: Any) -> "Told":
         """PyTorch's thread calls this, and would otherwise take the problems apart."""
         from torch.utils.data._utils.pin_memory import pin_memory
-        return Told(pin_memory(self.batch), self.problems)
+        return self._replace(batch=pin_memory(self.batch))
 
 
 def named(error: BaseException, where: str) -> BaseException:
@@ -44,6 +57,7 @@ def named(error: BaseException, where: str) -> BaseException:
 def decode_all(decode: Decode, samples: Iterable["sheaf.Sample"], skips: bool) -> Decoded:
     """The results of decode, in order."""
     decoded = Decoded()
+    begun = time.monotonic_ns()
     for sample in samples:
         try:
             result = decode(sample)
@@ -56,6 +70,7 @@ def decode_all(decode: Decode, samples: Iterable["sheaf.Sample"], skips: bool) -
             decoded.problems.append(_problem(sample, "it returned None"))
         else:
             decoded.append(result)
+    times.decoding = time.monotonic_ns() - begun
     return decoded
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import math
+import time
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -14,7 +15,7 @@ import torch.utils.data
 import sheaf
 from sheaf._loader import BITS, MASK, Order
 from sheaf._batch import Batch
-from sheaf._decode import Decode, Decoded, Told, decode_all, warn_all
+from sheaf._decode import Decode, Decoded, Told, decode_all, times, warn_all
 from sheaf._member import check_rank, rank_of
 from sheaf._rank import RankReader
 
@@ -58,9 +59,10 @@ class Collate:
     def __call__(self, samples: Any) -> Any:
         if isinstance(samples, Nothing):
             return samples
-        if not isinstance(samples, Decoded) or not samples.problems:
-            return self.collate(samples)
-        return Told(self.collate(samples) if samples else Nothing.SKIPPED, samples.problems)
+        begun = time.monotonic_ns()
+        problems = samples.problems if isinstance(samples, Decoded) else []
+        batch = Nothing.SKIPPED if problems and not samples else self.collate(samples)
+        return Told(batch, problems, (times.reading, times.decoding, time.monotonic_ns() - begun))
 
 
 class Dataset(torch.utils.data.Dataset[Any]):
@@ -236,7 +238,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return self.__getitems__([number])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> Any:
+        begun = time.monotonic_ns()
         samples = self._samples(numbers)
+        times.reading, times.decoding = time.monotonic_ns() - begun, 0
         if isinstance(samples, Nothing):
             return samples
         if self.decode is as_it_is:

@@ -201,9 +201,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         _refuse("is for a transform", start_method=start_method)
     if transform is None and _is_files(source):
         _refuse("is for a transform", version=version)
-    else:
-        _refuse("is for files that are packed without a transform", fix_images=fix_images,
-                resize=resize)
+    if transform is not None:
+        _refuse("is for what is packed without a transform", fix_images=fix_images, resize=resize)
     if _is_files(source) and (transform is None or dry_run):
         return PackResult(**_sheaf.pack(source, dest, shard_bytes=size, label_base=label_base,
                                         **images, **writing, **choosing))
@@ -211,6 +210,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     made = _making.Transform(transform, version or "", _jobs(jobs), start_method) \
         if transform is not None else None
     tell = report or (lambda problem: None)
+    if made is None:
+        writing.update(images)
     if made is None or not _is_files(source):
         if seed is not None or split is not None:
             return _making.pack_staged(sources.of(source), dest, made, classes, label_base, size,

@@ -171,6 +171,33 @@ class Stats(NamedTuple):
     requests: int = 0       # of the whole process, over HTTP; and those repeated after a failure
     retries: int = 0
     undecoded: int = 0      # samples that a DataLoader's decode has left out
+    batches: int = 0        # of a DataLoader, and where its time went, in nanoseconds: the program
+    wait_ns: int = 0        # waited for batches, and did something else (step_ns); all workers, or
+    step_ns: int = 0        # the program without them, read, decoded, and collated
+    read_ns: int = 0
+    decode_ns: int = 0
+    collate_ns: int = 0
+    workers: int = 0
+
+    def __str__(self) -> str:
+        """One line for people."""
+        words = ["{:,} samples, {:,.1f} MB read".format(self.samples, self.read_bytes / 1e6)]
+        passed = self.wait_ns + self.step_ns
+        if passed != 0:
+            work = self.read_ns + self.decode_ns + self.collate_ns
+            of = passed * max(1, self.workers)
+            words.append("{:,} batches; waits {:.0%} of the time for data".format(
+                self.batches, self.wait_ns / passed))
+            words.append("{} {:.0%} busy: {:.0%} reading, {:.0%} decoding, {:.0%} collating".format(
+                "%d workers" % self.workers if self.workers > 1 else
+                "1 worker" if self.workers else "the loader", work / of, self.read_ns / of,
+                self.decode_ns / of, self.collate_ns / of))
+        if self.stall_ns:
+            words.append("the reader waited {:.1f} s for the store".format(self.stall_ns / 1e9))
+        for name in ("corrupt", "undecoded"):
+            if getattr(self, name):
+                words.append("%d %s" % (getattr(self, name), name))
+        return "; ".join(words)
 
 
 def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:

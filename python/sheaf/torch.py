@@ -25,7 +25,8 @@ from __future__ import annotations
 import atexit
 import inspect
 import sys
-from typing import Any, Callable, Dict, List, Optional, Union
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import torch.utils.data
 import torch.utils.data.distributed
@@ -33,7 +34,7 @@ import torch.utils.data.distributed
 import sheaf
 import sheaf._shared
 from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
-from sheaf._batch import Batch
+from sheaf._batch import Batch, FieldBatch
 from sheaf._decode import Told
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
 from sheaf._member import epoch_of
@@ -41,7 +42,7 @@ from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, plain
 from sheaf._rank import close_all
 from sheaf._seeded import seeded
 
-__all__ = ["Batch", "DataLoader", "Dataset", "Fields", "Sampler", "seeded", "to_dict"]
+__all__ = ["Batch", "DataLoader", "Dataset", "FieldBatch", "Fields", "Sampler", "seeded", "to_dict"]
 
 sheaf._shared.use()
 atexit.register(close_all)
@@ -185,8 +186,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     number of workers, and a state that any number of workers, and any world size that divides the
     lanes, goes on from, without reading what came before.
 
-    source is what sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its options.  decode(sample) and collate_fn(list) run in the workers;
-    without collate_fn it is PyTorch's; without both, a batch is a sheaf.torch.Batch.  The options of
+    source is what sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its options.
+    decode(sample) and collate_fn(list) run in the workers; without collate_fn it is PyTorch's; without both, a batch is a sheaf.torch.Batch.  The options of
     sheaf.torch.Dataset and those of PyTorch's DataLoader are taken by name.  len(loader) is the
     exact number of batches of a whole epoch, the same on every rank unless remainder is "keep"; a
     stream has no len() before its end, and its ranks need not have equally many.
@@ -196,6 +197,10 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     memory, that of the batches too, is within memory_bytes.  An image that cannot be decoded is
     a bad record, for on_corrupt and max_corrupt; its batch is smaller.  pin_memory=True makes the
     batches in pinned memory.
+
+    With fields=("jpg",) a batch is a FieldBatch: for each field one uint8 tensor with the bytes of
+    all samples, and their offsets, copied once, with pin_memory=True into pinned memory, for a
+    decoder on a GPU.
 
     Each pass is the next epoch, beginning with `epoch`, also after one that was broken off;
     set_epoch(e) makes the next one epoch e.  To go on with a pass that was broken off, load the
@@ -212,6 +217,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                  decode: Optional[Callable[[sheaf.Sample], Any]] = None,
                  collate_fn: Optional[Callable[[List[Any]], Any]] = None,
                  drop_last: bool = False, pixels: Optional[sheaf.Pixels] = None,
+                 fields: Optional[Sequence[str]] = None,
                  **options: Any) -> None:
         own = {name: options.pop(name) for name in list(options) if name in _DATASET_OPTIONS}
         if options.pop("in_order", True) is False:
@@ -231,6 +237,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise sheaf.ArgumentError("with pixels, threads of the library decode: num_workers must be "
                                       "0, decode and collate_fn None, and the source no "
                                       "sheaf.torch.Dataset")
+        if fields is not None and (decode is not None or collate_fn is not None
+                                   or pixels is not None or isinstance(source, Dataset)):
+            raise sheaf.ArgumentError("fields=%r gives the bytes as they are: it excludes decode, "
+                                      "collate_fn, pixels, and a sheaf.torch.Dataset as the source"
+                                      % (fields,))
+        if isinstance(fields, str):
+            raise sheaf.ArgumentError("fields=%r: expected a list of names" % fields)
+        self.fields = None if fields is None else tuple(fields)
         if isinstance(source, Dataset):
             if own or decode is not None:
                 raise TypeError("%s: the source is a sheaf.torch.Dataset, which takes the option" %
@@ -247,6 +261,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
         self._is_ahead = False
         self.undecoded = 0                              # samples that decode has left out
+        self._times = [0] * 6           # batches; ns: waiting, stepping, reading, decoding, collating
         super().__init__(dataset, batch_size, num_workers=num_workers,
                          collate_fn=Collate(collate_fn), drop_last=drop_last,
                          sampler=Sampler(dataset, epoch, batch_size), **options)
@@ -257,7 +272,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
         before = self.sampler.latest
         inner = super().__iter__()
-        passing = _Batches(self, inner if self._stage is None else self._stage.batches(inner))
+        passing = _Batches(self, inner)
+        if self._stage is not None:
+            passing.inner = self._stage.batches(map(passing.untold, inner))
         if self.sampler.latest is not before:       # workers have numbers already
             passing.has_given(0)
         return passing
@@ -281,10 +298,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.batches_given = None
 
     def stats(self) -> sheaf.Stats:
-        """The counts of this rank's reader, and the number of samples that decode has left out."""
-        stats = self.dataset.stats()._replace(undecoded=self.undecoded)
-        return stats if self._stage is None else \
-            stats._replace(corrupt=stats.corrupt + self._stage.policy.count)
+        """The counts of this rank's reader, the number of samples that decode has left out, and
+        where the time of the steps went; str() of it is one line for people."""
+        batches, wait, step, read, decode, collate = self._times
+        stats = self.dataset.stats()
+        bad_images = 0 if self._stage is None else self._stage.policy.count
+        return stats._replace(
+            corrupt=stats.corrupt + bad_images, undecoded=self.undecoded, batches=batches, wait_ns=wait, step_ns=step, read_ns=read,
+            decode_ns=decode, collate_ns=collate, workers=self.num_workers)
 
     def __repr__(self) -> str:
         order, sampler = self.dataset.order, self.sampler
@@ -325,7 +346,8 @@ class _PixelStage(Stage):
             if not isinstance(batch, PixelBatch):
                 yield batch
             elif len(batch) == 0:
-                yield self.dataset._all_were_skipped(batch.given)
+                self.dataset._check_skipped(batch.given, [])
+                yield Nothing.SKIPPED
             else:
                 yield _as_tensors(batch)
 
@@ -348,6 +370,7 @@ class _Batches:
     def __init__(self, loader: DataLoader, inner: Any) -> None:
         self.loader, self.inner, self.given = loader, inner, 0
         self.has_any, self.last_problem = False, ""     # of what decode has left
+        self.left_ns = 0                # when the program had its latest batch
         self.own: Optional[_Progress] = None
         loader.batches_given = None
 
@@ -359,17 +382,29 @@ class _Batches:
 
     def __next__(self) -> Any:
         batch: Any = Nothing.SKIPPED
+        times, begun = self.loader._times, time.monotonic_ns()
+        if self.left_ns != 0:
+            times[2] += begun - self.left_ns
         while batch is Nothing.SKIPPED:
             batch = self._next()
-            if isinstance(batch, Told):
-                batch = self._told(batch)
+            batch = self.untold(batch)
         self.has_any = True
+        if self.loader.fields is not None:
+            batch = FieldBatch(batch, self.loader.fields, self.loader.pin_memory)
+        self.left_ns = time.monotonic_ns()
+        times[0] += 1
+        times[1] += self.left_ns - begun
         return batch
 
-    def _told(self, told: Told) -> Any:
-        """Reports the samples that a batch lacks."""
-        self.loader.undecoded += len(told.problems)
-        self.last_problem = told.problems[-1].message
+    def untold(self, told: Any) -> Any:
+        """The batch alone.  Counts how long it took, and reports the samples that it lacks."""
+        if not isinstance(told, Told):
+            return told
+        for i, took in enumerate(told.took, 3):
+            self.loader._times[i] += took
+        if told.problems:
+            self.loader.undecoded += len(told.problems)
+            self.last_problem = told.problems[-1].message
         for problem in told.problems:
             self.loader.dataset.reader.report(problem)
         return told.batch

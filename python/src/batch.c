@@ -437,6 +437,30 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
+/* Copies the bytes of a field of all samples, back to back, to `size` bytes of the caller. */
+static PyObject *batch_join(struct batch_object *self, PyObject *args)
+{
+    unsigned long long address, size, at = 0;
+    PyObject *name_object;
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "OKK:_join", &name_object, &address, &size))
+        return NULL;
+    name = PyUnicode_AsUTF8AndSize(name_object, NULL);
+    for (size_t i = 0; name != NULL && i < self->count; i++) {
+        const struct sheaf_field *field = column_field(self, i, name);
+
+        if (field == NULL)
+            return NULL;
+        if (field->size > size - at)
+            return error_raise_argument("the field %s has more than %llu bytes", name, size);
+        if (field->size != 0)
+            memcpy((char *)(uintptr_t)address + at, field->data, field->size);
+        at += field->size;
+    }
+    return name == NULL ? NULL : Py_NewRef(Py_None);
+}
+
 /* Returns whether every label of the batch is whole, so that the array consists of integers. */
 static bool labels_are_whole(const struct batch_object *self)
 {
@@ -496,6 +520,8 @@ static PyMethodDef batch_methods[] = {
     { "stack", (PyCFunction)batch_stack, METH_O,
       "stack(name): the bytes of a field that has one size in every sample, as one memoryview "
       "of samples x bytes; small ones lie so already, and are not copied.  Else a ValueError." },
+    { "_join", (PyCFunction)batch_join, METH_VARARGS,
+      "_join(name, address, size): copies the bytes of a field, back to back, to this memory." },
     { "_pack", (PyCFunction)batch_pack, METH_NOARGS, "A copy of it as bytes, for unpack()." },
     { NULL, NULL, 0, NULL },
 };

@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -182,6 +183,65 @@ class LabelsTest(LoaderCase):
     def test_a_loader_says_what_it_is(self):
         self.assertRegex(repr(self.loader(8, 2)), "DataLoader '.*set', rank 0 of 1, batches of 8, "
                                                   "2 workers, seed 5, next epoch 0>")
+
+
+class FieldsTest(LoaderCase):
+    def test_a_field_is_one_tensor(self):
+        plain = list(self.loader(8, decode=None, collate_fn=None))
+        for workers in (0, 2):
+            loader = self.loader(8, workers, decode=None, collate_fn=None, fields=("bin",))
+            for batch, expected in zip(loader, plain):
+                self.assertEqual((batch.keys, batch.labels.tolist(), len(batch)),
+                                 (expected.keys, expected.labels.tolist(), 8))
+                data, offsets = batch["bin"]
+                self.assertEqual((data.dtype, offsets.dtype, offsets.shape),
+                                 (torch.uint8, torch.int64, (9,)))
+                self.assertEqual(bytes(data.numpy()), b"".join(expected.fields("bin")))
+                self.assertEqual([bytes(each.numpy()) for each in batch.tensors("bin")],
+                                 [bytes(view) for view in expected.fields("bin")])
+        with self.assertRaisesRegex(KeyError, "has no field 'seg.txt'"):
+            list(self.loader(8, decode=None, collate_fn=None, fields=("bin", "seg.txt")))
+        for options in ({"decode": number_of, "collate_fn": None}, {"decode": None}):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "^fields="):
+                self.loader(8, fields=("bin",), **options)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "expected a list of names"):
+            self.loader(8, decode=None, collate_fn=None, fields="bin")
+
+    def test_a_state_of_batches_of_fields(self):
+        def loader():
+            return self.loader(8, decode=None, collate_fn=None, fields=("bin",))
+        whole, first = [batch.keys for batch in loader()], loader()
+        given = iter(first)
+        before = [next(given).keys for _ in range(5)]
+        other = loader()
+        other.load_state_dict(first.state_dict())
+        self.assertEqual(before + [batch.keys for batch in other], whole)
+
+
+def slow(sample):
+    time.sleep(0.001)
+    return sample.number
+
+
+class StatsTest(LoaderCase):
+    def test_where_the_time_went(self):
+        for workers in (0, 2):
+            loader = self.loader(8, workers, decode=slow)
+            for _ in loader:
+                time.sleep(0.002)
+            stats = loader.stats()
+            self.assertEqual((stats.samples, stats.batches, stats.workers), (200, 25, workers))
+            self.assertGreaterEqual(stats.decode_ns, 200 * 1000000)
+            self.assertGreaterEqual(stats.step_ns, 24 * 2000000)
+            self.assertGreater(min(stats.wait_ns, stats.read_ns, stats.collate_ns), 0)
+            if workers == 0:        # then all of it is done while the program waits
+                self.assertGreaterEqual(stats.wait_ns, stats.read_ns + stats.decode_ns)
+            self.assertRegex(str(stats), r"^200 samples, .* MB read; 25 batches; waits \d+% of the "
+                             r"time for data; (2 workers|the loader) \d+% busy: \d+% reading, \d+% "
+                             r"decoding, \d+% collating")
+        with sheaf.Reader(self.set) as reader:
+            next(reader)
+            self.assertRegex(str(reader.stats()), r"^1 samples, [0-9.]+ MB read")
 
 
 class DecodeTest(LoaderCase):

@@ -108,6 +108,19 @@ class ImagesTest(RowsCase):
         self.assertEqual([problem.code for problem in problems], ["CORRUPT"] * 2)
 
 
+    def test_they_are_made_smaller_and_fixed(self):
+        rows = [{"jpg": image(*of), "label": 0} for of in (
+            ("JPEG", (200, 100)), ("PNG", (200, 100)), ("JPEG", (200, 100), "CMYK"))]
+        with self.assertRaises(sheaf.CorruptError):
+            sheaf.pack(iter(rows), self.path("set"))
+        for more in ({}, {"seed": 0}):
+            result = sheaf.pack(iter(rows), self.path("set"), overwrite=True, resize=50,
+                                fix_images=True, **more)
+            self.assertEqual((result.samples, result.converted, result.resized), (3, 2, 1))
+            self.assertEqual({Image.open(io.BytesIO(bytes(sample["jpg"]))).size
+                              for sample in sheaf.Dataset(self.path("set"))}, {(100, 50)})
+
+
 class OrderTest(RowsCase):
     def rows(self, count=120):
         return [{"__key__": "%03d" % i, "txt": "%d" % i, "label": i // 40} for i in range(count)]
