@@ -305,7 +305,7 @@ class Destination(Case):
                     "--shard-count", 2)
         self.assertFalse(os.path.exists(self.path("out")))
         lines = done.stdout.decode().splitlines()
-        self.assertEqual(len(lines), 3)
+        self.assertEqual(len(lines), 4)        # shards, classes and the sum
         self.assertIn("shard-000001.tfrecord", lines[1])
         pack(self.source, self.path("out"), "tfrecord", "none", "--shard-count", 2)
         real = [len(shard) for shard in decoders.DataSet(self.path("out")).shards()]

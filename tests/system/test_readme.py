@@ -59,6 +59,7 @@ class Readme(Case):
         trees = {m for line in lines for m in re.findall(r"sheaf (?:pack|plan) ([^-\s]\S*)", line)}
         for tree in trees:
             if not os.path.splitext(tree)[1]:
+                os.makedirs(os.path.dirname(os.path.join(work, tree.rstrip("/"))), exist_ok=True)
                 subprocess.run([MAKE_JPEGS, os.path.join(work, tree), "--images", "300"],
                                check=True, stdout=subprocess.DEVNULL)
         for line in lines:
