@@ -24,19 +24,31 @@ static bool stands_alone(uint8_t marker)
     return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
 }
 
-/* Goes to the next marker and past its segment. Returns false if there is none. Then p == end if
- * the data ends before a marker. */
+/* Goes behind the next marker, over fill bytes, and like all decoders over bytes that belong to
+ * nothing.  Returns false, with p == end, if there is no marker. */
+static bool find_marker(struct walk *w)
+{
+    do {
+        w->p = w->p == w->end ? NULL : memchr(w->p, 0xff, (size_t)(w->end - w->p));
+        while (w->p != NULL && w->p != w->end && *w->p == 0xff)
+            w->p++;
+        if (w->p == NULL || w->p == w->end) {
+            w->p = w->end;
+            return false;
+        }
+        w->marker = *w->p++;
+    } while (w->marker == 0);       /* a stuffed byte */
+    return true;
+}
+
+/* Goes to the next marker and past its segment.  Returns false if there is none: with p == end if
+ * the data end before it does, otherwise because its length is invalid. */
 static bool next_marker(struct walk *w)
 {
     size_t size;
 
-    if (w->p == w->end || *w->p != 0xff)
+    if (!find_marker(w))
         return false;
-    while (w->p != w->end && *w->p == 0xff)     /* fill bytes */
-        w->p++;
-    if (w->p == w->end)
-        return false;
-    w->marker = *w->p++;
     w->segment = NULL;
     w->segment_size = 0;
     if (stands_alone(w->marker))
@@ -110,19 +122,19 @@ bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
     return false;
 }
 
-const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size)
+const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
+                         size_t *rest_size)
 {
-    static const char begins[6] = "Exif\0";
     struct walk w;
 
     if (size == 0 || !walk_begin(&w, data, size))
         return NULL;
     while (next_marker(&w) && w.marker != SOS && w.marker != EOI) {
-        if (w.marker != APP1 || w.segment_size < sizeof(begins) ||
-            memcmp(w.segment, begins, sizeof(begins)) != 0)
+        if (w.marker != APP1 || w.segment_size < begins_size ||
+            memcmp(w.segment, begins, begins_size) != 0)
             continue;
-        *exif_size = w.segment_size - sizeof(begins);
-        return w.segment + sizeof(begins);
+        *rest_size = w.segment_size - begins_size;
+        return w.segment + begins_size;
     }
     return NULL;
 }
@@ -152,7 +164,7 @@ const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *in
     }
     if (w.marker != EOI)
         return w.p == w.end ? "truncated JPEG: it ends before its EOI marker"
-                            : "damaged JPEG: no EOI marker where the segments end";
+                            : "damaged JPEG: a segment with a length below 2";
     if (!framed || !scanned)
         return "invalid JPEG: it has no image data";
     return NULL;

@@ -17,9 +17,10 @@ struct jpeg_info {
  * header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
-/* Returns the bytes after "Exif\0\0" in the first Exif segment before the image data, or NULL if
- * there is none. */
-const uint8_t *jpeg_exif(const void *data, size_t size, size_t *exif_size);
+/* Returns what follows `begins` in the first segment APP1 before the image data that begins so;
+ * NULL without one. */
+const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
+                         size_t *rest_size);
 
 /* Walks all markers to the end of the image. Returns NULL if the file is complete; otherwise
  * returns the fault as static text that fits after "path: ". Fills `info` if there is a frame

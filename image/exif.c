@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads EXIF, which is a TIFF in the first segment APP1 that begins with "Exif": a header, and a
- * directory of 12-byte entries, one of which is the orientation (tag 0x112, one SHORT). */
+ * EXIF is a TIFF: a header, and a directory of 12-byte entries, of which one is the orientation
+ * (tag 0x112).  The standard has one SHORT there; some programs write a LONG, or another number.
+ * exif_place.c finds the TIFF and the XMP in a file. */
 #include "image/exif.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "formats/jpeg.h"
+#include "base/bytes.h"
+#include "image/exif_place.h"
+
+#define ORIENTATION 0x112u
+
+enum { SHORT = 3, LONG = 4, RATIONAL = 5, SBYTE = 6, SSHORT = 8, SLONG = 9, SRATIONAL = 10,
+       FLOAT = 11, DOUBLE = 12, IFD = 13 };
+
+/* Bytes of a value of each type. */
+static const uint8_t type_bytes[] = { 0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4 };
 
 struct tiff {
     const uint8_t *data;
@@ -15,43 +25,129 @@ struct tiff {
     bool big;
 };
 
-static uint32_t number(const struct tiff *t, size_t at, size_t bytes)
+static uint64_t number(const struct tiff *t, size_t at, size_t bytes)
 {
-    uint32_t value = 0;
+    uint64_t value = 0;
 
     for (size_t i = 0; i < bytes; i++)
         value = value << 8 | t->data[at + (t->big ? i : bytes - 1 - i)];
     return value;
 }
 
-static unsigned of_directory(const struct tiff *t, size_t at)
+static double real(uint64_t bits, size_t bytes)
 {
-    const size_t count = number(t, at, 2);
+    const uint32_t word = (uint32_t)bits;
+    float single;
+    double value;
 
-    for (size_t i = 0; i < count && t->size - at - 2 >= 12 * (i + 1); i++) {
-        const size_t entry = at + 2 + 12 * i;
-        uint32_t value;
+    memcpy(&single, &word, sizeof(single));
+    memcpy(&value, &bits, sizeof(value));
+    return bytes == sizeof(single) ? single : value;
+}
 
-        if (number(t, entry, 2) != 0x112)
-            continue;
-        value = number(t, entry + 8, 2);
-        return number(t, entry + 2, 2) == 3 && number(t, entry + 4, 4) == 1 && value >= 1 &&
-               value <= 8 ? value : 1;
+/* Returns the value at `at`, which is there, if it is a number; 1 if it is not. */
+static double value_at(const struct tiff *t, unsigned type, size_t at)
+{
+    const uint64_t bits = number(t, at, type_bytes[type]);
+    const uint32_t above = (uint32_t)(t->big ? bits >> 32 : bits);
+    const uint32_t below = (uint32_t)(t->big ? bits : bits >> 32);
+
+    switch (type) {
+    case SHORT: case LONG: case IFD: return (double)bits;
+    case SBYTE: return (int8_t)bits;
+    case SSHORT: return (int16_t)bits;
+    case SLONG: return (int32_t)bits;
+    case FLOAT: case DOUBLE: return real(bits, type_bytes[type]);
+    case RATIONAL: return below == 0 ? 1 : (double)above / below;
+    case SRATIONAL: return below == 0 ? 1 : (double)(int32_t)above / (int32_t)below;
+    default: return 1;
     }
+}
+
+static unsigned valid(double value)
+{
+    for (unsigned i = 2; i <= 8; i++)
+        if (value >= i && value <= i)
+            return i;
     return 1;
 }
 
-unsigned exif_orientation(const uint8_t *jpeg, size_t size)
+/* Returns the orientation in an entry, of several values the first; 0 if none can be read. */
+static unsigned of_entry(const struct tiff *t, size_t entry)
 {
-    struct tiff t = { .data = NULL };
-    size_t at;
+    const uint64_t type = number(t, entry + 2, 2), count = number(t, entry + 4, 4);
+    uint64_t bytes, at = entry + 8;
 
-    t.data = jpeg_exif(jpeg, size, &t.size);
-    if (t.data == NULL || t.size < 8)
-        return 1;
+    if (type >= COUNT_OF(type_bytes) || type_bytes[type] == 0 || count == 0)
+        return 0;
+    bytes = count * type_bytes[type];
+    if (bytes > 4)
+        at = number(t, entry + 8, 4);
+    if (at > t->size || bytes > t->size - at)
+        return 0;
+    return valid(value_at(t, (unsigned)type, (size_t)at));
+}
+
+static unsigned of_directory(const struct tiff *t, size_t at)
+{
+    const size_t count = (size_t)number(t, at, 2);
+
+    for (size_t i = 0; i < count && t->size - at - 2 >= 12 * (i + 1); i++) {
+        const size_t entry = at + 2 + 12 * i;
+        const unsigned found = number(t, entry, 2) == ORIENTATION ? of_entry(t, entry) : 0;
+
+        if (found != 0)
+            return found;
+    }
+    return 0;
+}
+
+/* Returns the orientation in EXIF, which may begin with its name; 0 if there is none. */
+static unsigned of_exif(const uint8_t *data, size_t size)
+{
+    struct tiff t = { .data = data, .size = size };
+    uint64_t at;
+
+    for (int i = 0; i < 2 && t.size >= 6 && memcmp(t.data, "Exif\0", 6) == 0; i++) {
+        t.data += 6;
+        t.size -= 6;
+    }
+    if (t.size < 8 || (memcmp(t.data, "MM", 2) != 0 && memcmp(t.data, "II", 2) != 0))
+        return 0;
     t.big = t.data[0] == 'M';
-    if (memcmp(t.data, t.big ? "MM\0*" : "II*\0", 4) != 0)
-        return 1;
+    if (number(&t, 2, 2) != 42)
+        return 0;
     at = number(&t, 4, 4);
-    return at <= t.size - 2 ? of_directory(&t, at) : 1;
+    return at <= t.size - 2 ? of_directory(&t, (size_t)at) : 0;
+}
+
+/* Returns the orientation in XMP, as an attribute or an element; 0 if there is none. */
+static unsigned of_xmp(const uint8_t *data, size_t size)
+{
+    static const char name[] = "tiff:Orientation";
+    const uint8_t *const end = data + size;
+    const uint8_t *p = data;
+
+    while (p != NULL && (p = memmem(p, (size_t)(end - p), name, sizeof(name) - 1)) != NULL) {
+        p += sizeof(name) - 1;
+        if (end - p >= 3 && p[0] == '=' && p[1] == '"')
+            p++;
+        else if (end - p < 2 || p[0] != '>')
+            continue;
+        if (p[1] >= '0' && p[1] <= '9')
+            return valid(p[1] - '0');
+    }
+    return 0;
+}
+
+unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size)
+{
+    struct exif_place place;
+    unsigned found;
+
+    exif_find(kind, data, size, &place);
+    found = place.exif == NULL ? 0 : of_exif(place.exif, place.exif_size);
+    if (found == 0 && place.xmp != NULL)
+        found = of_xmp(place.xmp, place.xmp_size);
+    return MAX(found, 1u);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the orientation from a JPEG's EXIF data. */
+ * How an image file says that it is to be turned: in EXIF, or else in XMP, as Pillow's
+ * ImageOps.exif_transpose reads them. */
 #ifndef IMAGE_EXIF_H
 #define IMAGE_EXIF_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns 1 to 8, or 1 if there is no orientation or an invalid one. */
-unsigned exif_orientation(const uint8_t *jpeg, size_t size);
+#include "image/kind.h"
+
+/* Returns EXIF's orientation, 1 to 8; 1 if the file says nothing, or nothing that exists. */
+unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size);
 
 #endif

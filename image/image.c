@@ -29,7 +29,6 @@ static bool look_jpeg(const uint8_t *data, size_t size, struct image_look *look)
     look->width = info.width;
     look->height = info.height;
     look->components = info.components;
-    look->orientation = exif_orientation(data, size);
     return true;
 }
 
@@ -116,8 +115,11 @@ const char *image_kind_name(enum image_kind kind)
 bool image_look(const void *data, size_t size, struct image_look *look)
 {
     *look = (struct image_look){ .kind = image_kind_of(data, size), .orientation = 1 };
-    return look->kind != IMAGE_UNKNOWN && kinds[look->kind].look(data, size, look) &&
-           look->width != 0 && look->height != 0;
+    if (look->kind == IMAGE_UNKNOWN || !kinds[look->kind].look(data, size, look) ||
+        look->width == 0 || look->height == 0)
+        return false;
+    look->orientation = exif_orientation(look->kind, data, size);
+    return true;
 }
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */

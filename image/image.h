@@ -15,9 +15,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "image/kind.h"
 #include "image/room.h"
-
-enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_GIF, IMAGE_BMP, IMAGE_WEBP };
 
 /* The facts in a header. */
 struct image_look {
@@ -25,7 +24,7 @@ struct image_look {
     uint32_t width, height;     /* as stored: before the orientation */
     unsigned components;        /* of a JPEG: 1 for grey, 3 for colour, 4 for CMYK or YCCK;
                                    otherwise 0 */
-    unsigned orientation;       /* EXIF orientation of a JPEG: 1 to 8 */
+    unsigned orientation;       /* EXIF orientation, 1 to 8 */
 };
 
 /* Return the kind of an image by its first bytes, and the name of a kind, as in "PNG". */

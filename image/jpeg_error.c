@@ -16,6 +16,18 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
+/* Returns whether bytes that belong to nothing lie where they cost no pixel: between the segments
+ * of the header, or before the end of the image.  In front of other markers they show that the
+ * decoder has lost its step. */
+static bool lies_outside(j_common_ptr codec)
+{
+    const int marker = codec->err->msg_parm.i[1];
+
+    return marker == JPEG_EOI ||
+           (codec->is_decompressor &&
+            ((struct jpeg_decompress_struct *)(void *)codec)->input_scan_number == 0);
+}
+
 /* Handles a message. Level -1 is a warning: the data is damaged, or a header is merely unusual. */
 static void on_message(j_common_ptr codec, int level)
 {
@@ -23,7 +35,8 @@ static void on_message(j_common_ptr codec, int level)
     const int what = codec->err->msg_code;
 
     if (level >= 0 || what == JWRN_ADOBE_XFORM || what == JWRN_JFIF_MAJOR ||
-        what == JWRN_TOO_MUCH_DATA || (what == JWRN_EXTRANEOUS_DATA && f->lenient))
+        what == JWRN_TOO_MUCH_DATA ||
+        (what == JWRN_EXTRANEOUS_DATA && (f->lenient || lies_outside(codec))))
         return;
     if (f->warnings++ == 0)
         codec->err->format_message(codec, f->message);

@@ -64,13 +64,11 @@ static void why_convert(const struct block_setup *setup, const struct image_look
         return;
     if (look->kind != IMAGE_JPEG)
         snprintf(why, size, "was %s", image_kind_name(look->kind));
-    else if (look->components == 4 && look->orientation != 1)
-        snprintf(why, size, "was CMYK or YCCK; was turned (EXIF orientation %u)",
-                 look->orientation);
     else if (look->components == 4)
         snprintf(why, size, "was CMYK or YCCK");
-    else if (look->orientation != 1)
-        snprintf(why, size, "was turned (EXIF orientation %u)", look->orientation);
+    if (look->orientation != 1)
+        snprintf(why + strlen(why), size - strlen(why), "%swas turned (EXIF orientation %u)",
+                 why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
 /* Returns whether an image must become smaller. If it cannot be converted, the check reports the

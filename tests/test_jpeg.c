@@ -94,8 +94,29 @@ static void says_what_is_wrong(void **state)
     assert_non_null(strstr(jpeg_check(bare, 4, &info), "no image data"));
     assert_non_null(strstr(problem_with(FRAME_AT + 11, 4, sizeof(image)), "CMYK"));
     assert_non_null(strstr(problem_with(FRAME_AT + 8, 0, sizeof(image)), "frame header"));
-    assert_non_null(strstr(problem_with(FRAME_AT, 0x11, sizeof(image)), "damaged"));
     assert_non_null(strstr(problem_with(5, 1, sizeof(image)), "damaged"));
+}
+
+/* Between two segments: as libjpeg does, stuffed bytes included. */
+static void passes_over_bytes_between_segments(void **state)
+{
+    static const uint8_t between[] = { 0x00, 0x00, 0x11, 0xff, 0x00, 0x22 };
+    static const size_t places[] = { 12, FRAME_END, sizeof(image) - 3 };
+    struct jpeg_info info;
+
+    (void)state;
+    assert_null(problem_with(FRAME_AT, 0x11, sizeof(image)));
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        uint8_t copy[sizeof(image) + sizeof(between)];
+
+        memcpy(copy, image, places[i]);
+        memcpy(copy + places[i], between, sizeof(between));
+        memcpy(copy + places[i] + sizeof(between), image + places[i], sizeof(image) - places[i]);
+        assert_null(jpeg_check(copy, sizeof(copy), &info));
+        assert_int_equal(info.width, 16);
+        assert_true(jpeg_size(copy, sizeof(copy), &info));
+        assert_non_null(strstr(jpeg_check(copy, sizeof(copy) - 1, &info), "truncated"));
+    }
 }
 
 static void copes_with_any_byte(void **state)
@@ -126,6 +147,7 @@ int main(void)
         cmocka_unit_test(is_sound),
         cmocka_unit_test(finds_every_truncation),
         cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(passes_over_bytes_between_segments),
         cmocka_unit_test(copes_with_any_byte),
     };
 

@@ -103,14 +103,13 @@ def decodes(data):
 
 
 def orientation(image):
-    return image.getexif().get(0x112, 1) if image.format == "JPEG" else 1
+    return image.getexif().get(0x112, 1)
 
 
 def reason(image):
     """What converted.tsv says."""
-    if image.format != "JPEG":
-        return "was " + NAMES[image.format]
-    words = ["was CMYK or YCCK"] if image.mode == "CMYK" else []
+    words = ["was " + NAMES[image.format]] if image.format != "JPEG" else \
+        ["was CMYK or YCCK"] if image.mode == "CMYK" else []
     if orientation(image) != 1:
         words.append("was turned (EXIF orientation %d)" % orientation(image))
     return "; ".join(words)

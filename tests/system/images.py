@@ -33,6 +33,71 @@ def turned(image, orientation, **options):
     return saved(image, exif=exif.tobytes(), **options)
 
 
+def tiff(order, kind, value, before=0):
+    """EXIF as TIFF with an orientation of this type (TIFF's number), after other entries."""
+    code = {3: "H", 4: "I", 5: "II", 6: "b", 8: "h", 9: "i", 10: "ii", 11: "f", 12: "d"}[kind]
+    data = struct.pack(order + code, *((value, 1) if len(code) == 2 else (value,)))
+    count = before + 1
+    entries = b"".join(struct.pack(order + "HHII", 0x100 + i, 4, 1, 6) for i in range(before))
+    entries += struct.pack(order + "HHI", 0x112, kind, 1)
+    entries += data.ljust(4, b"\0") if len(data) <= 4 else struct.pack(order + "I", 14 + 12 * count)
+    head = b"MM\0*" if order == ">" else b"II*\0"
+    return head + struct.pack(order + "IH", 8, count) + entries + bytes(4) + data
+
+
+def png_chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def app1(data, body):
+    return data[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + data[2:]
+
+
+def in_png(data, *chunks, last=False):
+    at = len(data) - 12 if last else 33
+    return data[:at] + b"".join(png_chunk(*chunk) for chunk in chunks) + data[at:]
+
+
+def orientations(image):
+    """Files that say in every way that they are to be turned, by name: (bytes, orientation)."""
+    plain = {"jpg": saved(image), "png": saved(image, "PNG")}
+    xmp = b'<rdf:Description tiff:Orientation="%d"/>', b"<tiff:Orientation>%d</tiff:Orientation>"
+    name = b"http://ns.adobe.com/xap/1.0/\0", b"XML:com.adobe.xmp\0"
+    made = {}
+    for order in "<>":
+        for kind in (3, 4, 5, 6, 8, 9, 10, 11, 12):
+            value = 2 + kind % 7
+            exif = tiff(order, kind, value, before=kind % 3)
+            key = "%s-%d" % ("little" if order == "<" else "big", kind)
+            made["jpeg-" + key] = app1(plain["jpg"], b"Exif\0\0" + exif), value
+            made["png-" + key] = in_png(plain["png"], (b"eXIf", exif), last=kind % 2), value
+            made["webp-" + key] = saved(image, "WEBP", lossless=True, exif=exif), value
+    exif = tiff(">", 3, 6)
+    digits = b"\nexif\n%8d\n%s\n" % (len(exif) + 6, (b"Exif\0\0" + exif).hex().encode())
+    profile = b"Raw profile type exif\0"
+    made["png-profile"] = in_png(plain["png"], (b"tEXt", profile + digits)), 6
+    made["png-profile-z"] = in_png(plain["png"],
+                                   (b"zTXt", profile + b"\0" + zlib.compress(digits))), 6
+    for number, text in enumerate(xmp):
+        made["jpeg-xmp-%d" % number] = app1(plain["jpg"], name[0] + text % 8), 8
+        made["webp-xmp-%d" % number] = saved(image, "WEBP", lossless=True, xmp=text % 5), 5
+        made["png-xmp-%d" % number] = in_png(
+            plain["png"], (b"iTXt", name[1] + b"\0\0\0\0" + text % 7)), 7
+        made["png-xmp-z-%d" % number] = in_png(
+            plain["png"], (b"iTXt", name[1] + b"\1\0\0\0" + zlib.compress(text % 3))), 3
+    # EXIF goes before XMP; of what is no orientation, nothing is turned
+    made["both"] = app1(app1(plain["jpg"], name[0] + xmp[0] % 8),
+                        b"Exif\0\0" + tiff("<", 4, 1)), 1
+    for value in (0, 9, 65536 + 6):
+        made["no-%d" % value] = app1(plain["jpg"], b"Exif\0\0" + tiff("<", 4, value)), 1
+    made["fraction"] = app1(plain["jpg"], b"Exif\0\0" + tiff("<", 11, 6.5)), 1
+    return made
+
+
+TURNS = {2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTOM,
+         5: Image.TRANSPOSE, 6: Image.ROTATE_270, 7: Image.TRANSVERSE, 8: Image.ROTATE_90}
+
+
 def without_adobe(data):
     """A JPEG without the segment that says how its colours are stored."""
     at = data.index(b"Adobe") - 4
@@ -52,11 +117,9 @@ def png16(mode, image):
         row = data[y * image.width * channels:(y + 1) * image.width * channels]
         rows += b"\0" + b"".join(bytes([value, 37]) for value in row)
 
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     header = struct.pack(">IIBBBBB", image.width, image.height, 16, {1: 0, 3: 2}[channels], 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) +
-            chunk(b"IEND", b""))
+    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) +
+            png_chunk(b"IDAT", zlib.compress(rows)) + png_chunk(b"IEND", b""))
 
 
 def rle_bmp(width, height, seed=0):

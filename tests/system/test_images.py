@@ -96,6 +96,57 @@ class Fixed(Case):
             self.assertEqual(read(os.path.join(folder, "c/%d.jpg" % i)), images.converted(flat, 100))
 
 
+class Upright(Case):
+    """Orientation, in every way that a file can say it; Pillow 9.4 does not know all of them."""
+
+    def test_every_way_to_say_it(self):
+        image = images.photo(23, 11)
+        files = images.orientations(image)
+        tree = make_tree(self.path("tree"), {"c/%s.jpg" % k: v[0] for k, v in files.items()})
+        pack(tree, self.path("out"), "webdataset", "none", "--fix-images")
+        sheaf("unpack", self.path("out"), self.path("files"))
+        said = lines(self.path("out"), "converted.tsv")
+        for name, (data, turn) in files.items():
+            with self.subTest(name):
+                was, got = images.opened(data), read(self.path("files", "c/%s.jpg" % name))
+                wanted = was.convert("RGB")
+                wanted = wanted if turn == 1 else wanted.transpose(images.TURNS[turn])
+                wanted.info = {}
+                self.assertEqual(got, data if turn == 1 and was.format == "JPEG"
+                                 else images.saved(wanted, quality=90))
+                self.assertEqual("(EXIF orientation %d)" % turn in said.get("c/%s.jpg" % name, ""),
+                                 turn != 1)
+        pack(tree, self.path("small"), "webdataset", "none", "--fix-images", "--resize", "7")
+        sheaf("unpack", self.path("small"), self.path("smaller"))
+        for name, (_, turn) in files.items():
+            got = images.opened(read(self.path("smaller", "c/%s.jpg" % name)))
+            self.assertEqual(got.size, (7, 14) if turn >= 5 else (14, 7), name)
+
+
+class Bytes(Case):
+    """Bytes that belong to nothing, where no decoder minds them."""
+
+    def test_between_segments_and_before_the_end(self):
+        whole = images.saved(images.photo(40, 30))
+        frame, scan = whole.index(b"\xff\xc0"), whole.index(b"\xff\xda")
+        files = {"%s-%d" % (name, i): whole[:at] + junk + whole[at:]
+                 for name, at in (("frame", frame), ("scan", scan), ("end", len(whole) - 2))
+                 for i, junk in enumerate((b"\0\0", b"U" * 20, b"ab\xff\0c"))}
+        tree = make_tree(self.path("tree"), {"c/%s.jpg" % k: v for k, v in files.items()})
+        for options in ((), ("--fix-images",), ("--check-images", "decode")):
+            dest = self.path("out%d" % len(options) + options[-1] if options else "out")
+            pack(tree, dest, "webdataset", "none", *options)
+            sheaf("unpack", dest, dest + ".files")
+            for name, data in files.items():
+                self.assertEqual(read(os.path.join(dest + ".files", "c/%s.jpg" % name)), data)
+        for name, data in files.items():        # and a file that ends there is cut
+            write(self.path("cut", "c/%s.jpg" % name), data[:-1])
+        done = pack(self.path("cut"), self.path("none"), "webdataset", "none", "--on-error", "skip",
+                    status=1)
+        for name in files:
+            self.assertIn("c/%s.jpg: truncated JPEG" % name, done.stderr.decode())
+
+
 class Smaller(Case):
     SIZES = [(500, 375), (375, 500), (1601, 1203), (2000, 1501), (257, 256), (256, 257), (256, 900),
              (300, 200), (3000, 300), (1024, 1024), (701, 523), (64, 64)]

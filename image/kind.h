@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kinds of image files. */
+#ifndef IMAGE_KIND_H
+#define IMAGE_KIND_H
+
+enum image_kind { IMAGE_UNKNOWN, IMAGE_JPEG, IMAGE_PNG, IMAGE_GIF, IMAGE_BMP, IMAGE_WEBP };
+
+#endif
