@@ -224,6 +224,9 @@ static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
     case FTS_DC: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a directory loop", f->fts_path);
     case FTS_DNR: case FTS_ERR: case FTS_NS:
         return err_errno(err, f->fts_errno, "%s: cannot read", f->fts_path);
+    case FTS_SLNONE:
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: is a symbolic link to a file that is not "
+                       "there", f->fts_path);
     default: return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: not a file", f->fts_path);
     }
 }

@@ -144,6 +144,29 @@ static void keep_or_park(struct file_object *o)
     o->fd = -1;
 }
 
+bool local_is_dangling(const char *path, char *target, size_t size)
+{
+    struct stat st;
+    ssize_t shown;
+
+    if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
+        return false;
+    shown = readlink(path, target, size - 1);
+    if (shown >= 0)
+        target[shown] = '\0';
+    return shown >= 0;
+}
+
+int local_failed(const char *url, int failed, const char *what, struct sheaf_error *err)
+{
+    char target[1024];
+
+    if (!local_is_dangling(local_path(url), target, sizeof(target)))
+        return err_errno(err, failed, "%s: cannot %s", url, what);
+    return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: is a symbolic link to %s, where there is no "
+                   "file: fetch the file that it stands for", url, target);
+}
+
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     struct file_object *o = calloc(1, sizeof(*o));
@@ -157,7 +180,7 @@ int local_open(const char *url, struct store_object **object, struct sheaf_error
     if (o->base.url == NULL)
         code = err_memory(err, strlen(url));
     else if ((o->fd = open_path(url)) < 0)
-        code = err_errno(err, errno, "%s: cannot open", url);
+        code = local_failed(url, errno, "open", err);
     else
         code = examine(o, err);
     if (code == SHEAF_OK) {

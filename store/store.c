@@ -61,6 +61,13 @@ bool store_is_remote(const char *url)
     return ops != NULL && ops->read_start != NULL;
 }
 
+bool store_is_dangling(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return ops != NULL && ops->is_dangling != NULL && ops->is_dangling(url);
+}
+
 bool store_names_one(const char *url)
 {
     const struct store_ops *ops = store_of(url, NULL);

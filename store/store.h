@@ -192,6 +192,8 @@ struct store_ops {
     /* Returns the size. Returns SHEAF_ERR_NOT_FOUND if there is no such object. The size of a
      * stream is UINT64_MAX; the stream is not opened. */
     int (*size)(const char *url, uint64_t *bytes, struct sheaf_error *err);
+    /* Implements store_is_dangling. NULL if there are no links. */
+    bool (*is_dangling)(const char *url);
     /* Removes an object. It is not an error if there is none. */
     int (*remove)(const char *url, struct sheaf_error *err);
     /* store_remove_over; NULL as well. */
@@ -237,6 +239,8 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 bool store_is_local(const char *url);
 /* Returns whether its reads wait for a network, so that it pays to start many of them early. */
 bool store_is_remote(const char *url);
+/* Returns whether it is a symbolic link to nothing, which takes a look at the file. */
+bool store_is_dangling(const char *url);
 /* Returns whether it can only name an object and not a directory, because it has a query, after
  * which no name can be appended. */
 bool store_names_one(const char *url);

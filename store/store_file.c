@@ -75,6 +75,17 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
+/* Gets the attributes of an entry. A link to nothing counts as a file, so that whoever reads the
+ * file says that it is missing. */
+static int stat_entry(DIR *directory, const char *name, struct stat *st)
+{
+    if (fstatat(dirfd(directory), name, st, 0) == 0)
+        return 0;
+    if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return -1;
+    return fstatat(dirfd(directory), name, st, AT_SYMLINK_NOFOLLOW);
+}
+
 /* Lists a directory. Sets *failed to the system's error if that ended the listing. */
 static int list_directory(const char *url, DIR *directory, bool directories, struct listing *all,
                           int *failed, struct sheaf_error *err)
@@ -91,9 +102,9 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
             return errno == 0 ? SHEAF_OK : failed_to(url, "", failed, err);
         if (d->d_name[0] == '.')
             continue;
-        if (fstatat(dirfd(directory), d->d_name, &st, 0) != 0) {
+        if (stat_entry(directory, d->d_name, &st) != 0) {
             if (errno == ENOENT)
-                continue;   /* it has just been removed, or is a link to nothing */
+                continue;   /* it has just been removed */
             return failed_to(url, d->d_name, failed, err);
         }
         if (S_ISDIR(st.st_mode) == directories)
@@ -411,7 +422,7 @@ static int stat_file(const char *url, uint64_t *bytes, uint64_t *stamp, struct s
     if (strcmp(url, "-") == 0)
         return SHEAF_OK;
     if (stat(local_path(url), &st) != 0)
-        return err_errno(err, errno, "%s: cannot stat", url);
+        return local_failed(url, errno, "stat", err);
     if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
         return SHEAF_OK;
     if (!S_ISREG(st.st_mode))
@@ -444,6 +455,13 @@ static void file_stat_start(struct store_stat *stat)
     stat->etag[0] = '\0';
     stat->code = stat_file(stat->url, &stat->bytes, &stat->stamp, &stat->error);
     stat->done(stat);
+}
+
+static bool file_is_dangling(const char *url)
+{
+    char target[2];
+
+    return local_is_dangling(local_path(url), target, sizeof(target));
 }
 
 static int file_remove(const char *url, struct sheaf_error *err)
@@ -589,7 +607,7 @@ const struct store_ops store_file_ops = {
     .commit = file_commit, .commit_over = file_commit_over,
     .abort = file_abort, .sweep = file_sweep,
     .stat_start = file_stat_start,
-    .size = file_size, .remove = file_remove,
+    .size = file_size, .is_dangling = file_is_dangling, .remove = file_remove,
     .free_space = file_free_space,
     .make_directory = file_make_directory, .sync = file_sync,
     .lock = file_lock,

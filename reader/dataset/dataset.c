@@ -316,7 +316,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
         code = dataset_look_again(file->directory, MANIFEST_NAME, err);
-    if (code != SHEAF_ERR_NOT_FOUND)
+    if (code != SHEAF_ERR_NOT_FOUND || store_is_dangling(file->url))
         return code;
     if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;

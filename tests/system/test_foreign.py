@@ -404,6 +404,30 @@ class Naming(Foreign):
         done = sheaf("cat", self.path("d", "train-{000003..000004}.tar"), "--list", status=1)
         self.assert_error(done, "train-000004.tar")
 
+    def test_a_link_to_nothing_is_named_and_not_passed_over(self):
+        """As git-annex, DVC and the Hugging Face hub's cache leave them."""
+        folder = self.path("links")
+        write(self.path("links/t-0.tar"), writers.tar(MEMBERS))
+        os.symlink("../blobs/x", self.path("links/t-1.tar"))
+        os.symlink("nowhere.md", self.path("links/NOTES.md"))       # not a shard's
+        words = ("links/t-1.tar", "a symbolic link to ../blobs/x")
+        for source in (folder, self.path("links/t-*.tar"), self.path("links/t-{0..1}.tar"),
+                       self.path("links/t-1.tar")):
+            for command in (("cat", source, "--list"), ("verify", source), ("info", source),
+                            ("convert", source, self.path("none"), "--format", "tfrecord")):
+                self.assert_error(sheaf(*command, status=None), *words)
+        self.assert_error(sheaf("index", folder, status=1), *words)
+        self.assert_nothing(folder)
+        os.unlink(self.path("links/t-1.tar"))
+        sheaf("index", folder)
+        for name in ("dataset.json", "t-0.tar"):
+            with self.subTest(name):
+                os.rename(os.path.join(folder, name), self.path("away"))
+                os.symlink("gone", os.path.join(folder, name))
+                self.assert_error(sheaf("cat", folder, "--list", status=1), name, "link to gone")
+                os.rename(self.path("away"), os.path.join(folder, name))
+        self.assertEqual(len(listing(folder)), 3)
+
     def test_list(self):
         write(self.path("d", "list"), b"train-000002.tar\ntrain-000000.tar\n")
         cwd = self.path("d")
