@@ -18,9 +18,8 @@
     CALL(archive_filter_bytes) CALL(archive_filter_code) CALL(archive_read_data_block) \
     CALL(archive_read_free) CALL(archive_read_new) CALL(archive_read_next_header) \
     CALL(archive_read_open2) CALL(archive_read_open_fd) CALL(archive_read_set_option) \
-    CALL(archive_read_support_filter_bzip2) CALL(archive_read_support_filter_gzip) \
-    CALL(archive_read_support_filter_lz4) CALL(archive_read_support_filter_xz) \
-    CALL(archive_read_support_filter_zstd) CALL(archive_read_support_format_raw) \
+    CALL(archive_read_support_filter_bzip2) CALL(archive_read_support_filter_lz4) \
+    CALL(archive_read_support_filter_xz) CALL(archive_read_support_format_raw) \
     CALL(archive_read_support_format_tar) CALL(archive_set_error)
 
 #define LIBARCHIVE_MEMBER(name) __typeof__(name) *name;

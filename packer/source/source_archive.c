@@ -24,6 +24,8 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/tempfile.h"
+#include "formats/codec.h"
+#include "formats/detect.h"
 #include "formats/format.h"
 #include "formats/name.h"
 #include "packer/source/archive_fetch.h"
@@ -97,25 +99,30 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Enables only filters that libarchive contains. For others it would start programs. */
+/* Enables only filters that libarchive contains. For others it would start programs. Sheaf's codecs
+ * decompress gzip, zstd and LZ4, because libarchive does not check gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
 
     if (a == NULL)
         return NULL;
-    lib->archive_read_support_filter_gzip(a);
     lib->archive_read_support_filter_xz(a);
     lib->archive_read_support_filter_bzip2(a);
-    lib->archive_read_support_filter_zstd(a);
-    lib->archive_read_support_filter_lz4(a);
+    lib->archive_read_support_filter_lz4(a);        /* legacy frames */
     lib->archive_read_support_format_raw(a);
     return a;
 }
 
-static int decompress(const struct libarchive *lib, struct archive *a, int to, uint64_t *bytes,
-                      struct watch *watch, struct sheaf_error *err)
+/* Decompresses into a file; sets *bytes to its size. */
+typedef int decompress_fn(const struct content *c, void *how, int to, uint64_t *bytes,
+                          struct watch *watch, struct sheaf_error *err);
+
+static int decompress_by_libarchive(const struct content *c, void *how, int to, uint64_t *bytes,
+                                    struct watch *watch, struct sheaf_error *err)
 {
+    const struct libarchive *lib = &c->lib;
+    struct archive *a = how;
     const void *data;
     size_t size;
     la_int64_t offset;
@@ -133,11 +140,66 @@ static int decompress(const struct libarchive *lib, struct archive *a, int to, u
     return code;
 }
 
-static int spool_into(struct content *c, struct archive *a, int fd, struct watch *watch,
-                      struct sheaf_error *err)
+struct unpacking {
+    struct codec_stream *stream;
+    uint64_t at;                /* in the archive */
+    size_t used, size;          /* of what was read of it: taken, and all */
+    uint8_t stored[CHUNK_BYTES], raw[CHUNK_BYTES];
+};
+
+/* Unpacks some bytes, reading more of the archive if there are none; *got == 0 at the end. */
+static int unpack_some(const struct content *c, struct unpacking *u, size_t *got,
+                       struct sheaf_error *err)
+{
+    size_t taken;
+    int code = SHEAF_OK;
+
+    if (u->used == u->size) {
+        u->used = 0;
+        u->size = (size_t)MIN(c->file.bytes - u->at, (uint64_t)CHUNK_BYTES);
+        code = archive_read_at(&c->file, u->at, u->stored, u->size, err);
+        u->at += u->size;
+    }
+    if (code != SHEAF_OK)
+        return code;
+    taken = u->size - u->used;
+    *got = CHUNK_BYTES;
+    code = codec_stream_push(u->stream, u->stored + u->used, &taken, u->raw, got, err);
+    u->used += taken;
+    if (code == SHEAF_OK && *got == 0 && u->used == u->size && u->at == c->file.bytes)
+        return codec_stream_end(u->stream, err);
+    return code;
+}
+
+static int decompress_by_codec(const struct content *c, void *how, int to, uint64_t *bytes,
+                               struct watch *watch, struct sheaf_error *err)
+{
+    struct unpacking *u = malloc(sizeof(*u));
+    size_t got = 1;
+    int code = u == NULL ? err_memory(err, sizeof(*u)) : SHEAF_OK;
+
+    if (code != SHEAF_OK)
+        return code;
+    u->at = u->used = u->size = 0;
+    code = codec_stream_open(*(const enum sheaf_codec *)how, &u->stream, err);
+    while (code == SHEAF_OK && (got != 0 || u->at != c->file.bytes)) {
+        code = unpack_some(c, u, &got, err);
+        if (code == SHEAF_OK)
+            code = tempfile_write_at(to, *bytes, u->raw, got, err);
+        *bytes += got;
+        if (code == SHEAF_OK && watch != NULL)
+            code = watch_check(watch, err);
+    }
+    codec_stream_free(u->stream);
+    free(u);
+    return code;
+}
+
+static int spool_into(struct content *c, decompress_fn *decompress, void *how, int fd,
+                      struct watch *watch, struct sheaf_error *err)
 {
     uint64_t bytes = 0;
-    int code = decompress(&c->lib, a, fd, &bytes, watch, err);
+    int code = decompress(c, how, fd, &bytes, watch, err);
 
     if (code == SHEAF_OK)
         code = check_stamp(c, c->stamp, err);
@@ -151,7 +213,7 @@ static int spool_into(struct content *c, struct archive *a, int fd, struct watch
 }
 
 /* Decompresses an archive into a temporary file. */
-static int spool(struct content *c, struct archive *a, struct watch *watch,
+static int spool(struct content *c, decompress_fn *decompress, void *how, struct watch *watch,
                  struct sheaf_error *err)
 {
     char *directory = tempfile_directory(NULL);
@@ -160,7 +222,7 @@ static int spool(struct content *c, struct archive *a, struct watch *watch,
     if (directory == NULL)
         return err_memory(err, 1);
     fd = tempfile_create(directory, err);
-    code = fd < 0 ? err->code : spool_into(c, a, fd, watch, err);
+    code = fd < 0 ? err->code : spool_into(c, decompress, how, fd, watch, err);
     if (code == SHEAF_ERR_IO || fd < 0)
         err_prefix(err, "a compressed tar is decompressed into a file in %s, which TMPDIR names (a "
                    "plain tar, or a tree, needs none): ", directory);
@@ -168,16 +230,33 @@ static int spool(struct content *c, struct archive *a, struct watch *watch,
     return code;
 }
 
+static int spool_by_codec(struct content *c, enum sheaf_codec codec, struct watch *watch,
+                          struct sheaf_error *err)
+{
+    const int code = spool(c, decompress_by_codec, &codec, watch, err);
+
+    return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED
+           ? err_prefix(err, "damaged or truncated: ") : code;
+}
+
 /* Decompresses a compressed tar. Other errors are found by the scan. */
 static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
 {
     const struct libarchive *lib = &c->lib;
+    uint8_t begins[DETECT_BYTES];
+    const size_t shown = (size_t)MIN(c->file.bytes, (uint64_t)sizeof(begins));
+    enum sheaf_codec codec;
     struct archive *a;
     struct archive_entry *entry;
     int code = libarchive_load(&c->lib, err);
 
+    if (code == SHEAF_OK)
+        code = archive_read_at(&c->file, 0, begins, shown, err);
     if (code != SHEAF_OK)
         return code;
+    codec = codec_detect(begins, shown);
+    if (codec != SHEAF_CODEC_NONE)
+        return spool_by_codec(c, codec, watch, err);
     a = new_decompressor(lib);
     if (a == NULL)
         return err_memory(err, 1);
@@ -185,7 +264,7 @@ static int spool_if_compressed(struct content *c, struct watch *watch, struct sh
         lib->archive_read_next_header(a, &entry) != ARCHIVE_OK)
         code = libarchive_error(lib, a, err);
     else if (lib->archive_filter_code(a, 0) != ARCHIVE_FILTER_NONE)
-        code = spool(c, a, watch, err);
+        code = spool(c, decompress_by_libarchive, a, watch, err);
     lib->archive_read_free(a);
     return code;
 }

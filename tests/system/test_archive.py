@@ -280,6 +280,38 @@ class Tars(Archive):
         self.refuse(self.archive("noise.tar.xz", b"no xz at all" * 100))
         self.refuse(self.archive("zeros.tar", bytes(10240)), "no file")
 
+    def test_damage_of_every_compression(self):
+        """Wherever a byte is flipped or missing, the archive is refused, or what comes out is what
+        went in.  The tar's own checksums would not see it: the flips hit a member's content."""
+        data = tar_of({"a/1.txt": random.Random(1).randbytes(3000) + b"12345" * 200})
+        chance = random.Random(seed())
+        for program, options in (("gzip", "-1"), ("bzip2", "-1"), ("xz", "-0"), ("zstd", "--check"),
+                                 ("lz4", "-BX")):
+            packed = subprocess.run([program, "-c", options], input=data, check=True,
+                                    stdout=subprocess.PIPE).stdout
+            flips = [chance.randrange(len(packed)) for _ in range(12)]
+            cuts = [len(packed) - 1, len(packed) - 4, chance.randrange(1, len(packed))]
+            for number, at in enumerate(flips + list(range(len(packed) - 8, len(packed))) + cuts):
+                damaged = packed[:at] + bytes([packed[at] ^ 0x10]) + packed[at + 1:] \
+                    if number < len(flips) + 8 else packed[:at]
+                with self.subTest(program=program, at=at, cut=number >= len(flips) + 8):
+                    dest = self.path("d-%s-%d" % (program, number))
+                    done = pack(self.archive("damaged.tar", damaged), dest, "webdataset", "none",
+                                status=None)
+                    if done.returncode == 0:
+                        decoded = [s.fields["txt"] for s in decoders.DataSet(dest).samples()]
+                        self.assertEqual(decoded, [data[512:512 + 4000]])
+                    else:
+                        self.assert_error(done, "damaged.tar")
+                        self.assert_nothing(dest)
+
+    def test_a_wrong_checksum_of_gzip(self):
+        packed = gzip.compress(tar_of({"a/1.txt": b"A" * 600 + b"12345" + b"B" * 600}), 0)
+        self.refuse(self.archive("s.tar.gz", packed.replace(b"12345", b"99999")),
+                    "incorrect data check")
+        two = gzip.compress(tar_of(FILES)[:51200]) + gzip.compress(tar_of(FILES)[51200:])
+        self.check(self.archive("two-members.tar.gz", two + bytes(100)))
+
     def test_what_cannot_be_read_at_many_places(self):
         os.mkfifo(self.path("pipe.tar"))
         self.refuse(self.path("pipe.tar"), "not a regular file")
