@@ -46,6 +46,7 @@ struct olds {
 int cache_files_open(struct cache_files *f, const char *directory, uint64_t limit_bytes,
                      struct sheaf_error *err)
 {
+    struct stat st;
     int failed;
 
     *f = (struct cache_files){ .directory = -1, .total = -1, .limit = limit_bytes,
@@ -56,6 +57,11 @@ int cache_files_open(struct cache_files *f, const char *directory, uint64_t limi
     if (f->directory < 0)
         return err_errno(err, errno, "%s: cannot open the cache directory", directory);
     f->total = openat(f->directory, "total", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (f->total >= 0 && (fstat(f->total, &st) != 0 || st.st_size > (off_t)sizeof(uint64_t))) {
+        cache_files_close(f);
+        return err_set(err, SHEAF_ERR_EXISTS, "%s/total: is not a file of the cache: choose a "
+                       "directory of its own for the cache", directory);
+    }
     if (f->total < 0) {
         failed = errno;
         cache_files_close(f);
@@ -195,6 +201,19 @@ static void list_one(const struct cache_files *f, const char *object, const char
         olds->bytes += old.bytes;
 }
 
+/* Whether a name consists of so many hexadecimal digits, at least, as the cache's do. */
+static bool is_hex(const char *name, size_t least, size_t most)
+{
+    const size_t size = strspn(name, "0123456789abcdef");
+
+    return name[size] == '\0' && size >= least && size <= most;
+}
+
+static bool is_block(const char *name)
+{
+    return is_hex(name, 8, 16) || strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0;
+}
+
 static DIR *open_directory(int at, const char *name)
 {
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -211,11 +230,11 @@ static void list_all(const struct cache_files *f, struct olds *olds)
     const struct dirent *d, *e;
 
     while (all != NULL && (d = readdir(all)) != NULL) {
-        if (d->d_name[0] == '.' || strlen(d->d_name) != 32)
+        if (!is_hex(d->d_name, 32, 32))
             continue;
         one = open_directory(f->directory, d->d_name);
         while (one != NULL && (e = readdir(one)) != NULL)
-            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            if (is_block(e->d_name))
                 list_one(f, d->d_name, e->d_name, olds);
         if (one != NULL)
             closedir(one);

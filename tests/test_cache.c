@@ -382,6 +382,43 @@ static void test_least_recent_use(void **state)
     cache_close(cache);
 }
 
+/* Also in a directory whose name could be an object's: only blocks go. */
+static void test_other_files_stay(void **state)
+{
+    static const char directory[] = "cache/0123456789abcdef0123456789abcdef";
+    static const char *const names[] = { "notes.txt", "0123456", "0000000A", "00000001.bak" };
+    struct cache *cache = opened(25 * CACHE_BLOCK);
+    char path[100], url[40];
+
+    (void)state;
+    assert_int_equal(mkdir(tree_path(&tree, directory), 0777), 0);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        tree_write(&tree, path, "x", 1);
+    }
+    for (int i = 0; i < 8; i++) {
+        snprintf(url, sizeof(url), "far://%d", i);
+        assert_int_equal(fetched(cache, url, "1"), SIZE);
+    }
+    cache_close(cache);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        assert_int_equal(access(tree_path(&tree, path), F_OK), 0);
+    }
+}
+
+static void test_a_directory_of_another_program(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    assert_int_equal(mkdir(tree_path(&tree, "cache"), 0777), 0);
+    tree_write(&tree, "cache/total", "12345 bytes", 11);
+    assert_int_equal(cache_open(&cache, tree_path(&tree, "cache"), PLENTY, &error),
+                     SHEAF_ERR_EXISTS);
+    assert_non_null(strstr(error.message, "total"));
+}
+
 static void test_too_small_for_a_block(void **state)
 {
     struct cache *cache = opened(1000);
@@ -540,7 +577,8 @@ int main(void)
         TEST(test_second_time), TEST(test_one_request_for_a_run), TEST(test_random_reads),
         TEST(test_many_at_once), TEST(test_cancel), TEST(test_failures_are_not_kept),
         TEST(test_damage), TEST(test_removed_while_in_use), TEST(test_limit),
-        TEST(test_least_recent_use), TEST(test_too_small_for_a_block),
+        TEST(test_least_recent_use), TEST(test_other_files_stay),
+        TEST(test_a_directory_of_another_program), TEST(test_too_small_for_a_block),
         TEST(test_what_is_not_kept), TEST(test_queries),
         TEST(test_threads_and_processes), TEST(test_processes),
     };

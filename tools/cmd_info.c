@@ -13,9 +13,9 @@
 #include "tools/lineage.h"
 #include "tools/mixing.h"
 #include "tools/order.h"
-#include "tools/output.h"
 #include "tools/plan.h"
 #include "tools/plan_status.h"
+#include "tools/replace.h"
 
 #define MANY_PASSES 10      /* more passes of a source in one epoch may lead to memorising it */
 
@@ -519,7 +519,7 @@ static int cmd_info(const struct command *command, int argc, char **argv)
         return misuse("info: --plot requires --shuffle-quality");
     if (o.lineage && (o.json || o.quality))
         return misuse("info: --lineage cannot be combined with --json or --shuffle-quality");
-    status = output_check(o.plot, false);
+    status = o.plot == NULL ? -1 : replace_check(o.plot, "a plot of sheaf", MIXING_PLOT_MARK);
     if (status < 0)
         status = channel_open(&o.channel, command, count);
     if (status < 0)

@@ -170,7 +170,7 @@ static int cmd_report(const struct command *command, int argc, char **argv)
         return status;
     if (path == NULL)
         return misuse("report: --output is required");
-    status = replace_check(path);
+    status = replace_check(path, "a report of sheaf", "name=generator content=\"sheaf ");
     return status >= 0 ? status : report(argv, count, &options, verify, path);
 }
 

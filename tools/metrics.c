@@ -119,7 +119,7 @@ static void note_progress(void *context, const struct sheaf_progress *p)
 
 int metrics_begin(const char *path)
 {
-    int status = path == NULL ? -1 : replace_check(path);
+    int status = path == NULL ? -1 : replace_check(path, "a file of metrics of sheaf", "sheaf_");
 
     if (path == NULL || status >= 0)
         return status;

@@ -11,6 +11,7 @@
 
 #include "tools/json.h"
 #include "tools/tool.h"
+#include "tools/replace.h"
 
 #define PLOT_SIZE 400       /* of the square, in pixels */
 #define MARGIN    40
@@ -184,18 +185,19 @@ void mixing_print_json(const struct sheaf_mixing *m, const struct sheaf_reader_o
 int mixing_plot(const struct sheaf_mixing *m, const char *path)
 {
     const int all = PLOT_SIZE + 2 * MARGIN;
-    FILE *f = fopen(path, "w");
-    int bad;
+    struct replacement file;
+    int status = replace_begin(&file, path, false);
+    FILE *f = file.file;
 
-    if (f == NULL)
-        return fail_file(path);
+    if (status != STATUS_OK)
+        return status;
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
             "font-family=\"sans-serif\" font-size=\"12\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
             "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#888\"/>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">when it came in the epoch</text>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" transform=\"rotate(-90 %d %d)\">"
-            "where it lay in the data set</text>\n"
+            MIXING_PLOT_MARK "</text>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">displacement %.3g of an ideal "
             "%.3g</text>\n<g fill=\"#1565c0\">\n", all, all, MARGIN, MARGIN, PLOT_SIZE, PLOT_SIZE,
             all / 2, all - MARGIN / 3, MARGIN / 2, all / 2, MARGIN / 2, all / 2, all / 2,
@@ -204,6 +206,5 @@ int mixing_plot(const struct sheaf_mixing *m, const char *path)
         fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.5\"/>\n", MARGIN + m->came[i] * PLOT_SIZE,
                 MARGIN + (1 - m->lay[i]) * PLOT_SIZE);
     fprintf(f, "</g>\n</svg>\n");
-    bad = ferror(f);
-    return fclose(f) != 0 || bad ? fail_file(path) : STATUS_OK;
+    return replace_end(&file);
 }

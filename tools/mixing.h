@@ -23,6 +23,9 @@ void mixing_write_advice(FILE *f, const struct sheaf_mixing *mixing,
                          const struct sheaf_reader_options *options);
 bool mixing_is_good(const struct sheaf_mixing *mixing);
 
+/* A text in each plot. */
+#define MIXING_PLOT_MARK "where it lay in the data set"
+
 /* Plots the position of samples in the data set against the time when they come. An ideal shuffle
  * fills the square evenly; a weak one shows the diagonal, or steps. Returns the exit status. */
 int mixing_plot(const struct sheaf_mixing *mixing, const char *path);

@@ -13,7 +13,7 @@
 
 int position_prepare(const char *path)
 {
-    const int status = replace_check(path);
+    const int status = replace_check(path, "a position of sheaf", "sheaf");
 
     return status < 0 ? STATUS_OK : status;
 }

@@ -52,15 +52,33 @@ int replace_end(struct replacement *r)
     return status;
 }
 
-int replace_check(const char *path)
+/* Returns whether the text is in the first bytes of a file. */
+static bool begins_with(const char *path, const char *mark)
+{
+    FILE *file = fopen(path, "r");
+    char begins[4096];
+    size_t size;
+
+    if (file == NULL)
+        return false;
+    size = fread(begins, 1, sizeof(begins), file);
+    (void)fclose(file);
+    return memmem(begins, size, mark, strlen(mark)) != NULL;
+}
+
+int replace_check(const char *path, const char *what, const char *mark)
 {
     struct replacement r;
-    struct stat st;
+    struct stat st = { .st_mode = 0 };
     int status;
 
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         errno = EISDIR;
         return fail_file(path);
+    }
+    if (S_ISREG(st.st_mode) && st.st_size != 0 && !begins_with(path, mark)) {
+        complain("%s: exists and is not %s, so it is not replaced: name another file", path, what);
+        return STATUS_FAILURE;
     }
     status = replace_begin(&r, path, false);
     if (status != STATUS_OK)

@@ -16,8 +16,10 @@ struct replacement {
     bool is_volatile;           /* the file need not survive a crash of the machine */
 };
 
-/* Checks that the file can be written. Returns -1, or the exit status after a complaint. */
-int replace_check(const char *path);
+/* Checks that the file can be written. A file that exists must have `mark` near its beginning, as
+ * `what` ("a report of sheaf") has, because a file of another program is not replaced. Returns -1,
+ * or the exit status after a complaint. */
+int replace_check(const char *path, const char *what, const char *mark);
 /* These functions return an exit status, after a complaint if it is not 0. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet);
 int replace_end(struct replacement *r);

@@ -94,6 +94,25 @@ int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const ui
     return SHEAF_OK;
 }
 
+/* Refuses a file that is no such file: a file of another program is not replaced. */
+static int refuse_other(const char *path, struct sheaf_error *err)
+{
+    uint8_t begins[WORD] = { 0 };
+    struct store_object *object;
+    const int code = store_open(path, &object, err);
+    bool is_ours;
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    is_ours = !object->is_stream && object->bytes >= WORD &&
+              store_read(object, 0, begins, WORD, NULL) == SHEAF_OK &&
+              memcmp(begins, MAGIC, WORD) == 0;
+    store_close(object);
+    return is_ours ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_EXISTS, "%s: exists and is not what a view chose, so it is not "
+                   "replaced: choose another name for the view", path);
+}
+
 int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *err)
 {
     uint8_t hash[WORD];
@@ -106,6 +125,8 @@ int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *
     code = buf_append(&f->added, hash, WORD, err);
     if (code == SHEAF_OK && asprintf(&path, "%s" CHOSEN_SUFFIX, url) < 0)
         code = err_memory(err, strlen(url));
+    if (code == SHEAF_OK)
+        code = refuse_other(path, err);
     if (code == SHEAF_OK)
         code = store_put(path, f->added.data, f->added.size, err);
     free(path);
