@@ -38,6 +38,8 @@ static const struct advice all[] = {
     { SHEAF_REASON_STREAM_MEMORY, 0, " cat ",
       "--memory raises it: a sample of a stream may take an eighth of its lane's part" },
     { SHEAF_REASON_STREAM_MEMORY, 0, " convert ", "--memory raises it" },
+    { SHEAF_REASON_STREAM_MEMORY, 0, " verify index ",
+      "--memory raises it: a sample may take half of it" },
     { SHEAF_REASON_FILE_EXISTS, 0, " unpack ",
       "--resume keeps what is there already, if it is the same" },
     { SHEAF_REASON_NOT_DIRECT, 0, NULL,

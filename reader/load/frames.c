@@ -21,7 +21,8 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->read = read;
     f->context = context;
     /* Room for a frame, the header behind it, and a piece more. */
-    f->window.limit = limit + 4 * PIECE_BYTES;
+    f->own_limit = limit + 4 * PIECE_BYTES;
+    f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;
     f->stored_bytes = UINT64_MAX;
     format_scan_reset(&f->scan);
@@ -35,8 +36,44 @@ uint64_t frames_passed_over(const struct frames *f)
     return f->passed_over + f->scan.passed_over;
 }
 
+/* ---- Large frames ---------------------------------------------------------------------------- */
+
+/* Waits for the memory for large frames if the window is to hold so much. */
+static void take_large(struct frames *f, uint64_t bytes)
+{
+    if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
+        return;
+    pthread_mutex_lock(&f->large->lock);
+    f->has_large = true;
+    f->window.limit = MAX(f->own_limit, f->large->limit + 4 * PIECE_BYTES);
+}
+
+/* Gives the memory back when the frame is not needed any more.  What was read behind the frame
+ * moves to a window of the usual size. */
+static int give_large(struct frames *f, struct sheaf_error *err)
+{
+    struct buf window = BUF_INIT(f->own_limit);
+    int code;
+
+    if (!f->has_large || f->window.size - f->used > f->own_limit - PIECE_BYTES)
+        return SHEAF_OK;
+    code = buf_append(&window, f->window.data + f->used, f->window.size - f->used, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_free(&f->window);
+    f->window = window;
+    f->raw_offset += f->used;
+    f->used = 0;
+    f->has_large = false;
+    pthread_mutex_unlock(&f->large->lock);
+    return SHEAF_OK;
+}
+
 void frames_close(struct frames *f)
 {
+    if (f->has_large)
+        pthread_mutex_unlock(&f->large->lock);
+    f->has_large = false;
     codec_stream_free(f->codec);
     format_scan_free(&f->scan);
     buf_free(&f->input);
@@ -289,10 +326,17 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
 /* Reads until the part of `size` bytes at window offset `at` is whole. */
 static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_error *err)
 {
+    const uint64_t left = f->codec != NULL || f->stored_bytes == UINT64_MAX ? UINT64_MAX
+                        : f->stored_bytes - (f->raw_offset + *at);
+
+    if (size > left)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " byte%s after this, "
+                       "expected %" PRIu64 " byte%s", left, plural(left), size, plural(size));
+    take_large(f, *at - f->used + size);
     if (size > f->window.limit)
         return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is "
                                         "larger than the %zu bytes of memory that a sample may "
-                                        "take here", size, f->window.limit),
+                                        "take here", size, f->window.limit - 4 * PIECE_BYTES),
                            SHEAF_REASON_STREAM_MEMORY);
     while (f->window.size - *at < size) {
         const size_t before = f->used;
@@ -416,6 +460,9 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
             return damage(f, f->raw_offset + f->used, err);
         return is_of_data(err->code) ? place_error(f, f->raw_offset + f->used, err) : err->code;
     }
+    code = give_large(f, err);
+    if (code != SHEAF_OK)
+        return code;
     lacked_end = f->lacks_end;
     code = lacked_end ? take_last(f, &size) : find_frame(f, &size, err);
     if (code == SHEAF_END)

@@ -11,12 +11,20 @@
 #ifndef READER_FRAMES_H
 #define READER_FRAMES_H
 
+#include <pthread.h>
+
 #include "formats/codec.h"
 #include "formats/format.h"
 
 /* The next stored bytes, up to `size`; *got == 0 at the end. */
 typedef int frames_read_fn(void *context, void *data, size_t size, size_t *got,
                            struct sheaf_error *err);
+
+/* Memory for one large frame at a time, which several sequential readers share. */
+struct frames_large {
+    pthread_mutex_t lock;
+    size_t limit;                   /* bytes of the largest frame */
+};
 
 struct frames {
     const struct format_ops *format;
@@ -49,6 +57,10 @@ struct frames {
     uint64_t lost_bytes;            /* behind damage, up to the end: no record was found there;
                                        of a compressed stream that broke, stored bytes */
     uint64_t passed_over;           /* members before the last damage that are no sample's */
+    struct frames_large *large;     /* the caller's, for frames above `limit` of frames_open; or
+                                       NULL */
+    bool has_large;                 /* whether this reader holds its lock */
+    size_t own_limit;               /* of the window, without that memory */
 };
 
 /* One frame.  `data` is valid until the next frames_next. */

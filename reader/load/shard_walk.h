@@ -26,6 +26,12 @@ struct walk {
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
+/* Lets frames above the limit in, one of all walks at a time.  `large` must outlive the walk. */
+static inline void walk_use_large(struct walk *w, struct frames_large *large)
+{
+    w->frames.large = large;
+}
+
 /* As frames_next, the message with the shard's name before it. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
 /* Reads what is left, and gives the hash of everything as hex. */

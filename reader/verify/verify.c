@@ -59,7 +59,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    size_t frame_limit;
+    size_t frame_limit;             /* of frames that each thread reads at any time; */
+    struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
     uint32_t first, end;            /* the shards that are checked */
     uint64_t total_bytes, total_samples;
@@ -334,6 +335,7 @@ static void check_shard(struct job *job)
                          all->options->interrupt, &c->error);
 
     if (code == SHEAF_OK) {
+        walk_use_large(&walk, &all->large);
         if (c->open_error.message[0] != '\0' &&
             walk.object->bytes <= all->dataset->manifest.shards[c->shard].bytes)
             problem(c, "%s", c->open_error.message);
@@ -351,7 +353,8 @@ static void check_shard(struct job *job)
         walk_close(&walk);
     }
     /* What is wrong with one shard is a problem, and no reason not to look at the others. */
-    if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY) {
+    if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY &&
+        c->error.reason != SHEAF_REASON_STREAM_MEMORY) {
         problem(c, "%s", c->error.message);
         code = SHEAF_OK;
     }
@@ -540,6 +543,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     choose_part(&all);
     all.budget.limit = own.memory_bytes;
     all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
+    all.large.limit = (size_t)(own.memory_bytes / 2);
+    pthread_mutex_init(&all.large.lock, NULL);
     code = allocate(&all, err);
     if (code == SHEAF_OK)
         code = workers_open(&all.workers, threads, err);
@@ -556,6 +561,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     if (code == SHEAF_OK)
         code = verify_fields(dataset, &own, all.fields, all.class_samples, result, err);
     workers_close(all.workers);
+    pthread_mutex_destroy(&all.large.lock);
     verify_fields_free(dataset, all.fields);
     if (all.shards.dataset != NULL)
         shards_free(&all.shards);
