@@ -24,8 +24,8 @@ static bool stands_alone(uint8_t marker)
     return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
 }
 
-/* Goes behind the next marker, over fill bytes, and like all decoders over bytes that belong to
- * nothing.  Returns false, with p == end, if there is no marker. */
+/* Moves after the next marker. Skips fill bytes and, like all decoders, bytes outside of segments.
+ * Returns false, with p == end, if there is no marker. */
 static bool find_marker(struct walk *w)
 {
     do {

@@ -83,7 +83,7 @@ static int digit(uint8_t c)
          : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Makes bytes of the digits behind a profile's three lines: an empty one, its name, its size. */
+/* Makes bytes of the digits after a profile's three lines: an empty one, its name, its size. */
 static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYTES])
 {
     const uint8_t *p = t->data, *const end = t->data + t->size;

@@ -9,8 +9,8 @@
 
 #include "image/kind.h"
 
-/* Of a text that is compressed, the first bytes are unpacked: the orientation stands at the
- * beginning of EXIF. */
+/* The first bytes of a compressed text are unpacked, because the orientation is at the beginning of
+ * EXIF data. */
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
@@ -19,7 +19,7 @@ struct exif_place {
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];
 };
 
-/* Sets the fields, but for the texts. */
+/* Sets the fields except the texts. */
 void exif_find(enum image_kind kind, const uint8_t *data, size_t size, struct exif_place *place);
 
 #endif

@@ -201,7 +201,7 @@ static void list_one(const struct cache_files *f, const char *object, const char
         olds->bytes += old.bytes;
 }
 
-/* Whether a name consists of so many hexadecimal digits, at least, as the cache's do. */
+/* Returns whether a name consists of `least` to `most` hexadecimal digits, as in the cache. */
 static bool is_hex(const char *name, size_t least, size_t most)
 {
     const size_t size = strspn(name, "0123456789abcdef");
