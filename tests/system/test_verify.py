@@ -153,7 +153,7 @@ class Verify(Case):
         for dest, count in ((one, 3), (two, 4)):
             pack(self.tree, dest, "recordio", "none", "--shard-count", count)
             os.unlink(os.path.join(dest, "dataset.json"))
-            sheaf("index", dest)
+            sheaf("index", dest, "--overwrite")
         sheaf("verify", one, two)
         path = os.path.join(two, "shard-000002.idx")
         lines = read(path).split(b"\n")
