@@ -15,9 +15,6 @@
 #include "reader/mixing.h"
 #include "reader/sum.h"
 
-/* How long the beginning of an epoch waits for shards to be opened. */
-#define BEGIN_WAIT_NS      UINT64_C(200000000)
-
 /* ---- Begin and end -------------------------------------------------------------------------- */
 
 void epoch_release(struct sheaf_reader *r)
@@ -171,10 +168,26 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-int epoch_read_forward(struct sheaf_reader *r)
+/* All lanes begin at once, so that the first samples wait for one read and not for one a lane. */
+static void begin_reading(struct sheaf_reader *r)
+{
+    struct loader *l = &r->load;
+    struct sheaf_error ignored;         /* what fails here fails again when it is needed */
+
+    for (uint32_t i = 0; i < l->lane_count; i++)
+        lane_read_ahead(l, &r->lanes[i]);
+    (void)queue_pump(l, &ignored);
+    for (uint32_t i = 0; i < l->lane_count; i++)
+        lane_read_ahead(l, &r->lanes[i]);
+    r->is_reading = true;
+}
+
+int epoch_go_on(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
 
+    if (!r->is_reading)
+        begin_reading(r);
     while (code == SHEAF_OK && r->turns < r->start_turns) {
         struct ref ref;
 
@@ -190,7 +203,6 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     struct loader *l = &r->load;
     const struct sheaf_dataset *d = r->dataset;
     const uint64_t start = rounds * r->own_lanes + extra;
-    struct sheaf_error ahead;
     int code = d->view != NULL ? SHEAF_OK
              : order_line_make(&l->order, d->samples, d->manifest.shard_count, &l->line,
                                &r->error);
@@ -211,18 +223,8 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->turns = d->is_stream ? 0 : start;
     r->start_turns = start;
     r->handed = r->gap_count = 0;
+    r->is_reading = false;
     code = report_damages(r);       /* which the epoch's samples are without */
     sum_begin(r, rounds, extra);
-    /* What cannot be read ahead now is an error, or waited for, when it is needed: next() can be
-     * interrupted.  To open a pipe uses it up, so that waits until it is wanted: a reader may be
-     * taken elsewhere first. */
-    l->wait_until_ns = clock_ns() + BEGIN_WAIT_NS;
-    for (uint32_t i = 0; code == SHEAF_OK && i < l->lane_count; i++)
-        lane_read_ahead(l, &r->lanes[i]);
-    if (code == SHEAF_OK && d->pipes == NULL)
-        (void)queue_pump(l, &ahead);
-    for (uint32_t i = 0; code == SHEAF_OK && i < l->lane_count; i++)
-        lane_read_ahead(l, &r->lanes[i]);
-    l->wait_until_ns = 0;
     return code;
 }

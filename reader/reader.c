@@ -316,7 +316,7 @@ int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
         code = make_room(r, max);
     if (code != SHEAF_OK)
         return code;
-    code = epoch_read_forward(r);
+    code = epoch_go_on(r);
     while (code == SHEAF_OK && r->out_count < max)
         code = next_sample(r);
     if (code == SHEAF_ERR_INTERRUPTED && r->out_count == 0)

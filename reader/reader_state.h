@@ -41,7 +41,8 @@ struct sheaf_reader {
     uint64_t turns;                 /* lanes asked in turn since the epoch began, ended ones too */
     uint64_t start_turns;           /* where the epoch was started or resumed; a stream that is
                                        not there yet is read forward by next() */
-    uint64_t handed;                /* samples handed out since */
+    bool is_reading;                /* a sample of the epoch has been asked for */
+    uint64_t handed;                /* samples handed out since the start */
     struct sum sum;
     struct gap *gaps;               /* as far back as a position may be asked for */
     size_t gap_count, gap_capacity;

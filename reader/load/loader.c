@@ -32,8 +32,7 @@ static bool wait_for_shard(struct loader *l, struct shard *shard)
     if (done)
         return true;
     start = clock_ns();
-    while (!done && !flag_is_raised(l->interrupt)
-           && (l->wait_until_ns == 0 || clock_ns() < l->wait_until_ns))
+    while (!done && !flag_is_raised(l->interrupt))
         done = workers_wait_for(l->workers, &shard->job, poll_ns);
     l->stall_ns += clock_ns() - start;
     return done;

@@ -58,7 +58,6 @@ struct loader {
     uint64_t lost_bytes;            /* bytes behind damage */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* nonzero: waits end */
-    uint64_t wait_until_ns;         /* and at this time those for a shard to be opened; 0: no */
 };
 
 /* Waits for the shard to be open.  Returns the code that it was opened with, or
