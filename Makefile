@@ -41,7 +41,10 @@ LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lgif -lm -ldl
 
 VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
 MAJOR   := $(call VERSION_OF,MAJOR)
-VERSION := $(MAJOR).$(call VERSION_OF,MINOR).$(call VERSION_OF,PATCH)
+MINOR   := $(call VERSION_OF,MINOR)
+VERSION := $(MAJOR).$(MINOR).$(call VERSION_OF,PATCH)
+# Releases with the same ABI replace each other; before 1.0, those of one MINOR version.
+ABI     := $(if $(filter 0,$(MAJOR)),0.$(MINOR),$(MAJOR))
 
 # Sorted, and free of the directory that this is built in: the same bytes anywhere.
 ROOMS        = base formats image store publish packer reader modes copy
@@ -96,9 +99,9 @@ $(BUILD)/internal.a: $(LIB_OBJECTS)
 
 $(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
 	$(SAY) LINK $@
-	$(Q)$(CC) -shared -Wl,-soname,libsheaf.so.$(MAJOR) -Wl,--version-script=sheaf.map \
+	$(Q)$(CC) -shared -Wl,-soname,libsheaf.so.$(ABI) -Wl,--version-script=sheaf.map \
 	    $(if $(SANITIZE),,-Wl,-z,defs) $(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIBS)
-	$(Q)ln -sf libsheaf.so $@.$(MAJOR)
+	$(Q)ln -sf libsheaf.so $@.$(ABI)
 
 # What the command links; a distribution's package has it link the shared library.
 LIBRARY ?= $(BUILD)/libsheaf.a
@@ -300,7 +303,7 @@ bench-python: all ##: measure the Python package beside the peers' (BENCH_PYTHON
 
 .PHONY: deb try-deb try-image abi
 deb: packages-deb ##: Debian packages, in build/deb
-	$(Q)BUILD=$(BUILD) tools/packaging/deb.sh
+	$(Q)BUILD=$(BUILD) ABI=$(ABI) tools/packaging/deb.sh
 
 try-deb: ##: install, use and purge the packages in a fresh Debian 12 root; as root
 	$(Q)BUILD=$(BUILD) tools/packaging/try_deb.sh
@@ -361,8 +364,8 @@ install: all manual ##: into DESTDIR and PREFIX (/usr/local)
 	install -m 755 $(BUILD)/sheaf $(DESTDIR)$(BINDIR)/sheaf
 	install -m 644 $(BUILD)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.a
 	install -m 755 $(BUILD)/libsheaf.so $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION)
-	ln -sf libsheaf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR)
-	ln -sf libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so
+	ln -sf libsheaf.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(ABI)
+	ln -sf libsheaf.so.$(ABI) $(DESTDIR)$(LIBDIR)/libsheaf.so
 	install -m 644 sheaf.h $(DESTDIR)$(INCLUDEDIR)/sheaf.h
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIBS)|' sheaf.pc.in \
@@ -381,7 +384,7 @@ install: all manual ##: into DESTDIR and PREFIX (/usr/local)
 uninstall: ##: remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/sheaf $(DESTDIR)$(INCLUDEDIR)/sheaf.h \
 	    $(DESTDIR)$(LIBDIR)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.so \
-	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
+	    $(DESTDIR)$(LIBDIR)/libsheaf.so.$(ABI) $(DESTDIR)$(LIBDIR)/libsheaf.so.$(VERSION) \
 	    $(DESTDIR)$(LIBDIR)/pkgconfig/sheaf.pc $(DESTDIR)$(BASHDIR)/sheaf \
 	    $(DESTDIR)$(ZSHDIR)/_sheaf $(DESTDIR)$(FISHDIR)/sheaf.fish \
 	    $(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(MAN_PAGES))) \

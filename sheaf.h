@@ -20,7 +20,8 @@
  *   in _LIMIT. Functions without an object that keeps the message take a `struct sheaf_error *`,
  *   which may be NULL and is written only on failure.
  * - Options. An _init function stores the size and the defaults of an options struct, so that
- *   programs built with an older header keep working. Its argument `size` is the size of the
+ *   programs built with an older header can use a newer library of the same name (from 1.0
+ *   libsheaf.so.MAJOR, before it libsheaf.so.0.MINOR). Its argument `size` is the size of the
  *   struct. The comment of a field states its default first. An option `interrupt` is NULL or
  *   points to a flag. Once the flag is not 0, the call ends with SHEAF_ERR_INTERRUPTED. `progress`,
  *   `report` and `plan` are functions that are called with `context`.

@@ -175,8 +175,15 @@ class Symbols(Case):
         found = self.symbols("-D", "--defined-only", os.path.join(BUILD, "libsheaf.so"))
         self.assertEqual({s for s in found if not s.startswith("LIBSHEAF")}, self.declared())
 
+    def test_a_library_of_another_abi_has_another_name(self):
+        major, minor = re.findall(r"#define SHEAF_VERSION_(?:MAJOR|MINOR) (\d+)",
+                                  read(os.path.join(ROOT, "sheaf.h")).decode())
+        text = subprocess.check_output(["readelf", "-d", os.path.join(BUILD, "libsheaf.so")])
+        name = re.search(rb"SONAME.*\[(.*)\]", text).group(1).decode()
+        self.assertEqual(name, "libsheaf.so." + (major if major != "0" else "0." + minor))
+
     def test_the_package_lists_them(self):
-        text = read(os.path.join(ROOT, "tools/packaging/debian/libsheaf0.symbols")).decode()
+        text = read(os.path.join(ROOT, "tools/packaging/debian/libsheaf.symbols")).decode()
         self.assertEqual(set(re.findall(r"^ (sheaf_\w+)@SHEAF_0 ", text, re.M)), self.declared())
 
     def test_the_archive_defines_them(self):

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes Debian packages of the last commit in BUILD/deb: sheaf, libsheaf0, libsheaf-dev,
+# Makes Debian packages of the last commit in BUILD/deb: sheaf, libsheafABI, libsheaf-dev,
 # python3-sheaf and their source package; lintian must find no error and no warning.  What the
-# packages are is in debian/ here; the version is that of sheaf.h.
+# packages are is in debian/ here; the version is that of sheaf.h.  ABI: as in libsheaf.so.ABI.
 set -eu
 BUILD=${BUILD:-build}
 rm -rf "$BUILD/deb"
@@ -16,6 +16,10 @@ version=$(for part in MAJOR MINOR PATCH; do
 git archive --prefix="sheaf-$version/" HEAD | tar -xf - -C "$out"
 cd "$out/sheaf-$version"
 mv tools/packaging/debian debian
+sed -i "s/@ABI@/$ABI/g" debian/control debian/libsheaf.symbols
+for file in install symbols; do
+    mv debian/libsheaf.$file "debian/libsheaf$ABI.$file"
+done
 cat >debian/changelog <<END
 sheaf ($version) unstable; urgency=medium
 

@@ -34,6 +34,6 @@ inside fish -c 'test (complete -C "sheaf pack --codec l") = lz4'
 inside zsh -fc 'autoload -U compinit; compinit -u; (( $+_comps[sheaf] ))'
 inside sh -c 'man -w sheaf-pack >/dev/null'
 echo "passed: completion of bash, fish and zsh, manual pages"
-inside sh -c "apt-get purge -qq -y sheaf libsheaf0 libsheaf-dev python3-sheaf >/dev/null 2>&1 &&
+inside sh -c "apt-get purge -qq -y sheaf 'libsheaf0*' libsheaf-dev python3-sheaf >/dev/null 2>&1 &&
     ! find / -xdev -path /deb -prune -o -iname '*sheaf*' -print | grep ."
 echo "passed: purged"
