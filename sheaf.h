@@ -286,8 +286,17 @@ struct sheaf_dataset_info {
     uint64_t images_converted, images_resized;  /* Images that packing converted and made
                                                    smaller; 0 for a view, UINT64_MAX if unknown. */
     uint64_t skipped;           /* files that packing left out; samples if they were converted */
+    /* Number of samples with the key of an earlier sample, and the first such key, or NULL: in the
+     * same foreign tar, where a sample's files may not lie side by side; in an indexed data set. */
+    uint64_t repeated_keys; const char *repeated_key;
+    uint64_t joined_keys;       /* such samples that were added to the earlier one instead */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
+    struct sheaf_dataset **dataset, struct sheaf_error *error);
+/* Opens a data set in the same way, but in foreign tars all files with one key are one sample,
+ * wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard is compressed,
+ * remote or a pipe. */
+SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Writes the identity of the samples as 32 digits: a hash of the fingerprint and the shards'
  * locations, and for foreign shards of inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if
@@ -543,6 +552,7 @@ struct sheaf_reader_stats {
                                        gaps */
     uint64_t requests, retries;     /* HTTP requests of the whole process; with a NULL reader
                                        only these are set */
+    uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
@@ -1067,6 +1077,7 @@ struct sheaf_verify_options {
     uint32_t part, parts;           /* 0 of 0, which means all; otherwise a part of the shards,
                                        for many machines */
     sheaf_field_fn *field;          /* NULL; called at the end for each field of the samples read */
+    int join;                       /* 0; 1 makes sheaf_index join as sheaf_dataset_open_joined */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
@@ -1078,6 +1089,8 @@ struct sheaf_verify_result {
     uint64_t labelled, unread_labels;   /* Samples with a label, and samples with a cls that does
                                            not consist of numbers. */
     char unlabelled[512];       /* the first sample without a label and its location, or "" */
+    uint64_t repeated_keys;     /* samples with the key of an earlier one; 0 if they were packed */
+    char repeated_key[512];     /* location and key of the first such sample, or "" */
 };
 /* Reads everything. Checks each shard's size and hash, each record's framing and checksums, the
  * counts, and the index, dataset.keys and other readers' .idx files against the shards. Problems

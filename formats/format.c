@@ -140,6 +140,18 @@ void format_scan_free(struct format_scan *scan)
 {
     buf_free(&scan->key);
     buf_free(&scan->passed_name);
+    key_seen_free(&scan->keys);
+}
+
+void format_scan_restart(struct format_scan *scan)
+{
+    const struct key_seen keys = scan->keys;
+
+    scan->keys = (struct key_seen){ .slots = NULL };
+    format_scan_free(scan);
+    format_scan_reset(scan);
+    scan->keys = keys;
+    scan->skips_key = true;
 }
 
 void decode_scratch_free(struct decode_scratch *scratch)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "formats/key_seen.h"
 #include "sheaf.h"
 
 /* A larger frame is refused before anything is allocated. */
@@ -53,6 +54,9 @@ struct format_scan {
                                    devices, directories, names without key or suffix */
     struct buf passed_name;     /* tar: NUL-terminated name of the last such member, for a
                                    report; empty if there was none */
+    struct key_seen keys;       /* tar: keys of the frames so far */
+    bool skips_key;             /* the key of the next frame is not noted, because the frame may be
+                                   the rest of a damaged sample and is looked at twice */
 };
 
 /* A frame, found by the index or by a scan. */
@@ -234,6 +238,8 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan);
 void format_scan_free(struct format_scan *scan);
+/* Forgets the open frame and all else but the keys: after damage. */
+void format_scan_restart(struct format_scan *scan);
 void decode_scratch_free(struct decode_scratch *scratch);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Sections of the index: gathering, writing, parsing. FORMATS.md has the byte table.
  *
- *     header | frame sizes | CRCs | name line sizes | gaps | blocks | XXH3-64 of all before
+ *     header | frame sizes | CRCs | name line sizes | gaps | blocks | labels | pieces
+ *            | XXH3-64 of all before
  *
  * The hash finds damage. Every count and sum is checked as well, because a section may be crafted
  * to do harm. Parsing reads each part once, into one allocation. Its size follows from counts
@@ -18,7 +19,9 @@
 #include "formats/format.h"
 
 #define VERSION      1
+#define VERSION_JOINED 2        /* with pieces, and their two words in the header */
 #define HEADER_BYTES 104
+#define HEADER_BYTES_JOINED 120
 #define HASH_BYTES   8
 #define VARINT_MOST  10         /* bytes of a 64-bit varint */
 
@@ -30,9 +33,11 @@ enum header_word {
     WORD_BLOCK_COUNT,
     WORD_SIZES_SIZE, WORD_NAMES_SIZE, WORD_GAPS_SIZE, WORD_BLOCKS_SIZE,     /* of the parts */
     WORD_LABELS_SIZE,
+    WORD_PIECE_COUNT, WORD_PIECES_SIZE,
     WORD_COUNT,
 };
-_Static_assert(sizeof(magic) + 8 * WORD_COUNT == HEADER_BYTES, "the header's size");
+_Static_assert(sizeof(magic) + 8 * WORD_PIECE_COUNT == HEADER_BYTES, "the header's size");
+_Static_assert(sizeof(magic) + 8 * WORD_COUNT == HEADER_BYTES_JOINED, "the header's size");
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -152,6 +157,30 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
     return SHEAF_OK;
 }
 
+/* A number of either sign, small ones as small ones. */
+static uint64_t zigzag(uint64_t difference)
+{
+    return difference << 1 ^ (0 - (difference >> 63));
+}
+
+static uint64_t unzigzag(uint64_t value)
+{
+    return value >> 1 ^ (0 - (value & 1));
+}
+
+int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
+                    struct sheaf_error *err)
+{
+    if (bytes == 0 || bytes > UINT64_MAX - w->piece_raw_bytes || stored_offset > INT64_MAX - bytes)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a piece of %llu byte%s at %llu",
+                       (unsigned long long)bytes, plural(bytes), (unsigned long long)stored_offset);
+    w->piece_raw_bytes += bytes;
+    w->piece_count++;
+    stored_offset -= w->piece_end;
+    w->piece_end += stored_offset + bytes;
+    return put_pair(&w->pieces, zigzag(stored_offset), bytes, err);
+}
+
 static int check_blocks(const struct index_writer *w, uint64_t lead, struct sheaf_error *err)
 {
     if (w->block_count != 0 ? lead >= w->first_block_bytes : lead != 0)
@@ -162,13 +191,27 @@ static int check_blocks(const struct index_writer *w, uint64_t lead, struct shea
         return err_set(err, SHEAF_ERR_ARGUMENT, "blocks of %llu raw byte%s, samples of %llu",
                        (unsigned long long)w->block_raw_bytes, plural(w->block_raw_bytes),
                        (unsigned long long)w->raw_bytes);
+    if (w->piece_count != 0 && (w->piece_raw_bytes < w->raw_bytes || w->block_count != 0))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "pieces of %llu byte%s, samples of %llu",
+                       (unsigned long long)w->piece_raw_bytes, plural(w->piece_raw_bytes),
+                       (unsigned long long)w->raw_bytes);
     return SHEAF_OK;
+}
+
+static size_t header_bytes(uint64_t version)
+{
+    return version == VERSION_JOINED ? HEADER_BYTES_JOINED : HEADER_BYTES;
+}
+
+static uint64_t version_of(const struct index_writer *w)
+{
+    return w->piece_count != 0 ? VERSION_JOINED : VERSION;
 }
 
 static void put_header(const struct index_writer *w, uint64_t lead, struct buf *out)
 {
     uint64_t words[WORD_COUNT] = {
-        [WORD_VERSION] = VERSION,
+        [WORD_VERSION] = version_of(w),
         [WORD_SAMPLES] = w->samples,
         [WORD_RAW_BYTES] = w->raw_bytes,
         [WORD_NAMES_BYTES] = w->names_bytes,
@@ -180,20 +223,22 @@ static void put_header(const struct index_writer *w, uint64_t lead, struct buf *
         [WORD_GAPS_SIZE] = w->gaps.size,
         [WORD_BLOCKS_SIZE] = w->blocks.size,
         [WORD_LABELS_SIZE] = w->labels.size,
+        [WORD_PIECE_COUNT] = w->piece_count,
+        [WORD_PIECES_SIZE] = w->pieces.size,
     };
 
     buf_put(out, magic, sizeof(magic));
     words_le(words, COUNT_OF(words));
-    buf_put(out, words, sizeof(words));
+    buf_put(out, words, header_bytes(version_of(w)) - sizeof(magic));
 }
 
 int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
                  struct sheaf_error *err)
 {
     const struct buf *parts[] = { &w->sizes, &w->crcs, &w->names, &w->gaps, &w->blocks,
-                                  &w->labels };
+                                  &w->labels, &w->pieces };
     const size_t start = out->size;
-    size_t size = HEADER_BYTES + HASH_BYTES;
+    size_t size = header_bytes(version_of(w)) + HASH_BYTES;
     XXH64_canonical_t hash;
     int code = check_blocks(w, lead, err);
 
@@ -220,6 +265,7 @@ void index_writer_free(struct index_writer *w)
     buf_free(&w->gaps);
     buf_free(&w->blocks);
     buf_free(&w->labels);
+    buf_free(&w->pieces);
     *w = (struct index_writer){ 0 };
 }
 
@@ -261,7 +307,7 @@ static inline bool take_varint(struct cursor *c, uint64_t *value)
 
 struct parser {
     uint64_t words[WORD_COUNT];
-    struct cursor sizes, names, gaps, blocks, labels;
+    struct cursor sizes, names, gaps, blocks, labels, pieces;
     const uint8_t *crcs;
     struct index_section *section;
 };
@@ -286,9 +332,11 @@ static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err
         return err_set(err, SHEAF_ERR_CORRUPT, "index: not a valid section of %zu byte%s", size,
                        plural(size));
     version = load64(data + sizeof(magic));
-    if (version != VERSION)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: version %llu, expected %d",
-                       (unsigned long long)version, VERSION);
+    if (version != VERSION && version != VERSION_JOINED)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "index: version %llu, expected %d or %d",
+                       (unsigned long long)version, VERSION, VERSION_JOINED);
+    if (size < header_bytes(version) + HASH_BYTES)
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: not a valid section of %zu bytes", size);
     memcpy(&stored, data + size - HASH_BYTES, HASH_BYTES);
     hash = XXH3_64bits(data, size - HASH_BYTES);
     if (hash != XXH64_hashFromCanonical(&stored))
@@ -324,11 +372,12 @@ static bool cut_part(struct cursor *rest, uint64_t size, uint64_t count, uint64_
 static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_t samples,
                      struct sheaf_error *err)
 {
-    struct cursor rest = { data + HEADER_BYTES, data + size - HASH_BYTES }, crcs;
+    const size_t header = header_bytes(load64(data + sizeof(magic)));
+    struct cursor rest = { data + header, data + size - HASH_BYTES }, crcs;
     uint64_t crcs_size;
     const uint64_t *words = p->words;
 
-    memcpy(p->words, data + sizeof(magic), sizeof(p->words));
+    memcpy(p->words, data + sizeof(magic), header - sizeof(magic));
     words_le(p->words, COUNT_OF(p->words));
     if (words[WORD_SAMPLES] != samples)
         return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu sample%s, expected %llu",
@@ -343,6 +392,7 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
         !cut_part(&rest, words[WORD_BLOCKS_SIZE], words[WORD_BLOCK_COUNT], 2, &p->blocks) ||
         !cut_part(&rest, words[WORD_LABELS_SIZE],
                   words[WORD_LABELS_SIZE] != 0 ? samples : 0, 1, &p->labels) ||
+        !cut_part(&rest, words[WORD_PIECES_SIZE], words[WORD_PIECE_COUNT], 2, &p->pieces) ||
         rest.at != rest.end)
         return err_set(err, SHEAF_ERR_CORRUPT, "index: a section of %zu byte%s disagrees with "
                        "its counts", size, plural(size));
@@ -357,8 +407,11 @@ static int allocate(struct parser *p, struct sheaf_error *err)
     const bool has_names = p->words[WORD_NAMES_SIZE] != 0;
     const uint64_t gap_count = p->words[WORD_GAP_COUNT];
     const uint64_t block_count = p->words[WORD_BLOCK_COUNT];
+    const uint64_t piece_count = p->words[WORD_PIECE_COUNT];
+    const uint64_t piece_ends = piece_count == 0 ? 0 : piece_count + 1;
     const uint64_t bytes = index_memory(samples, has_names, block_count) +
-                           gap_count * sizeof(struct index_gap);
+                           gap_count * sizeof(struct index_gap) +
+                           piece_ends * sizeof(struct index_block);
     struct index_section *s = calloc(1, bytes);
 
     if (s == NULL)
@@ -369,9 +422,13 @@ static int allocate(struct parser *p, struct sheaf_error *err)
     s->gaps = gap_count != 0 ? (struct index_gap *)(s->offsets + samples + 1) : NULL;
     s->block_count = block_count;
     s->blocks = (struct index_block *)(s->offsets + samples + 1 + 2 * gap_count);
-    s->crcs = (uint32_t *)(s->blocks + (block_count != 0 ? block_count + 1 : 0));
+    s->piece_count = piece_count;
+    s->pieces = s->blocks + (block_count != 0 ? block_count + 1 : 0);
+    s->crcs = (uint32_t *)(s->pieces + piece_ends);
     if (block_count == 0)
         s->blocks = NULL;
+    if (piece_count == 0)
+        s->pieces = NULL;
     s->name_offsets = has_names ? s->crcs + samples : NULL;
     s->memory_bytes = bytes;
     p->section = s;
@@ -478,6 +535,35 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Parses the pieces. Who reads one checks whether it lies inside the shard. */
+static int parse_pieces(struct parser *p, struct sheaf_error *err)
+{
+    struct index_section *s = p->section;
+    struct index_block at = { 0 };
+    uint64_t step, bytes;
+
+    for (uint64_t i = 0; i < s->piece_count; i++) {
+        if (!take_varint(&p->pieces, &step) || !take_varint(&p->pieces, &bytes) || bytes == 0)
+            return corrupt(err, "piece", i);
+        at.stored_offset += unzigzag(step);
+        s->pieces[i] = at;
+        if (at.stored_offset > INT64_MAX ||
+            __builtin_add_overflow(at.stored_offset, bytes, &at.stored_offset) ||
+            __builtin_add_overflow(at.raw_offset, bytes, &at.raw_offset))
+            return corrupt(err, "piece", i);
+    }
+    if (p->pieces.at != p->pieces.end || (s->piece_count != 0 && s->block_count != 0))
+        return corrupt(err, "piece", s->piece_count);
+    if (s->piece_count == 0)
+        return SHEAF_OK;
+    s->pieces[s->piece_count] = at;
+    if (at.raw_offset < s->offsets[s->samples])
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: pieces of %llu byte%s, samples of %llu",
+                       (unsigned long long)at.raw_offset, plural(at.raw_offset),
+                       (unsigned long long)s->offsets[s->samples]);
+    return SHEAF_OK;
+}
+
 /* Parses the labels, and stores them in `labels` unless that is NULL. */
 static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
 {
@@ -515,6 +601,8 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
         code = parse_blocks(&p, err);
     if (code == SHEAF_OK)
         code = parse_labels(&p, NULL, err);
+    if (code == SHEAF_OK)
+        code = parse_pieces(&p, err);
     if (code != SHEAF_OK) {
         index_section_free(p.section);
         return code;
@@ -578,17 +666,28 @@ uint64_t index_frame_bytes(const struct index_section *section, uint64_t i)
     return section->offsets[i + 1] - section->offsets[i] - gap_before(section, i + 1);
 }
 
-uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset)
+/* The last block that begins there or before. */
+static uint64_t find_block(const struct index_block *blocks, uint64_t count, uint64_t raw_offset)
 {
-    uint64_t low = 0, high = section->block_count;
+    uint64_t low = 0, high = count;
 
-    while (high - low > 1) {    /* finds the last block that begins there or before */
+    while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
 
-        if (section->blocks[middle].raw_offset <= raw_offset)
+        if (blocks[middle].raw_offset <= raw_offset)
             low = middle;
         else
             high = middle;
     }
     return low;
+}
+
+uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset)
+{
+    return find_block(section->blocks, section->block_count, raw_offset);
+}
+
+uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset)
+{
+    return find_block(section->pieces, section->piece_count, raw_offset);
 }

@@ -21,9 +21,12 @@ struct index_writer {
     struct buf labels;          /* varint: each sample's label + 1, or 0 if it has none */
     struct buf gaps;            /* varint pairs: samples since the last gap, bytes of the gap */
     struct buf blocks;          /* varint pairs: stored bytes and raw bytes of each codec block */
+    struct buf pieces;          /* varint pairs: distance from the end of the last piece (zigzag),
+                                   bytes of the piece */
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;
     uint64_t block_count, block_raw_bytes, first_block_bytes;
+    uint64_t piece_count, piece_end, piece_raw_bytes;
     bool has_names;
 };
 
@@ -42,6 +45,10 @@ int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *
  * belong to no block. The raw bytes of the last block include the end of the shard (a tar's zero
  * blocks). */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
+                    struct sheaf_error *err);
+/* Says that the next `bytes` raw bytes lie at `stored_offset` of a shard whose samples were
+ * joined. */
+int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
 /* Appends the section to `out` and empties the writer. `lead` is the number of stored bytes before
  * the first block, 0 without a codec. */
@@ -75,6 +82,10 @@ struct index_section {
     struct index_block *blocks; /* block_count + 1 blocks, of which the last one marks the ends;
                                    or NULL without a codec */
     uint64_t block_count;
+    struct index_block *pieces; /* piece_count + 1, the last one's raw offset being the end: of a
+                                   shard whose samples were joined, where its raw bytes are, which
+                                   are as if the files of each sample lay side by side; or NULL */
+    uint64_t piece_count;
     uint64_t memory_bytes;      /* what all this takes */
 };
 
@@ -99,13 +110,14 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* Returns the largest memory that a parsed section takes, except for 16 bytes per gap. */
+/* Returns the largest memory that a parsed section takes, except for 16 bytes per gap and piece. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
 /* Returns the size of the frame of sample i in bytes. */
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i);
 
-/* Returns the block that holds the raw offset, found by binary search. */
+/* Return the block and the piece that hold the raw offset, found by binary search. */
 uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset);
+uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset);
 
 #endif

@@ -8,6 +8,7 @@
 #include "formats/manifest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds the counts that older releases did not have. */
+/* Adds the counts that older releases did not have, and what is said only of some indexed sets. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;
@@ -139,6 +140,11 @@ static json_t *add_counts(const struct manifest *m, json_t *document)
                                      tally_numbers_tree(m->class_samples, m->class_count)) != 0;
     if (!failed && !m->fields.is_unknown)
         failed = json_object_set_new(document, "fields", tally_tree(&m->fields)) != 0;
+    if (!failed && m->repeated_keys != 0)
+        failed = json_object_set_new(document, "repeated_keys",
+                                     json_integer((json_int_t)m->repeated_keys)) != 0;
+    if (!failed && m->joined)
+        failed = json_object_set_new(document, "joined", json_true()) != 0;
     if (failed && document != NULL) {
         errno = ENOMEM;
         json_decref(document);
@@ -449,6 +455,15 @@ static void read_counts(struct object *o, struct manifest *m, uint64_t samples)
     }
     if (o->code == SHEAF_OK && fields != NULL)
         o->code = tally_of_tree(fields, samples, &m->fields, o->err);
+    if (json_object_get(o->json, "joined") != NULL)
+        m->joined = take_bool(o, "joined");
+    if (o->code != SHEAF_OK || json_object_get(o->json, "repeated_keys") == NULL)
+        return;
+    m->repeated_keys = take_number(o, "repeated_keys");
+    if (o->code == SHEAF_OK && (m->repeated_keys == 0 || m->repeated_keys >= samples))
+        o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"repeated_keys\" is %" PRIu64 ", expected 1 "
+                          "or more, and fewer than the %" PRIu64 " samples", m->repeated_keys,
+                          samples);
 }
 
 static void read_options(struct object *o, struct manifest *m)

@@ -44,6 +44,7 @@ struct manifest {
                                    releases and without a codec */
     bool ours;                  /* whether our packer made the records; false for `sheaf index` */
     bool cls_is_label;          /* see format.h */
+    bool joined;                /* sections of the index have pieces */
     int label_base;
     char **classes;             /* or NULL */
     size_t class_count;
@@ -53,6 +54,7 @@ struct manifest {
     char *options_json;         /* the packer's options as a JSON object, or NULL */
     struct manifest_shard *shards;
     size_t shard_count;
+    uint64_t repeated_keys;     /* number of samples with the key of an earlier sample */
     uint64_t index_bytes;       /* size of all sections, which is the size of dataset.index
                                    unless samples were appended */
     struct manifest_growth *growths;    /* the oldest first; NULL if nothing was appended */

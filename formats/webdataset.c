@@ -324,6 +324,8 @@ static int pass_over(struct format_scan *scan, const struct member_path *path,
 static int take_member(struct format_scan *scan, const struct member_path *path,
                        struct part *part, struct sheaf_error *err)
 {
+    int code;
+
     if (scan->frame_open && scan->key.size == path->key_size &&
         memcmp(scan->key.data, path->text, path->key_size) == 0) {
         part->kind = PART_NEXT;
@@ -332,7 +334,11 @@ static int take_member(struct format_scan *scan, const struct member_path *path,
     part->kind = PART_START;
     scan->frame_open = true;
     scan->key.size = 0;
-    return buf_append(&scan->key, path->text, path->key_size, err);
+    code = buf_append(&scan->key, path->text, path->key_size, err);
+    if (code == SHEAF_OK && !scan->skips_key)
+        code = key_seen_add(&scan->keys, path->text, path->key_size, err);
+    scan->skips_key = false;
+    return code;
 }
 
 static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t size,

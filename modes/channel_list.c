@@ -110,7 +110,7 @@ static int open_shards(const struct shards *s, const char *url, struct sheaf_dat
         return sheaf_dataset_open(manifest, 1, dataset, err);
     if (s->count == 0)
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: a manifest that lists no shard", url);
-    return dataset_open_foreign((const char *const *)s->urls, s->count, dataset, err);
+    return dataset_open_foreign((const char *const *)s->urls, s->count, false, dataset, err);
 }
 
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err)

@@ -352,6 +352,7 @@ static void get_own_stats(const struct sheaf_reader *r, struct sheaf_reader_stat
     all.stall_ns = r->load.stall_ns;
     all.passed_over = r->dataset->passed_over + r->load.passed_over;
     all.lost_bytes = r->dataset->lost_bytes + r->load.lost_bytes;
+    all.repeated_keys = r->dataset->repeated_keys + r->load.repeated_keys;
     all.memory_bytes = r->load.budget.used;
     all.memory_peak_bytes = r->load.budget.peak;
     if (r->load.cache != NULL) {

@@ -342,6 +342,84 @@ static void no_part_is_believed(void **state)
     buf_free(&b);
 }
 
+/* ---- Pieces ---------------------------------------------------------------------------------- */
+
+static const struct index_block pieces[] = {
+    { 512, 0 }, { 9000, 1024 }, { 1536, 1024 + 700 }, { 100000, 1024 + 700 + 5000 },
+    { 101024, 1024 + 700 + 5000 + 1024 },
+};
+
+/* The samples of a shard whose files do not lie side by side. */
+static struct buf make_joined(void)
+{
+    static const uint64_t sizes[] = { 1724, 5000 };
+    struct index_writer w = { 0 };
+    struct buf out = BUF_INIT(SIZE_MAX);
+
+    add_samples(&w, sizes, 2, false);
+    for (size_t i = 0; i + 1 < COUNT_OF(pieces); i++)
+        assert_int_equal(index_add_piece(&w, pieces[i].stored_offset,
+                                         pieces[i + 1].raw_offset - pieces[i].raw_offset, NULL),
+                         SHEAF_OK);
+    assert_int_equal(index_finish(&w, 0, &out, NULL), SHEAF_OK);
+    return out;
+}
+
+static void pieces_are_found_again(void **state)
+{
+    struct buf b = make_joined();
+    struct index_section *s;
+
+    (void)state;
+    assert_int_equal(index_parse(b.data, b.size, 2, &s, NULL), SHEAF_OK);
+    assert_int_equal(s->piece_count, 4);
+    assert_memory_equal(s->pieces, pieces, sizeof(pieces));
+    assert_int_equal(s->crcs[1], 7);
+    assert_int_equal(s->memory_bytes, index_memory(2, false, 0) + sizeof(pieces));
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(index_piece_of(s, pieces[i].raw_offset), i);
+        assert_int_equal(index_piece_of(s, pieces[i + 1].raw_offset - 1), i);
+    }
+    index_section_free(s);
+    buf_free(&b);
+}
+
+static void pieces_that_cannot_be_are_refused(void **state)
+{
+    struct buf b = make_joined();
+    struct index_writer w = { 0 };
+    static const uint64_t size = 1000;
+
+    (void)state;
+    assert_int_equal(index_add_piece(&w, 0, 0, NULL), SHEAF_ERR_ARGUMENT);
+    assert_int_equal(index_add_piece(&w, UINT64_MAX, 1, NULL), SHEAF_ERR_ARGUMENT);
+    add_samples(&w, &size, 1, false);
+    assert_int_equal(index_add_piece(&w, 0, 999, NULL), SHEAF_OK);      /* not all of the sample */
+    assert_int_equal(index_finish(&w, 0, &b, NULL), SHEAF_ERR_ARGUMENT);
+    index_writer_free(&w);
+    for (size_t length = 0; length < b.size; length++)
+        assert_int_equal(parse(b.data, length, 2), SHEAF_ERR_CORRUPT);
+    for (size_t at = 8; at < b.size - 8; at++) {
+        const uint8_t right = b.data[at];
+
+        for (unsigned value = 0; value < 256; value++) {
+            struct index_section *s;
+
+            b.data[at] = (uint8_t)value;
+            seal(&b);
+            if (index_parse(b.data, b.size, 2, &s, NULL) != SHEAF_OK)
+                continue;
+            assert_true(s->pieces[s->piece_count].raw_offset >= s->offsets[2]);
+            for (uint64_t i = 0; i < s->piece_count; i++)
+                assert_true(s->pieces[i].raw_offset < s->pieces[i + 1].raw_offset &&
+                            s->pieces[i].stored_offset <= INT64_MAX);
+            index_section_free(s);
+        }
+        b.data[at] = right;
+    }
+    buf_free(&b);
+}
+
 static void numbers_longer_than_need_be_are_refused(void **state)
 {
     static const uint64_t sizes[] = { 5, 5 };
@@ -379,6 +457,8 @@ int main(void)
         cmocka_unit_test(another_number_of_samples_is_refused),
         cmocka_unit_test(no_count_is_believed),
         cmocka_unit_test(no_part_is_believed),
+        cmocka_unit_test(pieces_are_found_again),
+        cmocka_unit_test(pieces_that_cannot_be_are_refused),
         cmocka_unit_test(numbers_longer_than_need_be_are_refused),
     };
 

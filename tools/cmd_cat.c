@@ -203,6 +203,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("uncached_objects %" PRIu64 "\n", stats->uncached_objects);
     printf("corrupt %" PRIu64 "\n", stats->corrupt);
     printf("passed_over %" PRIu64 "\n", stats->passed_over);
+    printf("repeated_keys %" PRIu64 "\n", stats->repeated_keys);
     printf("lost_bytes %" PRIu64 "\n", stats->lost_bytes);
     printf("repeated %" PRIu64 "\n", stats->repeated);
     printf("seconds %.3f\n", seconds);

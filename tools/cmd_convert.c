@@ -46,14 +46,15 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
 }
 
 /* Converts the data set sources[0..count-1] to the destination sources[count]. */
-static int convert(char **sources, size_t count, struct sheaf_pack_options *options,
+static int convert(char **sources, size_t count, int join, struct sheaf_pack_options *options,
                    const struct sheaf_reader_options *reading)
 {
     struct sheaf_reader_stats stats = { .samples = 0 };
     struct sheaf_pack_result result;
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
-    int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, &error);
+    int code = (join ? sheaf_dataset_open_joined : sheaf_dataset_open)(
+        (const char *const *)sources, count, &dataset, &error);
 
     if (code != SHEAF_OK)
         return refuse(&error);
@@ -106,7 +107,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     struct sheaf_reader_options reading;
     struct sheaf_pack_options o;
     const char *plan = NULL, *part = NULL;
-    int container = 0, codec, on_corrupt, status;
+    int container = 0, codec, on_corrupt, join = 0, status;
     struct option_texts s3 = { .count = 0 };
     struct pack_choices choices;
     uint64_t jobs, size = 0;
@@ -134,6 +135,9 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "seed of the new order" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
               .meaning = "rename fields, FROM=TO,...; TO label: its number becomes the label" },
+            { "join", OPTION_FLAG, .flag = &join,
+              .meaning = "make one sample of all files with one key in a tar, even if they do not "
+                         "lie side by side" },
             { "resume", OPTION_FLAG, .flag = &o.resume,
               .meaning = "resume an interrupted conversion" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
@@ -170,7 +174,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     pack_choices_give_images(&choices, &o);
     reading.report = report_skipped;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
-                         o.resume || o.overwrite || o.index != NULL ||
+                         o.resume || o.overwrite || join || o.index != NULL ||
                          size != 0 || o.shard_count != 0 || o.reshuffle || o.seed != 0 ||
                          o.field_map != NULL || duplicate_keys != SHEAF_DUPLICATE_FAIL ||
                          o.fix_images || o.resize != 0 || o.check_images != SHEAF_CHECK_NONE ||
@@ -197,7 +201,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
     reading.on_corrupt = (enum sheaf_on_error)on_corrupt;
-    return convert(argv, count - 1, &o, &reading);
+    return convert(argv, count - 1, join, &o, &reading);
 }
 
 const struct command convert_command = {

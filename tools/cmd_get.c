@@ -40,7 +40,7 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
     return NULL;
 }
 
-/* Complains about several samples with one key, whose files would have the same name. */
+/* Says that several samples have one key, and which. Their files would have the same name. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
 {
@@ -84,6 +84,21 @@ static int put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
+/* Writes samples with one key. If some of them have the field, writes those. Returns -1, or the
+ * exit status. */
+static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
+{
+    size_t lack = 0;
+    int status = -1;
+
+    for (size_t i = 0; i < count && g->field != NULL; i++)
+        lack += field_of(&samples[i], g->field) == NULL;
+    for (size_t i = 0; i < count && status < 0; i++)
+        if (lack == 0 || lack == count || field_of(&samples[i], g->field) != NULL)
+            status = put_sample(g, &samples[i]);
+    return status;
+}
+
 static int get_keys(struct get *g, const char *const *keys, size_t count)
 {
     const struct sheaf_sample *samples;
@@ -100,13 +115,12 @@ static int get_keys(struct get *g, const char *const *keys, size_t count)
             complain("%s: there is no sample with this key", shown(keys[i]));
             g->missing++;
         }
-        if (g->directory != NULL && firsts[i + 1] - firsts[i] > 1) {
+        if (firsts[i + 1] - firsts[i] > 1)
             complain_of_several(g, keys[i], &samples[firsts[i]], firsts[i + 1] - firsts[i]);
+        if (firsts[i + 1] - firsts[i] > 1 && g->directory != NULL)
             g->missing++;
-            continue;
-        }
-        for (size_t s = firsts[i]; s < firsts[i + 1] && status < 0; s++)
-            status = put_sample(g, &samples[s]);
+        else
+            status = put_samples(g, &samples[firsts[i]], firsts[i + 1] - firsts[i]);
     }
     sheaf_kept_free(kept);
     return status;

@@ -36,6 +36,9 @@ static int cmd_index(const struct command *command, int argc, char **argv)
             { "overwrite", OPTION_FLAG, .flag = &overwrite,
               .meaning = "replace an existing index and its manifest, but not those of a data set "
                          "that Sheaf packed" },
+            { "join", OPTION_FLAG, .flag = &o.join,
+              .meaning = "make one sample of all files with one key in a tar, even if they do not "
+                         "lie side by side" },
             { "keys", OPTION_FLAG, .flag = &keys,
               .meaning = "DIR is a data set already: only write its dataset.keys, by which samples "
                          "are found by key" },
@@ -49,9 +52,12 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (keys && (overwrite || peers != NULL))
-        return misuse("index: --keys writes dataset.keys only: --index and --overwrite do not "
-                      "belong to it");
+    if (keys && (overwrite || o.join || peers != NULL))
+        return misuse("index: --keys writes dataset.keys only: --index, --join and --overwrite do "
+                      "not belong to it");
+    if (o.join && peers != NULL)
+        return misuse("index: --index cannot be combined with --join: other readers' index files "
+                      "cannot say that a sample's files lie apart");
     o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.report = print_problem;
@@ -63,6 +69,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     say_passed_over(result.passed_over, result.samples);
+    say_repeated_keys(result.repeated_keys, result.repeated_key);
     if (is_quiet())
         return STATUS_OK;
     printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " byte%s read\n",

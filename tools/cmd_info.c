@@ -381,6 +381,8 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
         json_count("epoch", true, info->epoch_samples);
     json_count("bytes", !info->is_stream, info->bytes);
     json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
+    if (!info->is_view)
+        json_count("repeated_keys", !info->is_stream, info->repeated_keys);
     printf(",\n  \"fingerprint\": ");
     print_json_string(stdout, info->is_stream ? NULL : info->fingerprint);
     if (info->hosts > 0 && !info->is_stream)
@@ -451,6 +453,7 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     free(costs);
     if (status != STATUS_OK)
         return status;
+    say_repeated_keys(info.is_view ? 0 : info.repeated_keys, info.repeated_key);
     if (info.is_view) {
         printf(o->json ? ",\n  \"plan\": null"
                : "plan          none: a view draws each sample by itself; sheaf locate and "

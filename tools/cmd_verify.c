@@ -69,9 +69,10 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64
            ",\n  \"passed_over\": %" PRIu64 ",\n  \"unused_classes\": %" PRIu64
            ",\n  \"labelled\": %" PRIu64 ",\n  \"unread_labels\": %" PRIu64
-           ",\n  \"sound\": %s", result->shards, result->samples, result->bytes,
+           ",\n  \"repeated_keys\": %" PRIu64 ",\n  \"sound\": %s", result->shards,
+           result->samples, result->bytes,
            result->passed_over, result->unused_classes, result->labelled, result->unread_labels,
-           !error && result->problems == 0 ? "true" : "false");
+           result->repeated_keys, !error && result->problems == 0 ? "true" : "false");
     if (error) {
         printf(",\n  \"error\": ");
         print_json_string(stdout, error->message);
@@ -96,6 +97,7 @@ static int finish_text(const struct sheaf_verify_result *result)
 {
     say_passed_over(result->passed_over, result->samples);
     say_labels(result);
+    say_repeated_keys(result->repeated_keys, result->repeated_key);
     if (result->unused_classes > 0)
         say("%" PRIu64 " class%s of the manifest, but no sample with %s label",
             result->unused_classes, result->unused_classes == 1 ? "" : "es",

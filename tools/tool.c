@@ -144,6 +144,17 @@ void say_passed_over(uint64_t members, uint64_t samples)
             members == 1 ? " was" : "s were");
 }
 
+void say_repeated_keys(uint64_t samples, const char *first)
+{
+    const bool is_named = first != NULL && first[0] != '\0';
+
+    if (samples > 0)
+        say("%" PRIu64 " sample%s the key of an earlier one%s%s: if the files of a sample do not "
+            "lie side by side in a tar, sheaf convert --join puts them together", samples,
+            samples == 1 ? " has" : "s have", is_named ? "; the first: " : "",
+            is_named ? shown(first) : "");
+}
+
 void say_left_out(const struct sheaf_reader_stats *stats)
 {
     /* Losses are reported even with --quiet. */
@@ -155,6 +166,7 @@ void say_left_out(const struct sheaf_reader_stats *stats)
                  "read: the number of samples in them is unknown", stats->lost_bytes,
                  plural(stats->lost_bytes));
     say_passed_over(stats->passed_over, stats->samples);
+    say_repeated_keys(stats->repeated_keys, NULL);
 }
 
 int refuse(const struct sheaf_error *error)

@@ -363,15 +363,17 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
           keys: bool = False, memory_bytes: Size = 1 << 30, memory: Optional[Size] = None,
           threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None,
-          report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
+          report: Optional[Callable[[Problem], Any]] = None,
+          join: bool = False) -> VerifyResult:
     """Makes the foreign shards in a directory a data set, as `sheaf index` does: writes an index
     and a manifest beside them.  `index`: also files for other readers, "dali,mxnet,wids,energon".
     ExistsError: it has a manifest, and overwrite is not set.  keys: it is a data set already, and
-    only its dataset.keys is written, which data sets of older releases lack.
+    only its dataset.keys is written, which data sets of older releases lack.  join: in a tar, all
+    files with one key are one sample, even if they do not lie side by side.
 
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.index(directory, index, overwrite, keys,
+    return VerifyResult(**_sheaf.index(directory, index, overwrite, keys, join,
                                        memory_bytes=_size("memory", memory, memory_bytes),
                                        threads=threads, progress=_told(progress, Progress),
                                        report=_told(problems, Problem)),

@@ -147,6 +147,8 @@ class VerifyResult(NamedTuple):
     labelled: int
     unread_labels: int
     unlabelled: str
+    repeated_keys: int
+    repeated_key: str
     problem_count: int
     problems: List[Problem]
 
@@ -164,6 +166,7 @@ class Stats(NamedTuple):
     passed_over: int
     lost_bytes: int
     repeated: int
+    repeated_keys: int
     stall_ns: int
     first_sample_ns: int
     memory_bytes: int

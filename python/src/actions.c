@@ -203,7 +203,7 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
 {
     if (code != SHEAF_OK || PyErr_Occurred())
         return calls_raise(error);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K,s:N,s:K}",
                          "shards", (unsigned long long)result->shards,
                          "samples", (unsigned long long)result->samples,
                          "bytes", (unsigned long long)result->bytes,
@@ -212,6 +212,8 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
                          "labelled", (unsigned long long)result->labelled,
                          "unread_labels", (unsigned long long)result->unread_labels,
                          "unlabelled", text_of(result->unlabelled),
+                         "repeated_keys", (unsigned long long)result->repeated_keys,
+                         "repeated_key", text_of(result->repeated_key),
                          "problem_count", (unsigned long long)result->problems);
 }
 
@@ -246,14 +248,15 @@ PyObject *action_index(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
     PyObject *directory = NULL;
     struct calls calls;
     const char *peers;
-    int overwrite, keys, code;
+    int overwrite, keys, join, code;
 
-    if (!PyArg_ParseTuple(args, "O&zpp:index", PyUnicode_FSConverter, &directory, &peers,
-                          &overwrite, &keys) ||
+    if (!PyArg_ParseTuple(args, "O&zppp:index", PyUnicode_FSConverter, &directory, &peers,
+                          &overwrite, &keys, &join) ||
         verify_options(&options, &calls, keywords) != 0) {
         Py_XDECREF(directory);
         return NULL;
     }
+    options.join = join;
     calls_begin(&calls);
     code = keys ? sheaf_index_keys(PyBytes_AsString(directory), &options, &result, &error)
                 : sheaf_index(PyBytes_AsString(directory), peers, overwrite, &options, &result,

@@ -162,7 +162,7 @@ static Py_ssize_t reader_length(struct reader_object *self)
 
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", (unsigned long long)stats->samples,
                          "payload_bytes", (unsigned long long)stats->payload_bytes,
                          "read_bytes", (unsigned long long)stats->read_bytes,
@@ -173,6 +173,7 @@ PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
                          "passed_over", (unsigned long long)stats->passed_over,
                          "lost_bytes", (unsigned long long)stats->lost_bytes,
                          "repeated", (unsigned long long)stats->repeated,
+                         "repeated_keys", (unsigned long long)stats->repeated_keys,
                          "stall_ns", (unsigned long long)stats->stall_ns,
                          "first_sample_ns", (unsigned long long)stats->first_sample_ns,
                          "memory_bytes", (unsigned long long)stats->memory_bytes,

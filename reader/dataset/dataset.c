@@ -148,6 +148,7 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     d->format = format_of(d->manifest.container);
     d->codec = codec_of(d->manifest.codec);
     d->has_keys = true;
+    d->repeated_keys = d->manifest.repeated_keys;
     code = parts_make(&d->manifest, directory, &d->parts, &d->part_count, err);
     if (code != SHEAF_OK)
         return code;
@@ -354,16 +355,17 @@ static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **data
 }
 
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+                       bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct sheaf_dataset *d = make(sources[0], err);
 
     if (d == NULL)
         return SHEAF_ERR_MEMORY;
+    d->joins = joins;
     return finish(d, open_foreign(d, sources, is_file, source_count, err), dataset, err);
 }
 
-int dataset_open_foreign(const char *const *sources, size_t source_count,
+int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     bool *is_file = calloc(source_count + 1, sizeof(is_file[0]));
@@ -371,7 +373,7 @@ int dataset_open_foreign(const char *const *sources, size_t source_count,
                                : foreign_find_files(sources, source_count, is_file, err);
 
     if (code == SHEAF_OK)
-        code = dataset_open_files(sources, is_file, source_count, dataset, err);
+        code = dataset_open_files(sources, is_file, source_count, joins, dataset, err);
     free(is_file);
     return code;
 }
@@ -464,6 +466,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->source_of);
     free(d->class_map);
     free(d->urls);
+    free(d->repeated_key);
     free(d->sections);
     free(d->damages);
     free(d->samples);

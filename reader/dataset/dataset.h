@@ -61,6 +61,12 @@ struct sheaf_dataset {
     size_t damage_count;
     uint64_t passed_over;               /* members of the tars that were scanned: no sample's */
     uint64_t lost_bytes;                /* of the shards that were scanned, behind damage */
+    uint64_t repeated_keys;             /* number of samples with the key of an earlier sample: of
+                                           the shard, if that was scanned; of the data set, if it
+                                           was indexed */
+    char *repeated_key;                 /* the first such key; NULL if it is not known */
+    bool joins;                         /* in foreign tars, files with one key are one sample */
+    uint64_t joined;                    /* number of samples that were added to an earlier one */
     struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* of random access; NULL before its first call */
@@ -172,11 +178,12 @@ bool dataset_is_manifest_path(const char *source);
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
 
-/* Opens foreign shards, of which it is known whether each is a file. */
+/* Opens foreign shards, of which it is known whether each is a file.  `joins`: as in struct
+ * sheaf_dataset; SHEAF_ERR_UNSUPPORTED of what can only be read forward. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err);
+                       bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens foreign shards, also where a manifest lies beside them. */
-int dataset_open_foreign(const char *const *sources, size_t source_count,
+int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 /* A channel of pipes.  attributes: a list of their names, or "".  has_positions: each epoch brings

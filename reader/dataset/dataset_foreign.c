@@ -324,6 +324,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
     int code = SHEAF_OK;
 
     scan_open(&scan, d->format, object);
+    scan.joins = d->joins && d->format->has_members;
     while (code == SHEAF_OK) {
         struct sheaf_error damage;
 
@@ -342,6 +343,14 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         }
     }
     d->passed_over += scan_passed_over(&scan);
+    if (scan.joins)
+        d->joined += scan.state.keys.repeated;
+    else
+        d->repeated_keys += scan.state.keys.repeated;
+    if (!scan.joins && d->repeated_key == NULL && scan.state.keys.first != NULL) {
+        d->repeated_key = scan.state.keys.first;
+        scan.state.keys.first = NULL;
+    }
     d->lost_bytes += scan.lost_bytes;
     if (code == SHEAF_END)
         code = scan_section(&scan, &d->sections[i], err);
@@ -358,6 +367,9 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
 static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error *err)
 {
     d->is_stream = true;
+    if (d->joins)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a pipe: the files of a sample can "
+                       "only be put together in a tar that is a file", d->urls[i]);
     if (d->manifest.shard_count != 1)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe must be the only source",
                        d->urls[i]);
@@ -390,6 +402,10 @@ static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *lo
     d->manifest.container = look->format->id;
     if (look->codec == SHEAF_CODEC_NONE && look->object != NULL)
         return scan_shard(d, i, look->object, err);
+    if (d->joins)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is %s: the files of a sample can only be "
+                       "put together in a tar on this machine that is not compressed", d->urls[i],
+                       look->codec != SHEAF_CODEC_NONE ? "compressed" : "remote");
     d->is_stream = true;
     return SHEAF_OK;
 }

@@ -110,6 +110,8 @@ static void take_facts(struct sheaf_dataset *d)
         d->is_remote |= s->is_remote;
         d->manifest.fields.is_unknown |= s->manifest.fields.is_unknown || !s->has_manifest;
         d->passed_over += s->passed_over;
+        d->repeated_keys += s->repeated_keys;
+        d->joined += s->joined;
         d->lost_bytes += s->lost_bytes;
         d->read_bytes = MAX(d->read_bytes, s->read_bytes);
         if (s->codec != NULL && d->codec == NULL) {

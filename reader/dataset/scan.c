@@ -19,6 +19,7 @@
 
 struct extent {
     uint64_t begin, end;
+    uint64_t key;               /* where it is in `keys`, if samples are joined */
 };
 
 void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object)
@@ -27,7 +28,7 @@ void scan_open(struct scan *s, const struct format_ops *format, struct store_obj
     s->format = format;
     s->object = object;
     s->window.limit = NEED_LIMIT;
-    s->extents.limit = SIZE_MAX;
+    s->extents.limit = s->keys.limit = SIZE_MAX;
     format_scan_reset(&s->state);
 }
 
@@ -36,6 +37,7 @@ void scan_close(struct scan *s)
     format_scan_free(&s->state);
     buf_free(&s->window);
     buf_free(&s->extents);
+    buf_free(&s->keys);
 }
 
 /* Shows the bytes at s->offset: at least `need` of them, or all that there are. */
@@ -128,8 +130,7 @@ static int resync(struct scan *s, struct sheaf_error *err)
     const bool no_more = s->state.no_more;
 
     s->passed_over = scan_passed_over(s);
-    format_scan_free(&s->state);
-    format_scan_reset(&s->state);
+    format_scan_restart(&s->state);
     if (no_more)
         s->offset = s->object->bytes;
     while (s->offset < s->object->bytes) {
@@ -145,8 +146,7 @@ static int resync(struct scan *s, struct sheaf_error *err)
             struct part part;
 
             code = next_part(s, &part, err);
-            format_scan_free(&s->state);
-            format_scan_reset(&s->state);
+            format_scan_restart(&s->state);
             if (code == SHEAF_OK && part.size <= s->object->bytes - s->offset) {
                 s->suspect = s->format->has_members;
                 return SHEAF_OK;
@@ -191,8 +191,8 @@ static int give_up(struct scan *s, struct sheaf_error *err)
 /* A part that begins a sample. */
 static int begin_sample(struct scan *s, struct sheaf_error *err)
 {
-    const struct extent extent = { .begin = s->offset, .end = s->offset };
-    int code;
+    const struct extent extent = { .begin = s->offset, .end = s->offset, .key = s->keys.size };
+    int code = SHEAF_OK;
 
     s->open = !s->suspect;
     if (s->suspect) {
@@ -203,7 +203,12 @@ static int begin_sample(struct scan *s, struct sheaf_error *err)
         return err->code;
     }
     s->records++;
-    code = buf_append(&s->extents, &extent, sizeof(extent), err);
+    if (s->joins)
+        code = buf_append(&s->keys, s->state.key.data, s->state.key.size, err);
+    if (code == SHEAF_OK && s->joins)
+        code = buf_append(&s->keys, "", 1, err);
+    if (code == SHEAF_OK)
+        code = buf_append(&s->extents, &extent, sizeof(extent), err);
     s->open &= code == SHEAF_OK;
     return code;
 }
@@ -266,7 +271,115 @@ static uint64_t gap_before(const struct extent *extents, uint64_t i)
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
 }
 
-int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
+/* ---- Joining ---------------------------------------------------------------------------------
+ *
+ *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
+ *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
+
+/* An extent; and the first one with its key, by which they are put in order. */
+struct joining {
+    const struct extent *extent, *first;
+};
+
+static int by_key(const void *a, const void *b, void *scan)
+{
+    const struct joining *x = a, *y = b;
+    const char *keys = (const char *)((const struct scan *)scan)->keys.data;
+    const int order = strcmp(keys + x->extent->key, keys + y->extent->key);
+
+    return order != 0 ? order : (x->extent > y->extent) - (x->extent < y->extent);
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct joining *x = a, *y = b;
+
+    return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                                : (x->extent > y->extent) - (x->extent < y->extent);
+}
+
+/* Puts extents with one key behind the first of them.  *samples: how many keys there are. */
+static void sort_joining(struct scan *s, struct joining *list, uint64_t count, uint64_t *samples)
+{
+    const char *keys = (const char *)s->keys.data;
+
+    *samples = 0;
+    qsort_r(list, count, sizeof(list[0]), by_key, s);
+    for (uint64_t i = 0; i < count; i++) {
+        const bool is_new = i == 0 || strcmp(keys + list[i].extent->key,
+                                             keys + list[i - 1].extent->key) != 0;
+
+        list[i].first = is_new ? list[i].extent : list[i - 1].first;
+        *samples += is_new;
+    }
+    qsort(list, count, sizeof(list[0]), by_first);
+}
+
+/* Fills in a section; what is behind the last sample in the shard is its last piece. */
+static void fill_joined(struct scan *s, const struct joining *list, uint64_t count,
+                        struct index_section *made)
+{
+    const struct extent *last = last_sample(s);
+    uint64_t at = 0, sample = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const struct extent *extent = list[i].extent;
+
+        if (extent == list[i].first)
+            made->offsets[sample++] = at;
+        made->pieces[made->piece_count++] = (struct index_block){ extent->begin, at };
+        at += extent->end - extent->begin;
+    }
+    made->offsets[sample] = at;
+    if (last != NULL && last->end < s->object->bytes) {
+        made->pieces[made->piece_count++] = (struct index_block){ last->end, at };
+        at += s->object->bytes - last->end;
+    }
+    made->pieces[made->piece_count] = (struct index_block){ s->object->bytes, at };
+}
+
+/* A section of which samples with one key are one. */
+static int join_section(struct scan *s, struct joining *list, uint64_t count,
+                        struct index_section **section, struct sheaf_error *err)
+{
+    struct index_section *made;
+    uint64_t samples;
+    size_t size;
+
+    sort_joining(s, list, count, &samples);
+    size = sizeof(*made) + (samples + 1) * sizeof(uint64_t) +
+           (count + 2) * sizeof(struct index_block);
+    made = calloc(1, size);
+    if (made == NULL)
+        return err_memory(err, size);
+    made->samples = samples;
+    made->memory_bytes = size;
+    made->offsets = (uint64_t *)(void *)(made + 1);
+    made->pieces = (struct index_block *)(void *)(made->offsets + samples + 1);
+    fill_joined(s, list, count, made);
+    *section = made;
+    return SHEAF_OK;
+}
+
+static int scan_joined(struct scan *s, struct index_section **section, struct sheaf_error *err)
+{
+    const struct extent *extents = (const void *)s->extents.data;
+    const uint64_t count = s->extents.size / sizeof(*extents);
+    struct joining *list = calloc(count + 1, sizeof(list[0]));
+    int code;
+
+    if (list == NULL)
+        return err_memory(err, count * sizeof(list[0]));
+    for (uint64_t i = 0; i < count; i++)
+        list[i].extent = &extents[i];
+    code = join_section(s, list, count, section, err);
+    free(list);
+    return code;
+}
+
+/* ---- The section ----------------------------------------------------------------------------- */
+
+static int plain_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
 {
     const struct extent *extents = (const void *)s->extents.data;
     const uint64_t count = s->extents.size / sizeof(*extents);
@@ -294,4 +407,10 @@ int scan_section(struct scan *s, struct index_section **section, struct sheaf_er
     made->offsets[count] = count == 0 ? 0 : extents[count - 1].end;
     *section = made;
     return SHEAF_OK;
+}
+
+int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
+{
+    return s->joins && s->state.keys.repeated != 0 ? scan_joined(s, section, err)
+                                                   : plain_section(s, section, err);
 }

@@ -232,8 +232,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
 
     f->has_pending = false;
     f->passed_over = frames_passed_over(f);
-    format_scan_free(&f->scan);
-    format_scan_reset(&f->scan);
+    format_scan_restart(&f->scan);
     if (no_more)
         return drain(f, err);
     for (;;) {
@@ -249,8 +248,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
             /* What looks like a header may be cut by the window's end. */
             code = f->format->part(&f->scan, f->window.data + f->used,
                                    f->window.size - f->used, f->at_end, &part, err);
-            format_scan_free(&f->scan);
-            format_scan_reset(&f->scan);
+            format_scan_restart(&f->scan);
             if (code == SHEAF_OK && part.kind != PART_MORE) {
                 f->suspect = f->format->has_members;
                 return SHEAF_OK;

@@ -323,6 +323,7 @@ static void land(struct loader *l, struct read *r)
     r->bytes = w->read_bytes;
     l->read_bytes += w->read_bytes;
     l->passed_over += w->passed_over;
+    l->repeated_keys += w->repeated_keys;
     l->lost_bytes += w->lost_bytes;
     if (w->code != SHEAF_OK || r->tail_code != SHEAF_OK) {
         r->error = malloc(sizeof(*r->error));

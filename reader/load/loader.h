@@ -56,6 +56,7 @@ struct loader {
     uint64_t read_bytes;
     uint64_t passed_over;           /* by streams: members of tars that are no sample's; */
     uint64_t lost_bytes;            /* bytes behind damage */
+    uint64_t repeated_keys;         /* by streams: samples whose key came before in their shard */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* nonzero: waits end */
 };

@@ -94,6 +94,7 @@ struct work {
     uint64_t read_bytes;
     uint64_t passed_over;       /* of a stream: members of tars that are no sample's; */
     uint64_t lost_bytes;        /* what is behind damage in shards, up to their ends */
+    uint64_t repeated_keys;     /* of a stream: samples whose key came before in their shard */
 };
 
 struct read {

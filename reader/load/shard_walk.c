@@ -8,8 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/hash_text.h"
 #include "base/flag.h"
+#include "base/hash_text.h"
+#include "reader/load/joined.h"
 #include "reader/load/read_ahead.h"
 
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
@@ -31,7 +32,8 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     return SHEAF_OK;
 }
 
-int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard, size_t limit,
+int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
+              const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err)
 {
@@ -48,6 +50,10 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
         return err_set(err, SHEAF_ERR_MEMORY, "no memory for a hash");
     XXH3_128bits_reset(w->hash);
     code = store_open(dataset->urls[shard], &w->object, err);
+    if (code == SHEAF_OK) {
+        w->stored_bytes = w->object->bytes;
+        code = joined_wrap(&w->object, section, err);
+    }
     if (code == SHEAF_OK && w->object->is_remote) {
         code = ahead_wrap(&w->object, ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST),
                           AHEAD_PIECES_MOST, err);
@@ -74,12 +80,28 @@ int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err)
     return code;
 }
 
+/* Pieces were read in another order than they are stored, so all is read again. */
+static int hash_stored(struct walk *w, char hex[33], struct sheaf_error *err)
+{
+    struct store_object *pieces = w->object;
+    int code;
+
+    w->object = joined_stored(pieces);
+    w->offset = 0;
+    XXH3_128bits_reset(w->hash);
+    code = walk_hash(w, hex, err);
+    w->object = pieces;
+    return code;
+}
+
 int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err)
 {
     uint8_t piece[1 << 16];
     size_t got = 1;
     int code = SHEAF_OK;
 
+    if (joined_stored(w->object) != w->object)
+        return hash_stored(w, hex, err);
     while (code == SHEAF_OK && got != 0)
         code = read_bytes(w, piece, sizeof(piece), &got, err);
     if (code != SHEAF_OK)

@@ -20,10 +20,13 @@ struct walk {
     uint64_t offset;                    /* stored bytes read */
     atomic_uint_fast64_t *progress;     /* bytes read, of all walks together */
     const volatile int *interrupt;
+    uint64_t stored_bytes;              /* of the shard */
 };
 
-/* `limit`: bytes of the largest frame.  `interrupt` may be NULL. */
-int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard, size_t limit,
+/* `limit`: bytes of the largest frame.  `section`: NULL, or one that may have pieces: then these
+ * are walked through.  `interrupt` may be NULL. */
+int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
+              const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
 /* Lets frames above the limit in, one of all walks at a time.  `large` must outlive the walk. */

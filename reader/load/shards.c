@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "formats/interop_index.h"
+#include "reader/load/joined.h"
 #include "store/interrupt.h"
 
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
@@ -306,6 +307,8 @@ static int open_parts(struct shard *shard)
         shard->section = d->sections[shard->number];
     else if (code == SHEAF_OK)
         code = load_section(shard, err);
+    if (code == SHEAF_OK)
+        code = joined_wrap(&shard->object, shard->section, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
         code = open_names(shard, err);
     return code;
@@ -329,6 +332,8 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     if (source->part_count != 0)  /* a block holds a sample or more */
         bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
+    if (source->manifest.joined)  /* a piece takes two bytes or more */
+        bytes += m->index_bytes / 2 * sizeof(struct index_block);
     return bytes;
 }
 

@@ -38,6 +38,7 @@ struct stream {
     bool frames_are_open;
     uint64_t passed_over;           /* in the shards before, less what reads have told */
     uint64_t lost_bytes;            /* in the shards before, and not told by a read */
+    uint64_t repeated_keys;         /* in the shards before, less what reads have told */
     uint64_t record;                /* the next one, in the shard */
     uint64_t framed;                /* samples and bad records, of all shards */
     uint64_t offset;                /* stored bytes read of it */
@@ -81,6 +82,7 @@ static void close_shard(struct stream *s)
     if (s->frames_are_open) {
         s->passed_over += frames_passed_over(&s->frames);
         s->lost_bytes += s->frames.lost_bytes;
+        s->repeated_keys += s->frames.scan.keys.repeated;
         frames_close(&s->frames);
     }
     s->frames_are_open = false;
@@ -389,6 +391,16 @@ static uint64_t passed_over_now(struct stream *s)
     return all;
 }
 
+/* Keys that came again and were not told of yet. */
+static uint64_t repeated_keys_now(struct stream *s)
+{
+    const uint64_t all = s->repeated_keys +
+                         (s->frames_are_open ? s->frames.scan.keys.repeated : 0);
+
+    s->repeated_keys -= all;    /* as for members */
+    return all;
+}
+
 static void fill(struct job *job)
 {
     struct work *w = (struct work *)(void *)job;
@@ -411,6 +423,7 @@ static void fill(struct job *job)
     r->span = items->size / sizeof(struct item);
     w->read_bytes = items->size + data->size;
     w->passed_over = passed_over_now(s);
+    w->repeated_keys = repeated_keys_now(s);
     w->lost_bytes = s->lost_bytes;
     s->lost_bytes = 0;
     place_items(r, data);

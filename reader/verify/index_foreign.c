@@ -14,6 +14,7 @@
 #include "publish/output.h"
 #include "publish/publish.h"
 #include "reader/dataset/dataset.h"
+#include "reader/dataset/repeated_keys.h"
 #include "reader/load/shard_walk.h"
 #include "store/interrupt.h"
 #include "store/over.h"
@@ -27,6 +28,7 @@ struct indexing {
     struct manifest manifest;
     struct buf index;               /* dataset.index, as it grows */
     struct publish_keys keys;
+    struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
     struct store_seen seen;         /* of the manifest, when the directory was claimed */
@@ -65,6 +67,8 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
     for (size_t i = 0; i < sample.field_count; i++)
         *bytes += sample.fields[i].size;
     code = tally_add(&x->manifest.fields, &sample, err);
+    if (code == SHEAF_OK)
+        code = repeated_keys_add(&x->repeated, sample.key, walk->shard, number, err);
     if (code != SHEAF_OK)
         return code;
     return publish_keys_add_hash(&x->keys, key_hash(sample.key), err);
@@ -106,6 +110,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     struct manifest_shard *shard = &x->manifest.shards[i];
     struct publish_to to = { &x->output, x->directory };
     const char *slash = strrchr(x->dataset->urls[i], '/');
+    const struct index_section *section = x->dataset->sections[i];      /* NULL of a remote one */
     struct index_writer writer = { 0 };
     const volatile int *before;
     struct walk walk;
@@ -115,7 +120,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     if (shard->name == NULL)
         return err_memory(err, strlen(x->dataset->urls[i]));
     before = interrupt_watch(x->options->interrupt);
-    code = walk_open(&walk, x->dataset, i, (size_t)(x->options->memory_bytes / 2),
+    code = walk_open(&walk, x->dataset, i, section, (size_t)(x->options->memory_bytes / 2),
                      &x->read_bytes, x->options->interrupt, err);
     interrupt_watch(before);
     if (code != SHEAF_OK)
@@ -129,8 +134,12 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
                        "but %" PRIu64 " when it was scanned", x->dataset->urls[i], shard->samples,
                        plural(shard->samples), x->dataset->manifest.shards[i].samples);
-    shard->bytes = shard->raw_bytes = walk.object->bytes;
+    shard->bytes = shard->raw_bytes = walk.stored_bytes;
     shard->index_offset = x->index.size;
+    for (uint64_t p = 0; section != NULL && code == SHEAF_OK && p < section->piece_count; p++)
+        code = index_add_piece(&writer, section->pieces[p].stored_offset,
+                               section->pieces[p + 1].raw_offset - section->pieces[p].raw_offset,
+                               err);
     if (code == SHEAF_OK)
         code = index_finish(&writer, 0, &x->index, err);
     shard->index_bytes = x->index.size - shard->index_offset;
@@ -175,6 +184,11 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
         show_progress(x);
     }
     if (code == SHEAF_OK)
+        code = repeated_keys_end(&x->repeated, x->dataset, &x->result->repeated_keys,
+                                 x->result->repeated_key, err);
+    x->manifest.repeated_keys = x->result->repeated_keys;
+    x->manifest.joined = x->dataset->joined != 0;
+    if (code == SHEAF_OK)
         code = publish_made(&x->output, &x->index, &x->keys, &x->manifest, &x->seen, err);
     return code;
 }
@@ -206,7 +220,7 @@ static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
 
 static int open_all(struct indexing *x, const char *index, struct sheaf_error *err)
 {
-    int code = dataset_open_foreign(&x->directory, 1, &x->dataset, err);
+    int code = dataset_open_foreign(&x->directory, 1, x->options->join, &x->dataset, err);
 
     x->output.interop = index;
     if (code == SHEAF_OK)
@@ -216,6 +230,8 @@ static int open_all(struct indexing *x, const char *index, struct sheaf_error *e
                             err);
     if (code == SHEAF_OK)
         code = publish_keys_open(&x->keys, x->directory, x->options->memory_bytes / 4, err);
+    if (code == SHEAF_OK)
+        code = repeated_keys_open(&x->repeated, x->options->memory_bytes, err);
     return code;
 }
 
@@ -261,6 +277,7 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
     manifest_clear(&x.manifest);
     buf_free(&x.index);
     publish_keys_close(&x.keys);
+    repeated_keys_close(&x.repeated);
     decode_scratch_free(&x.scratch);
     interop_free(&x.interop);
     sheaf_dataset_free(x.dataset);

@@ -16,9 +16,10 @@
 #include "base/workers.h"
 #include "formats/key_table.h"
 #include "formats/label.h"
-#include "reader/verify/peer_index.h"
-#include "reader/load/shards.h"
+#include "reader/dataset/repeated_keys.h"
 #include "reader/load/shard_walk.h"
+#include "reader/load/shards.h"
+#include "reader/verify/peer_index.h"
 #include "reader/verify/verify_fields.h"
 #include "reader/verify/verify_keys.h"
 #include "store/interrupt.h"
@@ -69,6 +70,7 @@ struct checks {
     size_t *first_classes;          /* the first of each source, and the end */
     uint64_t *key_sums;             /* of each part of each source */
     struct tally *fields;           /* of each source */
+    struct repeated_keys repeated;  /* of sources that were not packed */
 };
 
 void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
@@ -242,6 +244,8 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
         code = tally_add(&c->fields, &sample, &c->error);
         if (source->has_manifest)
             check_sample(c, i, frame->offset, &sample);
+        if (code == SHEAF_OK && !source->manifest.ours)
+            code = repeated_keys_add(&c->owner->repeated, sample.key, c->shard, i, &c->error);
     }
     return code;
 }
@@ -295,9 +299,9 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
                     "was scanned", d->urls[c->shard], c->samples, plural(c->samples), m->samples);
         return;
     }
-    if (walk->object->bytes != m->bytes)
+    if (walk->stored_bytes != m->bytes)
         problem(c, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64, d->urls[c->shard],
-                walk->object->bytes, plural(walk->object->bytes), m->bytes);
+                walk->stored_bytes, plural(walk->stored_bytes), m->bytes);
     if (c->samples != m->samples)
         problem(c, "%s: has %" PRIu64 " sound sample%s, but the manifest says %" PRIu64,
                 d->urls[c->shard], c->samples, plural(c->samples), m->samples);
@@ -307,7 +311,7 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
     if (c->decoded == m->samples && c->payload_bytes != m->payload_bytes)
         problem(c, "%s: its fields have %" PRIu64 " byte%s, but the manifest says %" PRIu64,
                 d->urls[c->shard], c->payload_bytes, plural(c->payload_bytes), m->payload_bytes);
-    if (m->xxh3[0] != '\0' && walk->object->bytes == m->bytes && strcmp(hash, m->xxh3) != 0)
+    if (m->xxh3[0] != '\0' && walk->stored_bytes == m->bytes && strcmp(hash, m->xxh3) != 0)
         problem(c, "%s: XXH3-128 is %s, but the manifest says %s", d->urls[c->shard], hash,
                 m->xxh3);
 }
@@ -331,13 +335,13 @@ static void check_shard(struct job *job)
     const volatile int *before = interrupt_watch(all->options->interrupt);
     struct walk walk;
     char hash[33];
-    int code = walk_open(&walk, all->dataset, c->shard, all->frame_limit, &all->read_bytes,
-                         all->options->interrupt, &c->error);
+    int code = walk_open(&walk, all->dataset, c->shard, c->open == NULL ? NULL : c->open->section,
+                         all->frame_limit, &all->read_bytes, all->options->interrupt, &c->error);
 
     if (code == SHEAF_OK) {
         walk_use_large(&walk, &all->large);
         if (c->open_error.message[0] != '\0' &&
-            walk.object->bytes <= all->dataset->manifest.shards[c->shard].bytes)
+            walk.stored_bytes <= all->dataset->manifest.shards[c->shard].bytes)
             problem(c, "%s", c->open_error.message);
         code = peer_index_begin(&c->peers, all->dataset, c->shard, &c->error);
         if (code == SHEAF_OK)
@@ -549,12 +553,17 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     if (code == SHEAF_OK)
         code = workers_open(&all.workers, threads, err);
     if (code == SHEAF_OK)
+        code = repeated_keys_open(&all.repeated, own.memory_bytes, err);
+    if (code == SHEAF_OK)
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
         code = run_checks(&all, threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);
+    if (code == SHEAF_OK)
+        code = repeated_keys_end(&all.repeated, dataset, &result->repeated_keys,
+                                 result->repeated_key, err);
     if (code == SHEAF_OK && own.parts <= 1 && result->problems == 0)
         result->unused_classes = verify_unused(all.class_samples,
                                                all.first_classes[dataset_source_count(dataset)]);
@@ -562,6 +571,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = verify_fields(dataset, &own, all.fields, all.class_samples, result, err);
     workers_close(all.workers);
     pthread_mutex_destroy(&all.large.lock);
+    repeated_keys_close(&all.repeated);
     verify_fields_free(dataset, all.fields);
     if (all.shards.dataset != NULL)
         shards_free(&all.shards);

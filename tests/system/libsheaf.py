@@ -58,7 +58,8 @@ class VerifyResult(Structure):
     _fields_ = [("shards", c_uint64), ("samples", c_uint64), ("bytes", c_uint64),
                 ("problems", c_uint64), ("passed_over", c_uint64), ("unused_classes", c_uint64),
                 ("labelled", c_uint64), ("unread_labels", c_uint64),
-                ("unlabelled", ctypes.c_char * 512)]
+                ("unlabelled", ctypes.c_char * 512), ("repeated_keys", c_uint64),
+                ("repeated_key", ctypes.c_char * 512)]
 
 
 class ReaderStats(Structure):

@@ -2,14 +2,17 @@
 """Samples with one key: every reader of a tar takes adjacent ones for one sample, so none is ever
 written that way, and nothing is lost without a word."""
 
+import gzip
 import io
 import itertools
+import json
 import os
+import random
 import re
 import tarfile
 
 import writers
-from support import Case, make_tree, pack, sheaf, write
+from support import Case, flip, listing, make_tree, pack, read, seed, sheaf, tree_of, write
 
 
 def samples_of(tar):
@@ -51,6 +54,36 @@ class EqualKeys(Case):
             for name in os.listdir(self.path("files")):
                 os.unlink(self.path("files/" + name))
 
+    def test_they_are_counted_and_the_first_is_named(self):
+        folder = self.tars(["a", "b"], ["c", "a", "b", "c"])    # c again in its shard, a and b not
+        done = sheaf("cat", folder, "--null")
+        self.assertIn(b"1 sample has the key of an earlier one", done.stderr)
+        self.assertIn(b"repeated_keys 1\n", done.stdout)
+        self.assertEqual(json.loads(sheaf("info", folder, "--json").stdout)["repeated_keys"], 1)
+        for command in ("verify", "index"):
+            done = sheaf(command, folder)
+            self.assertIn(b"3 samples have the key of an earlier one; the first: ", done.stderr)
+            self.assertIn(b"1.tar: record 1: a:", done.stderr)
+        self.assertEqual(json.loads(sheaf("info", folder, "--json").stdout)["repeated_keys"], 3)
+        self.assertIn(b"3 samples have the key", sheaf("cat", folder, "--list").stderr)
+        self.assertEqual(json.loads(sheaf("verify", folder, "--json").stdout)["repeated_keys"], 3)
+        done = sheaf("get", folder, "a", "--field", "txt")
+        self.assertIn(b"a: 2 samples have this key", done.stderr)
+        self.assertEqual(done.stdout, b"01")
+        whole = self.tars(["a", "b"], ["c"])
+        for name in ("dataset.json", "dataset.index", "dataset.keys"):
+            os.unlink(self.path("t/" + name))
+        self.assertNotIn(b"earlier", sheaf("index", whole).stderr + sheaf("verify", whole).stderr)
+        self.assertNotIn(b"repeated_keys", read(self.path("t/dataset.json")))
+
+    def test_damage_makes_no_key_a_repeated_one(self):
+        data = writers.tar([(key + end, key.encode() * 600) for key in "abc"
+                            for end in (".x", ".y")])
+        for at in range(0, len(data) - 1024, 512):
+            write(self.path("x.tar"), flip(data, at))
+            done = sheaf("cat", self.path("x.tar"), "--list", "--on-corrupt", "skip")
+            self.assertNotIn(b"earlier", done.stderr)
+
     def test_a_sample_that_pads_a_lane_is_counted(self):
         for size in (1, 200000):        # the large ones are read as they are drawn
             tree = make_tree(self.path("tree%d" % size),
@@ -81,3 +114,99 @@ class EqualKeys(Case):
         self.assertEqual(len(samples_of(done.stdout)), 1)
         self.assertIn(b"1 repeated sample left out: a tar cannot hold a sample twice in a row",
                       done.stderr)
+
+
+class Torn(Case):
+    """Tars in which the files of a sample do not lie side by side, as tar makes them without
+    --sort=name."""
+
+    def setUp(self):
+        super().setUp()
+        chance = random.Random(seed())
+        self.samples = {"d/%d" % i: {suffix: chance.randbytes(chance.randrange(2000))
+                                     for suffix in ("bin", "txt", "json")[:1 + i % 3]}
+                        for i in range(30)}
+        for key, fields in self.samples.items():
+            fields["cls"] = key[2:].encode()
+        members = [(key + "." + suffix, data) for key, fields in self.samples.items()
+                   for suffix, data in fields.items()]
+        shuffled = chance.sample(members, len(members))
+        by_suffix = sorted(members, key=lambda m: m[0].split(".")[1])
+        half = [m for m in members if int(m[0][2:].split(".")[0]) < 15]
+        self.tars = {"shuffled": [shuffled], "by-suffix": [by_suffix], "whole": [members],
+                     "two": [sorted(half, key=lambda m: m[0][::-1]),
+                             [m for m in members if m not in half]]}
+        for name, shards in self.tars.items():
+            for number, shard in enumerate(shards):
+                write(self.path("%s/%d.tar" % (name, number)), writers.tar(shard))
+
+    def check(self, folder):
+        found = {}
+        for path, data in folder.items():
+            key, suffix = path.rsplit(".", 1)
+            found.setdefault(key, {})[suffix] = data
+        self.assertEqual(found, self.samples)
+
+    def test_convert_puts_them_together(self):
+        for name in self.tars:
+            with self.subTest(name):
+                for container in ("webdataset", "tfrecord", "recordio"):
+                    dest = self.path("%s-%s" % (name, container))
+                    done = sheaf("convert", self.path(name), dest, "--format", container, "--join")
+                    self.assertIn(b"converted 30 samples", done.stdout)
+                    self.assertNotIn(b"earlier", done.stderr)
+                    self.assertIn(b"sound: 30 samples", sheaf("verify", dest).stdout)
+                sheaf("unpack", self.path(name + "-webdataset"), self.path(name + "-files"))
+                self.check(tree_of(self.path(name + "-files")))
+        done = sheaf("convert", self.path("shuffled"), self.path("none"), "--format", "tfrecord",
+                     status=1)
+        self.assert_error(done, "0.tar", "a sample with this key is already packed")
+
+    def test_index_puts_them_together(self):
+        for name, shards in self.tars.items():
+            folder = self.path(name)
+            before = tree_of(folder)
+            with self.subTest(name):
+                self.assertIn(b"indexed 30 samples", sheaf("index", folder, "--join").stdout)
+                self.assertEqual({n: d for n, d in tree_of(folder).items() if n in before}, before)
+                done = sheaf("verify", folder)
+                self.assertIn(b"sound: 30 samples in %d shard" % len(shards), done.stdout)
+                self.assertNotIn(b"earlier", done.stderr)
+                lines = listing(folder)
+                self.assertEqual(len(lines), 30)
+                for options in (("--lanes", 3, "--memory", "2MiB"), ("--shuffle-buffer", 4),
+                                ("--no-shuffle",)):
+                    self.assertEqual(sorted(listing(folder, *options)), sorted(lines))
+                self.assertEqual(sheaf("get", folder, "d/29", "--field", "json").stdout,
+                                 self.samples["d/29"]["json"])
+                sheaf("unpack", folder, self.path(name + "-files"))
+                self.check(tree_of(self.path(name + "-files")))
+                sheaf("convert", folder, self.path(name + "-tf"), "--format", "tfrecord")
+                sheaf("verify", self.path(name + "-tf"))
+                view = self.path(name + ".view")
+                sheaf("view", folder, "--where", "key=d/1*", "--output", view)
+                self.assertEqual(len(listing(view)), 11)
+
+    def test_damage_of_a_joined_shard_is_found(self):
+        folder = self.path("shuffled")
+        sheaf("index", folder, "--join")
+        data = read(self.path("shuffled/0.tar"))
+        for at in random.Random(seed()).sample(range(len(data)), 20):
+            write(self.path("shuffled/0.tar"), flip(data, at))
+            sheaf("verify", folder, status=1)
+        write(self.path("shuffled/0.tar"), data)
+        sheaf("verify", folder)
+
+    def test_what_cannot_be_joined_is_said(self):
+        twice = [("a.txt", b"1"), ("b.txt", b"2"), ("a.txt", b"3")]
+        write(self.path("twice/0.tar"), writers.tar(twice))
+        for command in (("index", self.path("twice"), "--join"),
+                        ("convert", self.path("twice"), self.path("none"), "--format", "tfrecord",
+                         "--join")):
+            self.assert_error(sheaf(*command, status=1), "0.tar", "txt")
+        self.assert_nothing(self.path("twice"))
+        write(self.path("z/0.tar.gz"), gzip.compress(writers.tar(twice)))
+        done = sheaf("convert", self.path("z"), self.path("none"), "--format", "tfrecord", "--join",
+                     status=1)
+        self.assert_error(done, "0.tar.gz", "compressed")
+        sheaf("index", self.path("shuffled"), "--join", "--index", "wids", status=2)
