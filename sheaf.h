@@ -114,7 +114,8 @@ enum sheaf_reason {
     SHEAF_REASON_REPEATED_KEY,      /* EXISTS: another sample has the key: duplicate_keys */
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
-    SHEAF_REASON_TOO_MANY_SKIPPED   /* packing: max_skipped */
+    SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
+    SHEAF_REASON_FILE_OR_DIRECTORY  /* UNSUPPORTED: a file to be unpacked has a directory's name */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */

@@ -44,9 +44,19 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
 {
     int code;
 
+    struct stat st;
+
     if (errnum == ELOOP || errnum == ENOTDIR)
-        return err_set(error, SHEAF_ERR_UNSUPPORTED, "%s/%s: a component of it is not a directory "
-                       "(symbolic links are not followed)", x->directory, path);
+        return err_because(error, err_set(error, SHEAF_ERR_UNSUPPORTED, "%s/%s: a component of it "
+                                          "is a file or a link, expected a directory (symbolic "
+                                          "links are not followed)", x->directory, path),
+                           SHEAF_REASON_FILE_OR_DIRECTORY);
+    if (errnum == EEXIST && fstatat(x->root, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(st.st_mode))
+        return err_because(error, err_set(error, SHEAF_ERR_UNSUPPORTED, "%s/%s: is a directory, "
+                                          "expected no file: samples of the data set may be in it",
+                                          x->directory, path),
+                           SHEAF_REASON_FILE_OR_DIRECTORY);
     code = err_errno(error, errnum, "%s/%s", x->directory, path);
     return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
@@ -205,6 +215,8 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
 
     if (fstat(fd, &st) != 0)
         return -errno;
+    if (S_ISDIR(st.st_mode))
+        return -EISDIR;
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
         return 0;
     while (size > 0) {
@@ -246,6 +258,8 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
         return errno == ENOENT ? SHEAF_OK : set_errno(error, x, path, errno);
     same = has_bytes(fd, data, size);
     close(fd);
+    if (same == -EISDIR)
+        return set_errno(error, x, path, EEXIST);
     if (same < 0)
         return set_errno(error, x, path, -same);
     if (same == 0)

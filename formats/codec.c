@@ -20,8 +20,9 @@ static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops
 static const struct magic {
     const char *name;
     size_t size;
-    uint8_t bytes[9];
+    uint8_t bytes[10];
 } unread[] = {
+    { "snappy", 10, { 0xff, 6, 0, 0, 's', 'N', 'a', 'P', 'p', 'Y' } },
     { "xz", 6, { 0xfd, '7', 'z', 'X', 'Z', 0 } },
     { "bzip2", 3, { 'B', 'Z', 'h' } },
     { "lzop", 9, { 0x89, 'L', 'Z', 'O', 0, 0x0d, 0x0a, 0x1a, 0x0a } },

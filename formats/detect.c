@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/content.h"
 
 /* A container needs at least this many bytes to be sure. */
 #define RAW_BYTES 1024
@@ -48,6 +49,10 @@ static int detect_format(const uint8_t *data, size_t size, const char *name,
     what = compression(data, size);
     if (what != NULL)
         return refuse(data, size, found->codec, what, err);
+    what = content_name(data, size);
+    if (what != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "it is %s, expected a TFRecord, RecordIO or tar "
+                       "file", what);
     found->format = format_detect(data, size, name);
     return found->format != NULL ? SHEAF_OK
          : err_set(err, SHEAF_ERR_UNSUPPORTED, "not a TFRecord, RecordIO or tar file, plain or "

@@ -156,6 +156,7 @@ struct format_ops {
                                    (TFRecord) */
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
+    uint64_t content_most;      /* The fields of a sample must have fewer bytes; 0: any number. */
     unsigned interop;           /* bit mask of the readers whose index files a shard can have */
     unsigned interop_always;    /* and which it always has */
     /* Appends a line to an index that lists frames. NULL if has_members is set, where the index

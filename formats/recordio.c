@@ -397,6 +397,7 @@ const struct format_ops recordio_ops = {
     .suffix = ".rec",
     .words = { "rec", "recordio" },
     .has_names = true,
+    .content_most = RECORD_PAYLOAD_LIMIT,
     .encode = recordio_encode,
     .content_at = recordio_content_at,
     .finish = recordio_finish,

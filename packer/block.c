@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "formats/content.h"
 #include "formats/jpeg.h"
 #include "formats/key_table.h"
 #include "formats/label.h"
@@ -228,6 +229,17 @@ static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
            (look.kind != IMAGE_JPEG || look.components == 4);
 }
 
+/* Sets the error for a field that is not a sound JPEG. If it is another file, the error says so. */
+static int refuse_jpeg(const struct sheaf_field *field, const char *problem,
+                       struct sheaf_error *err)
+{
+    const char *what = image_kind_of(field->data, field->size) == IMAGE_JPEG
+                       ? NULL : content_name(field->data, field->size);
+
+    return what == NULL ? err_set(err, SHEAF_ERR_CORRUPT, "%s", problem)
+                        : err_set(err, SHEAF_ERR_CORRUPT, "not a JPEG: it is %s", what);
+}
+
 /* Rejects a field with the name of a JPEG that is not a complete JPEG. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
@@ -240,7 +252,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
             problem = jpeg_reader_check(b->jpeg, field->data, field->size);
         if (problem != NULL) {
             b->refused = field;
-            return err_because(err, err_set(err, SHEAF_ERR_CORRUPT, "%s", problem),
+            return err_because(err, refuse_jpeg(field, problem, err),
                                is_odd_image(b, field) ? SHEAF_REASON_ODD_IMAGE
                                                       : SHEAF_REASON_NONE);
         }

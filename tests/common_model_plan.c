@@ -63,7 +63,7 @@ static int group_files(struct plan *plan, struct problems *problems, struct shea
         const struct group g = next_group(plan, at);
         struct plan_sample *s = &plan->samples[plan->sample_count];
         bool good;
-        int code = plan_check_group(g.files, g.count, problems, &good, err);
+        int code = plan_check_group(g.files, g.count, NULL, problems, &good, err);
 
         if (code != SHEAF_OK)
             return code;

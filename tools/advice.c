@@ -42,6 +42,9 @@ static const struct advice all[] = {
       "--memory raises it: a sample may take half of it" },
     { SHEAF_REASON_FILE_EXISTS, 0, " unpack ",
       "--resume keeps what is there already, if it is the same" },
+    { SHEAF_REASON_FILE_OR_DIRECTORY, 0, " unpack ",
+      "a data set can have both the key c with the field jpg and the key c.jpg/1, but one "
+      "directory cannot: sheaf get KEY... -o OTHER writes some of the samples elsewhere" },
     { SHEAF_REASON_NOT_DIRECT, 0, NULL,
       "sheaf fetch copies what it lists, and sheaf pipe feeds it" },
     { SHEAF_REASON_NO_KEYS, 0, NULL, "sheaf index --keys writes it" },

@@ -20,6 +20,7 @@
 
 #include "packer/plan/plan_grow.h"
 #include "packer/plan/split.h"
+#include "formats/format.h"
 #include "packer/source/catalog.h"
 #include "packer/source/problems.h"
 #include "publish/names.h"
@@ -128,10 +129,11 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
 /* The limit for sums of sizes, so that no sum needs more than 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* plan_group.c: sets *good to whether the files of one key can be a sample, and notes those that
- * cannot be part of one. */
-int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
-                     bool *good, struct sheaf_error *err);
+/* plan_group.c: sets *good to whether files of one key can be a sample, and notes the files that
+ * cannot. `format`: the container, whose limit the sizes of the files must keep, or NULL. */
+int plan_check_group(const struct catalog_file *files, uint32_t count,
+                     const struct format_ops *format, struct problems *problems, bool *good,
+                     struct sheaf_error *err);
 /* Makes the sample of such files. Its label is that of the catalog. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 

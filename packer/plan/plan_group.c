@@ -2,6 +2,8 @@
  *
  * Groups files into samples: files with one key are one sample. A sample is packed completely or
  * not at all, so a bad file excludes the other files with its key. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +70,35 @@ static int refuse_double(const struct group *g, struct problems *problems, const
                   ordered ? b : a, err);
 }
 
-int plan_check_group(const struct catalog_file *files, uint32_t count, struct problems *problems,
-                     bool *good, struct sheaf_error *err)
+/* Sets *good to whether the files are small enough for a record of the container. */
+static int check_size(const struct group *g, const struct format_ops *format,
+                      struct problems *problems, bool *good, struct sheaf_error *err)
+{
+    const uint64_t most = format == NULL || format->content_most == 0 ? UINT64_MAX
+                                                                      : format->content_most;
+    char reason[160];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < g->count; i++)
+        bytes = bytes > UINT64_MAX - g->files[i].bytes ? UINT64_MAX : bytes + g->files[i].bytes;
+    *good = bytes < most;
+    if (*good)
+        return SHEAF_OK;
+    snprintf(reason, sizeof(reason), "the sample has %" PRIu64 " bytes, but a record of %s must "
+             "have less than %" PRIu64 ", unlike one of other containers", bytes, format->name,
+             most);
+    return refuse(g, problems, SHEAF_ERR_LIMIT, reason, catalog_shown(g->files), "", err);
+}
+
+int plan_check_group(const struct catalog_file *files, uint32_t count,
+                     const struct format_ops *format, struct problems *problems, bool *good,
+                     struct sheaf_error *err)
 {
     const struct group group = { files, count }, *g = &group;
     const struct catalog_file *file, *other = NULL, *labelled = NULL;
     bool has_cls = false;
+
+    int code;
 
     *good = false;
     if (g->count > FIELD_LIMIT)
@@ -97,7 +122,9 @@ int plan_check_group(const struct catalog_file *files, uint32_t count, struct pr
                           catalog_shown(labelled), catalog_shown(file), err);
         labelled = file;
     }
-    *good = true;
+    code = check_size(g, format, problems, good, err);
+    if (code != SHEAF_OK || !*good)
+        return code;
     return problems_count_label(problems, labelled != NULL || has_cls, files->path,
                                 files->key_size, err);
 }

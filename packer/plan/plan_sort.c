@@ -260,8 +260,13 @@ static int end_group(struct plan_sort *x, struct group *g, struct sample_stream 
     struct catalog_file *files = settle(g);
     const uint32_t count = merge_texts(x, files, (uint32_t)count_of(g));
     struct plan_sample sample;
+    /* A file that is to be converted may become smaller. */
+    const bool converts = x->options->fix_images || x->options->resize != 0;
     bool good = false;
-    int code = count == 0 ? SHEAF_OK : plan_check_group(files, count, x->problems, &good, err);
+    int code = count == 0 ? SHEAF_OK
+             : plan_check_group(files, count,
+                                converts ? NULL : format_of(x->options->container), x->problems,
+                                &good, err);
 
     if (code == SHEAF_OK && good) {
         plan_make_sample(files, count, &sample);

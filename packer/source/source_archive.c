@@ -25,6 +25,7 @@
 #include "base/number.h"
 #include "base/tempfile.h"
 #include "formats/codec.h"
+#include "formats/content.h"
 #include "formats/detect.h"
 #include "formats/format.h"
 #include "formats/name.h"
@@ -603,6 +604,21 @@ static int reopen_archive(struct source *s, struct sheaf_error *err)
     return code == SHEAF_OK ? open_content(s, NULL, err) : code;
 }
 
+/* Says what a file is that is damaged as an archive, if it is something else. */
+static int name_content(const struct archive_file *file, struct sheaf_error *err)
+{
+    uint8_t begins[DETECT_BYTES];
+    const size_t size = (size_t)MIN(file->bytes, (uint64_t)sizeof(begins));
+    const char *what;
+
+    if (archive_read_at(file, 0, begins, size, NULL) != SHEAF_OK ||
+        format_detect(begins, size, NULL) != NULL)
+        return err->code;
+    what = content_name(begins, size);
+    return what == NULL ? err->code
+                        : err_set(err, err->code, "it is %s, expected a tar or zip archive", what);
+}
+
 static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
     struct scanning x = { s, s->content, scan };
@@ -612,6 +628,8 @@ static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error 
         return code;
     code = x.content->is_zip ? zip_scan(&x.content->file, take_member, &x, err)
                              : scan_tar(&x, 0, x.content->file.bytes, "", 0, err);
+    if (code == SHEAF_ERR_CORRUPT && !x.content->is_zip)
+        code = name_content(&x.content->file, err);
     if (code == SHEAF_OK)
         code = check_stamp(x.content, x.content->stamp, err);
     return code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED ? code

@@ -176,7 +176,7 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
         if (length != 0 && line[length - 1] == '\r')
             line[length - 1] = '\0';
         if (line[0] != '\0' && line[0] != '#')
-            code = pattern_expand_ranges(line, add_url, urls, err);
+            code = pattern_expand_braces(line, add_url, urls, err);
     }
     free(text);
     return code;
@@ -193,9 +193,9 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
     if (code == SHEAF_OK)
         return code;
     /* Where names may not be listed, S3 says "denied" of what is not there. */
-    if (pattern_has_range(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
-                                      code == SHEAF_ERR_UNSUPPORTED))
-        return pattern_expand_ranges(source, add_url, urls, err);
+    if (pattern_has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
+                                       code == SHEAF_ERR_UNSUPPORTED))
+        return pattern_expand_braces(source, add_url, urls, err);
     if (store_names_one(source))
         return store_size(source, &bytes, err);
     if (pattern_has_wildcard(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS))

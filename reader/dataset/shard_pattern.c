@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns that stand for several shards, where no shell expands them: ranges of numbers in braces,
- * "a-{000..123}.tar", which need no listing; and wildcards, "train-*.tar", in the last part of a
- * path or URL, which list one directory. */
+ * Patterns that stand for several shards, where no shell expands them: braces with a range,
+ * "a-{000..123}.tar", or with texts, "{train,val}.tar", which need no listing; and wildcards,
+ * "train-*.tar", in the last part of a path or URL, which list one directory. */
 #include "reader/dataset/shard_pattern.h"
 
 #include <ctype.h>
@@ -17,68 +17,160 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-/* ---- Ranges: the width is that of the first number ------------------------------------------ */
+/* ---- Braces ---------------------------------------------------------------------------------- */
 
-/* Parses "{lo..hi}" at text; returns its length, 0 if there is no such range. */
-static size_t parse_range(const char *text, uint64_t *low, uint64_t *high, int *width)
+/* Braces that stand for several texts. */
+struct brace {
+    const char *at;             /* the opening one */
+    size_t length;              /* with the closing one */
+    bool is_range;              /* otherwise texts with commas between them */
+    uint64_t low, high, step;
+    int width;                  /* of the first number; 0: letters */
+};
+
+/* Returns the length of the braces at `text`, with what is in them; 0 if they are not closed.  Sets
+ * *has_comma to whether a comma stands in them, and not in braces within. */
+static size_t brace_length(const char *text, bool *has_comma)
 {
-    int length = 0;
+    size_t depth = 0;
 
-    if (sscanf(text, "{%20" SCNu64 "%n", low, width) != 1 || !isdigit((unsigned char)text[1]))
-        return 0;
-    if (sscanf(text + *width, "..%20" SCNu64 "}%n", high, &length) != 1 || length == 0)
-        return 0;
-    if (!isdigit((unsigned char)text[*width + 2]))
-        return 0;
-    length += *width;
-    *width -= 1;
-    return (size_t)length;
+    *has_comma = false;
+    for (const char *p = text; *p != '\0'; p++) {
+        depth += *p == '{';
+        *has_comma |= *p == ',' && depth == 1;
+        if (*p == '}' && --depth == 0)
+            return (size_t)(p - text) + 1;
+    }
+    return 0;
 }
 
-/* Finds the first range of `text`: where it is, or NULL, and what parse_range says. */
-static const char *find_range(const char *text, size_t *length, uint64_t *low, uint64_t *high,
-                              int *width)
+/* Parses a number of up to 20 digits.  Returns their count. */
+static int take_digits(const char *text, uint64_t *number)
+{
+    int size = 0;
+
+    if (!isdigit((unsigned char)text[0]) || sscanf(text, "%20" SCNu64 "%n", number, &size) != 1)
+        return 0;
+    return size;
+}
+
+/* Parses a letter or a number. */
+static int take_end(const char *text, bool is_letter, uint64_t *end)
+{
+    if (!is_letter)
+        return take_digits(text, end);
+    *end = (uint8_t)text[0];
+    return isalpha((unsigned char)text[0]) ? 1 : 0;
+}
+
+/* Parses "{lo..hi}" or "{lo..hi..step}" at b->at.  Returns whether it is that. */
+static bool parse_range(struct brace *b)
+{
+    const bool is_letter = isalpha((unsigned char)b->at[1]);
+    const char *p = b->at + 1;
+    int size = take_end(p, is_letter, &b->low);
+
+    b->width = is_letter ? 0 : size;
+    b->step = 1;
+    p += size;
+    if (size == 0 || strncmp(p, "..", 2) != 0)
+        return false;
+    size = take_end(p + 2, is_letter, &b->high);
+    p += 2 + size;
+    if (size != 0 && strncmp(p, "..", 2) == 0) {
+        size = take_digits(p + 2, &b->step);
+        p += 2 + size;
+    }
+    b->length = (size_t)(p - b->at) + 1;
+    return size != 0 && *p == '}';
+}
+
+/* Finds the first braces that stand for several texts. */
+static bool find_brace(const char *text, struct brace *b)
 {
     for (const char *p = strchr(text, '{'); p != NULL; p = strchr(p + 1, '{')) {
-        *length = parse_range(p, low, high, width);
-        if (*length != 0)
-            return p;
+        bool has_comma;
+
+        *b = (struct brace){ .at = p };
+        b->is_range = parse_range(b);
+        if (b->is_range)
+            return true;
+        b->length = brace_length(p, &has_comma);
+        if (b->length != 0 && has_comma)
+            return true;
     }
-    return NULL;
+    return false;
 }
 
-bool pattern_has_range(const char *text)
+bool pattern_has_braces(const char *text)
 {
-    uint64_t low, high;
-    size_t length;
-    int width;
+    struct brace b;
 
-    return find_range(text, &length, &low, &high, &width) != NULL;
+    return find_brace(text, &b);
 }
 
-int pattern_expand_ranges(const char *text, pattern_fn *each, void *context,
-                          struct sheaf_error *err)
+/* Puts a text in the place of the braces, and expands those behind it. */
+static int expand_one(const char *text, const struct brace *b, const char *one, size_t size,
+                      pattern_fn *each, void *context, struct sheaf_error *err)
 {
-    uint64_t low, high;
-    size_t length;
-    int width, code = SHEAF_OK;
-    const char *range = find_range(text, &length, &low, &high, &width);
+    char *whole = NULL;
+    int code;
 
-    if (range == NULL)
-        return each(context, strdup(text), err);
-    if (high < low || high - low >= SHARD_LIMIT)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: from %" PRIu64 " to %" PRIu64 " is not a "
-                       "range of 1 to %u shards", text, low, high, SHARD_LIMIT);
-    for (uint64_t i = low; i <= high && code == SHEAF_OK; i++) {
-        char *one = NULL;
+    if (asprintf(&whole, "%.*s%.*s%s", (int)(b->at - text), text, (int)size, one,
+                 b->at + b->length) < 0)
+        return err_memory(err, strlen(text));
+    code = pattern_expand_braces(whole, each, context, err);
+    free(whole);
+    return code;
+}
 
-        if (asprintf(&one, "%.*s%0*" PRIu64 "%s", (int)(range - text), text, width, i,
-                     range + length) < 0)
-            return err_memory(err, strlen(text));
-        code = pattern_expand_ranges(one, each, context, err);      /* the ranges behind it */
-        free(one);
+static int expand_range(const char *text, const struct brace *b, pattern_fn *each, void *context,
+                        struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (b->high < b->low || b->step == 0 || (b->high - b->low) / b->step >= SHARD_LIMIT)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: %.*s is not a range of 1 to %u shards", text,
+                       (int)b->length, b->at, SHARD_LIMIT);
+    for (uint64_t i = 0; i <= (b->high - b->low) / b->step && code == SHEAF_OK; i++) {
+        const uint64_t value = b->low + i * b->step;
+        char one[24];
+        const int size = b->width == 0 ? snprintf(one, sizeof(one), "%c", (char)value)
+                       : snprintf(one, sizeof(one), "%0*" PRIu64, b->width, value);
+
+        code = expand_one(text, b, one, (size_t)size, each, context, err);
     }
     return code;
+}
+
+/* The texts between the commas, which may have braces of their own. */
+static int expand_list(const char *text, const struct brace *b, pattern_fn *each, void *context,
+                       struct sheaf_error *err)
+{
+    const char *const end = b->at + b->length - 1, *one = b->at + 1;
+    size_t depth = 0;
+    int code = SHEAF_OK;
+
+    for (const char *p = one; p <= end && code == SHEAF_OK; p++) {
+        depth += *p == '{';
+        if (p == end || (*p == ',' && depth == 0)) {
+            code = expand_one(text, b, one, (size_t)(p - one), each, context, err);
+            one = p + 1;
+        }
+        depth -= *p == '}' && p != end;
+    }
+    return code;
+}
+
+int pattern_expand_braces(const char *text, pattern_fn *each, void *context,
+                          struct sheaf_error *err)
+{
+    struct brace b;
+
+    if (!find_brace(text, &b))
+        return each(context, strdup(text), err);
+    return b.is_range ? expand_range(text, &b, each, context, err)
+                      : expand_list(text, &b, each, context, err);
 }
 
 /* ---- Wildcards ------------------------------------------------------------------------------ */

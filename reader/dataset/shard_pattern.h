@@ -12,11 +12,12 @@
 /* Takes the URL, or NULL where there was no memory for it. */
 typedef int pattern_fn(void *context, char *url, struct sheaf_error *err);
 
-/* Whether there are braces with a range of numbers in `text`. */
-bool pattern_has_range(const char *text);
+/* Returns whether `text` has braces that stand for several texts: with a range of numbers or
+ * letters, or with commas. */
+bool pattern_has_braces(const char *text);
 
-/* Gives each URL of a brace pattern, in the order of the numbers; `text` itself if it has none. */
-int pattern_expand_ranges(const char *text, pattern_fn *each, void *context,
+/* Gives each URL that `text` stands for, in the order in which its braces have them. */
+int pattern_expand_braces(const char *text, pattern_fn *each, void *context,
                           struct sheaf_error *err);
 
 /* Whether *, ? or [ stands in the last part of `text`. */

@@ -3,10 +3,12 @@
  * Opening a data set by its sources: each is a view, or has a manifest, or is foreign shards; of
  * several a union is made. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "reader/dataset/dataset.h"
 #include "reader/view/view.h"
+#include "store/store.h"
 
 /* Shards whose samples are to be joined are opened as foreign ones, also where they have an index,
  * unless that has them joined. */
@@ -80,6 +82,59 @@ static int open_several(const char *const *sources, size_t count, bool joins,
     return code;
 }
 
+/* ---- Sources in one text --------------------------------------------------------------------- */
+
+/* Several sources may be one text, as webdataset has it: "a.tar::b.tar". */
+struct source_list {
+    char **list;
+    size_t count;
+};
+
+static void free_list(struct source_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->list[i]);
+    free(l->list);
+}
+
+static int add_part(struct source_list *l, const char *text, size_t size, struct sheaf_error *err)
+{
+    char **grown = reallocarray(l->list, l->count + 1, sizeof(grown[0]));
+
+    if (grown == NULL)
+        return err_memory(err, (l->count + 1) * sizeof(grown[0]));
+    l->list = grown;
+    grown[l->count] = strndup(text, size);
+    return grown[l->count] == NULL ? err_memory(err, size) : (l->count++, SHEAF_OK);
+}
+
+/* A file whose name has "::" is that file. */
+static bool is_list(const char *source)
+{
+    uint64_t bytes;
+
+    return strstr(source, "::") != NULL && source[0] != '@' &&
+           store_size(source, &bytes, NULL) != SHEAF_OK;
+}
+
+static int split_source(struct source_list *l, const char *source, struct sheaf_error *err)
+{
+    const char *next = is_list(source) ? strstr(source, "::") : NULL;
+    int code = SHEAF_OK;
+
+    for (const char *at = source; at != NULL && code == SHEAF_OK;) {
+        const size_t size = next == NULL ? strlen(at) : (size_t)(next - at);
+
+        if (size == 0 && at != source + strlen(source))
+            return err_set(err, SHEAF_ERR_ARGUMENT, "%s: names nothing before \"::\"", source);
+        if (size != 0 || at == source)
+            code = add_part(l, at, size, err);
+        at = next == NULL ? NULL : next + 2;
+        next = at == NULL ? NULL : strstr(at, "::");
+    }
+    return code;
+}
+
 static int open_sources(const char *const *sources, size_t source_count, bool joins,
                         struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
@@ -95,14 +150,28 @@ static int open_sources(const char *const *sources, size_t source_count, bool jo
     return code;
 }
 
+static int open_split(const char *const *sources, size_t source_count, bool joins,
+                      struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct source_list l = { .count = 0 };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < source_count && code == SHEAF_OK; i++)
+        code = split_source(&l, sources[i], err);
+    if (code == SHEAF_OK)
+        code = open_sources((const char *const *)l.list, l.count, joins, dataset, err);
+    free_list(&l);
+    return code;
+}
+
 int sheaf_dataset_open(const char *const *sources, size_t source_count,
                        struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
-    return open_sources(sources, source_count, false, dataset, err);
+    return open_split(sources, source_count, false, dataset, err);
 }
 
 int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
                               struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
-    return open_sources(sources, source_count, true, dataset, err);
+    return open_split(sources, source_count, true, dataset, err);
 }

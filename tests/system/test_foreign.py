@@ -364,6 +364,30 @@ class Codecs(Foreign):
                      b"\x1f\x8b", b"\x1f\x8b\x08\0\0\0\0\0\0\x03"):
             self.refused(data, "x.unknown")
 
+    def test_other_files_are_named_as_what_they_are(self):
+        lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n"
+        for data, words in (
+                (lfs, "a pointer file of Git LFS"),
+                (b"\n<!DOCTYPE html><html>404</html>", "a web page"),
+                (b"<html>404</html>", "a web page"), (b"<?xml version='1.0'?><Error/>", "XML"),
+                (b'{"error": "denied"}', "JSON"), (b"/annex/objects/SHA256E-s1", "git-annex"),
+                (b"outs:\n- md5: 1\n", "DVC"), (b"PAR1" + bytes(100), "Parquet"),
+                (b"\x93NUMPY\1\0" + bytes(200), "NumPy"), (b"PK\3\4" + bytes(2000), "zip"),
+                (jpeg(seed=1), "a JPEG image"), (b"label,path\n1,a\n" * 100, "a text file"),
+                (b"\xff\6\0\0sNaPpY" + bytes(900), "compressed by snappy")):
+            for suffix in (".tar", ".tfrecord", ".rec"):
+                done = sheaf("cat", self.shard(data, "x" + suffix), "--list", status=1)
+                self.assert_error(done, "x" + suffix, words, "expected a")
+            for packed in (data, gzip.compress(data)):
+                done = sheaf("pack", self.shard(packed, "x.tar"), self.path("none"), "--format",
+                             "webdataset", status=1)
+                if b"sNaPpY" not in data and data[:2] != b"PK":     # a zip is an archive
+                    self.assert_error(done, "x.tar", words, "expected a tar or zip")
+        tree = self.path("tree")
+        write(self.path("tree/c/1.jpg"), lfs)
+        done = sheaf("pack", tree, self.path("none"), "--format", "webdataset", status=1)
+        self.assert_error(done, "c/1.jpg: not a JPEG: it is a pointer file of Git LFS")
+
 
 class Naming(Foreign):
     """How foreign shards are named."""
@@ -399,6 +423,42 @@ class Naming(Foreign):
         write(self.path("d", "train-[12].tar"), writers.tar(MEMBERS))
         done = sheaf("cat", self.path("d", "train-[12].tar"), "--list")
         self.assertEqual(done.stdout.count(b"\n"), 3)
+
+    def test_lists_of_webdataset(self):
+        """Braces with commas, ranges of letters and with steps, one in another, and "::"."""
+        names = ["%s-%02d.tar" % (word, i) for word in ("a", "b", "val") for i in (0, 2, 3)]
+        for name in names:
+            write(self.path("w/" + name), writers.tar([(name[:-4] + ".txt", name.encode())]))
+
+        def found(*sources):
+            return [line.split("\t")[0] for line in
+                    listing(*(s.replace("W", self.path("w")) for s in sources), "--no-shuffle")]
+
+        for pattern, wanted in (
+                ("W/a-{00,02,03}.tar", ["a-00", "a-02", "a-03"]),
+                ("W/{val,a}-00.tar", ["val-00", "a-00"]),
+                ("W/{a,val}-{02..03}.tar", ["a-02", "a-03", "val-02", "val-03"]),
+                ("W/{a..b}-00.tar", ["a-00", "b-00"]), ("W/a-{00..03..2}.tar", ["a-00", "a-02"]),
+                ("W/{a-{00,03},val-02}.tar", ["a-00", "a-03", "val-02"]),
+                ("W/a-00.tar::W/b-02.tar", ["a-00", "b-02"]),
+                ("W/a-0{0,2}.tar::W/val-*.tar", ["a-00", "a-02", "val-00", "val-02", "val-03"])):
+            with self.subTest(pattern):
+                self.assertEqual(sorted(found(pattern)), sorted(wanted))
+                write(self.path("list.txt"), "".join(
+                    part.replace("W", self.path("w")) + "\n"
+                    for part in pattern.split("::")).encode())
+                if "*" not in pattern:
+                    self.assertEqual(sorted(found("@" + self.path("list.txt"))), sorted(wanted))
+        write(self.path("w/x,{y::z.tar"), writers.tar([("odd.txt", b"1")]))
+        self.assertEqual(found("W/x,{y::z.tar"), ["odd"])
+        for pattern, word in (("W/{a,none}-00.tar", "none-00.tar"), ("W/a-{3..1}.tar", "range"),
+                              ("W/a-00.tar::::W/b-00.tar", "::"), ("W/{a,b.tar", "{a,b.tar")):
+            done = sheaf("cat", pattern.replace("W", self.path("w")), "--list", status=None)
+            self.assert_error(done, word)
+        sheaf("convert", self.path("w/a-{00,02}.tar"), self.path("one"), "--format", "tfrecord")
+        sheaf("convert", self.path("w/val-00.tar"), self.path("two"), "--format", "tfrecord")
+        self.assertEqual(sorted(found(self.path("one") + "::" + self.path("two"))),
+                         ["a-00", "a-02", "val-00"])
 
     def test_brace_pattern_with_one_missing(self):
         done = sheaf("cat", self.path("d", "train-{000003..000004}.tar"), "--list", status=1)

@@ -101,6 +101,20 @@ class BadFiles(Case):
         self.assert_error(done, "b/large.bin", "--memory")
         self.assert_nothing(self.path("out"))
 
+    def test_a_sample_that_no_record_holds_is_a_bad_file_whatever_the_memory(self):
+        os.makedirs(self.path("large/c"))
+        with open(self.path("large/c/a.bin"), "wb") as file:
+            file.truncate(600 << 20)
+        write(self.path("large/c/b.txt"), b"x")
+        for options in ((), ("--memory", "100MiB"), ("--dry-run",)):
+            done = pack(self.path("large"), self.path("out%d" % len(options)), "recordio", "none",
+                        "--on-error", "skip", *options)
+            self.assertIn(b"c/a.bin: the sample has 629145600 bytes, but a record of recordio must "
+                          b"have less than 536870912", done.stderr)
+        done = pack(self.path("large"), self.path("none"), "recordio", "none", status=1)
+        self.assert_error(done, "c/a.bin", "--on-error skip")
+        self.assertNotIn(b"--memory", done.stderr)
+
     def test_a_bad_image_takes_its_sidecars_or_leaves_them_but_says_so(self):
         """Whatever is done, every file is either in the data set or in the report."""
         tree = {**GOOD, "b/1.jpg": b"", "b/1.json": b"{}", "b/1.txt": b"t"}

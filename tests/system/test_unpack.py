@@ -7,6 +7,7 @@ import subprocess
 import tarfile
 import unittest
 
+import writers
 from support import SHEAF, Case, make_tree, pack, read, sheaf, write
 
 
@@ -64,6 +65,15 @@ class Unpack(Case):
                     self.assertEqual(read(self.path("out/" + name)), files[name])
         sheaf("unpack", self.path("set"), self.path("out"), "--resume")
         self.assert_same_tree(self.path("out"), tree)
+
+    def test_a_file_and_a_directory_of_one_name(self):
+        for number, names in enumerate((["c.jpg/x.txt", "c.jpg"], ["c.jpg", "c.jpg/x.txt"])):
+            write(self.path("s.tar"), writers.tar([(name, b"1") for name in names]))
+            for options in ((), ("--resume",)):
+                done = sheaf("unpack", self.path("s.tar"), self.path("u%d" % number), *options,
+                             status=1)
+                self.assert_error(done, "c.jpg", "record 1", "directory", "sheaf get KEY")
+                self.assertNotIn(b"--resume", done.stderr)
 
 
 if __name__ == "__main__":

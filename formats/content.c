@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table of beginnings. Texts are compared without regard to case, after white space. */
+#include "formats/content.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+
+#define LFS_POINTER "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"
+#define WEB_PAGE    "a web page (HTML), such as a server sends instead of a file"
+
+static const struct beginning {
+    const char *bytes;
+    size_t size;
+    const char *name;
+} beginnings[] = {
+    { "version https://git-lfs", 23, LFS_POINTER },
+    { "/annex/objects/", 15, "a pointer file of git-annex, not the file itself: fetch that with "
+                             "git annex get" },
+    { "PAR1", 4, "a Parquet file" },
+    { "ARROW1", 6, "an Arrow file" },
+    { "\x93NUMPY", 6, "a NumPy array (npy)" },
+    { "\x89HDF\r\n\x1a\n", 8, "an HDF5 file" },
+    { "PK\x03\x04", 4, "a zip archive" },
+    { "PK\x05\x06", 4, "an empty zip archive" },
+    { "7z\xbc\xaf\x27\x1c", 6, "a 7z archive" },
+    { "Rar!\x1a\x07", 6, "a RAR archive" },
+    { "070701", 6, "a cpio archive" },
+    { "070707", 6, "a cpio archive" },
+    { "!<arch>\n", 8, "an ar archive" },
+    { "SQLite format 3", 16, "an SQLite database" },
+    { "%PDF-", 5, "a PDF document" },
+    { "\x89PNG\r\n\x1a\n", 8, "a PNG image" },
+    { "\xff\xd8\xff", 3, "a JPEG image" },
+    { "GIF8", 4, "a GIF image" },
+    { "\x7f" "ELF", 4, "a program (ELF)" },
+    { "\x80\x02", 2, "a Python pickle" },
+    { "\x80\x04\x95", 3, "a Python pickle" },
+};
+
+static const struct beginning texts[] = {
+    { "<!doctype html", 14, WEB_PAGE },
+    { "<html", 5, WEB_PAGE },
+    { "<head", 5, WEB_PAGE },
+    { "<!--", 4, WEB_PAGE },
+    { "<?xml", 5, "an XML document, such as a server sends with an error" },
+    { "<error>", 7, "an XML document, such as a server sends with an error" },
+    { "{", 1, "a JSON document" },
+    { "[", 1, "a JSON document" },
+    { "outs:", 5, "a pointer file of DVC, not the file itself: fetch that with dvc pull" },
+};
+
+/* Returns whether no byte is a control character that texts do not have. */
+static bool is_text(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if ((data[i] < ' ' && memchr("\t\r\n", data[i], 3) == NULL) || data[i] == 0x7f)
+            return false;
+    return true;
+}
+
+const char *content_name(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    size_t left = size;
+
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+        if (size >= beginnings[i].size &&
+            memcmp(data, beginnings[i].bytes, beginnings[i].size) == 0)
+            return beginnings[i].name;
+    if (size == 0)
+        return NULL;
+    utf8_pass_mark(&text, &left);
+    while (left != 0 && memchr(" \t\r\n", *text, 4) != NULL) {
+        text++;
+        left--;
+    }
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (left >= texts[i].size && strncasecmp(text, texts[i].bytes, texts[i].size) == 0 &&
+            (texts[i].size > 1 || is_text(data, size)))
+            return texts[i].name;
+    /* A shard that was cut within a name is text, too, but without a line. */
+    return is_text(data, size) && memchr(data, '\n', size) != NULL ? "a text file" : NULL;
+}
