@@ -201,9 +201,13 @@ static void finish_answered(struct http_engine *e)
  * bytes may have come. */
 static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
+    uint64_t patience_ns;
+
     x->quiet_since_ns = x->stall.moved_bytes != 0 ? now_ns
                                                   : MIN(x->quiet_since_ns + away_ns, now_ns);
-    return x->late_ns != 0 && now_ns - x->quiet_since_ns >= x->late_ns;
+    x->quiet_ns = now_ns - x->quiet_since_ns;
+    patience_ns = x->patience == NULL ? 0 : x->patience(x);
+    return patience_ns != 0 && x->quiet_ns >= patience_ns;
 }
 
 static void end_slow(struct http_engine *e)

@@ -37,7 +37,7 @@ enum http_failure {
                                precede it */
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
-    HTTP_LATE,              /* silent for `late_ns` */
+    HTTP_LATE,              /* silent for longer than `patience` permits */
     HTTP_TOO_LATE,          /* its deadline has passed */
     HTTP_TOO_LONG,          /* the body is longer than the room for it */
     HTTP_HEADERS_TOO_LONG,
@@ -70,7 +70,6 @@ struct http_exchange {
     bool no_proxy;                  /* for addresses of this machine or its host */
     uint64_t connect_ns;            /* 0: 10 s */
     struct stall stall;             /* its limits are the caller's */
-    uint64_t late_ns;               /* after so long a silence it ends as HTTP_LATE; 0 for never */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
     /* The body of the response. With a 2xx status it goes to `into` if that is not NULL; otherwise
@@ -84,6 +83,9 @@ struct http_exchange {
      * the time (a date, a signature). May be NULL. Returns SHEAF_END to be called again after
      * *wait_ns, or a negative code if the exchange fails. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
+    /* Returns after how long a silence the exchange ends as HTTP_LATE, or 0 for never. Called on
+     * the engine's thread several times a second. NULL means never. */
+    uint64_t (*patience)(const struct http_exchange *exchange);
     /* Called once, on the engine's thread. It must not block. It may free or submit the
      * exchange. */
     void (*done)(struct http_exchange *exchange);
@@ -100,6 +102,7 @@ struct http_exchange {
     /* The engine's. */
     void *easy, *header_list;
     uint64_t due_ns, began_ns, quiet_since_ns;
+    uint64_t quiet_ns;              /* how long it was silent before it ended as HTTP_LATE */
     size_t sent;
     size_t header_bytes;
     bool cancel;

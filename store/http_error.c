@@ -110,7 +110,7 @@ int http_error(const struct http_exchange *x, const char *what, struct sheaf_err
                        (double)x->stall.limit_ns / 1e9);
     case HTTP_LATE:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: no byte in %.1f s, which is late against "
-                       "other requests", what, (double)x->late_ns / 1e9);
+                       "other requests", what, (double)x->quiet_ns / 1e9);
     case HTTP_TOO_LATE:
         return err_set(err, SHEAF_ERR_NETWORK, "%s: the request timed out (SHEAF_REQUEST_TIMEOUT "
                        "sets the limit in seconds)", what);

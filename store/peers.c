@@ -11,40 +11,65 @@
 
 #define SECOND 1000000000ull
 #define PATIENCE_LEAST SECOND
-#define PATIENCE_MEANS 8u           /* times the usual wait for a first byte */
+#define PATIENCE_MEANS 2u
+#define PATIENCE_DEVIATIONS 4u      /* about as TCP waits for an acknowledgement */
 #define TIMES_MOST 5u
-#define PEERS_LEAST 8u              /* before that nothing is known */
-#define MEAN_OF 16u                 /* the mean moves by such a part of the difference */
-#define CREDIT_BEGINS 16u
-#define CREDIT_MOST 64u
+#define PEERS_LEAST 4u              /* before that little is known, and a read gets */
+#define PATIENCE_FIRST (5 * SECOND)
+#define MEAN_OF 16u                 /* the averages move by such a part of the difference */
+#define SPENT_MOST 64u
 #define REQUEST_COSTS 4u
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Moves an average towards a value by a part of the difference. */
+static void move(uint64_t *average, uint64_t value, uint64_t part)
+{
+    if (value > *average)
+        *average += (value - *average) / part;
+    else
+        *average -= (*average - value) / part;
+}
 
 void peers_note(struct peers *p, uint64_t first_byte_ns)
 {
-    if (p->answered == 0)
-        p->credit = CREDIT_BEGINS;
+    const uint64_t part = MIN(p->answered + 1, MEAN_OF);
+
     p->answered++;
-    if (p->answered <= PEERS_LEAST)
-        p->mean_ns += (first_byte_ns - MIN(first_byte_ns, p->mean_ns)) / p->answered;
-    else if (first_byte_ns > p->mean_ns)
-        p->mean_ns += (first_byte_ns - p->mean_ns) / MEAN_OF;
-    else
-        p->mean_ns -= (p->mean_ns - first_byte_ns) / MEAN_OF;
-    p->credit = MIN(p->credit + 1, CREDIT_MOST);
+    if (p->answered == 1) {
+        p->mean_ns = first_byte_ns;
+        p->deviation_ns = first_byte_ns / 2;
+    } else {
+        move(&p->deviation_ns, difference(p->mean_ns, first_byte_ns), part);
+        move(&p->mean_ns, first_byte_ns, part);
+    }
+    p->spent -= p->spent != 0;
+}
+
+static bool can_pay(const struct peers *p)
+{
+    return p->spent + REQUEST_COSTS <= SPENT_MOST;
 }
 
 uint64_t peers_patience(const struct peers *p, unsigned times)
 {
-    if (p->answered < PEERS_LEAST || times >= TIMES_MOST || p->credit < REQUEST_COSTS)
+    uint64_t usual_ns = PATIENCE_FIRST;
+
+    if (times >= TIMES_MOST || !can_pay(p))
         return 0;
-    return MAX(PATIENCE_LEAST, PATIENCE_MEANS * p->mean_ns) << times;
+    if (p->answered >= PEERS_LEAST)
+        usual_ns = PATIENCE_MEANS * p->mean_ns + PATIENCE_DEVIATIONS * p->deviation_ns;
+    return MAX(PATIENCE_LEAST, usual_ns) << times;
 }
 
 bool peers_pay(struct peers *p)
 {
-    if (p->credit < REQUEST_COSTS)
+    if (!can_pay(p))
         return false;
-    p->credit -= REQUEST_COSTS;
+    p->spent += REQUEST_COSTS;
     return true;
 }
 

@@ -6,10 +6,11 @@
  * One connection of many may stall while the others continue, and then everything that is read
  * after it waits. Therefore a read without an answer for much longer than its peers took to begin
  * is requested again on another connection, for the missing bytes and into the same memory. Each
- * further request waits twice as long.
+ * further request waits twice as long. A read is judged by the answers up to now, not by those up
+ * to its beginning, so the first reads of a process can be late, too.
  *
- * Repeated requests must not load a server that is slow as a whole. Each read of a server earns a
- * quarter of an extra request, and at most CREDIT_MOST extra requests are saved. */
+ * Repeated requests must not load a server that is slow as a whole. A server gets a few
+ * extra requests at once, and later one for every four answers. */
 #ifndef STORE_PEERS_H
 #define STORE_PEERS_H
 
@@ -19,12 +20,13 @@
 struct peers {
     uint64_t answered;          /* reads */
     uint64_t mean_ns;           /* to the first byte of an answer; of the last ones above all */
-    unsigned credit;            /* quarters of requests */
+    uint64_t deviation_ns;      /* the mean distance from that mean */
+    unsigned spent;             /* quarters of extra requests, less one for each answer */
 };
 
 /* Notes that a read's first byte came after so long. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
-/* Returns how long a read may be silent that was asked again `times` times; 0: there is no such
+/* Returns how long a read may be silent that was asked again `times` times, or 0 if there is no such
  * limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Pays for an extra request.  Returns false if there is no credit. */

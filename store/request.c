@@ -215,7 +215,6 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     }
     *wait_ns = CREDENTIALS_WAIT_NS;
     r->at = target_now(r->target);
-    http->late_ns = r->has_peers ? peers_patience_of(r->at->origin, r->times_late) : 0;
     if (r->target->credentials != NULL) {
         code = credentials_get(r->target->credentials, &r->credentials, err);
         if (code != SHEAF_OK)
@@ -322,6 +321,14 @@ static bool is_asked_again(struct request *r)
     return true;
 }
 
+/* http_exchange.patience */
+static uint64_t patience(const struct http_exchange *http)
+{
+    const struct request *r = (const struct request *)http;
+
+    return peers_patience_of(r->at->origin, r->times_late);
+}
+
 /* http_exchange.done */
 static void attempt_done(struct http_exchange *http)
 {
@@ -330,7 +337,7 @@ static void attempt_done(struct http_exchange *http)
     struct retry_policy policy;
     bool again = false;
 
-    if (r->has_peers && http->first_byte_ns != 0)
+    if (http->method == HTTP_GET && http->first_byte_ns != 0)
         peers_note_of(r->at->origin, http->first_byte_ns);
     if (http->failure == HTTP_NOT_BEGUN) {
         err_prefix(&r->error, "%s: ", r->what);
@@ -415,6 +422,7 @@ void request_start(struct request *r)
     };
     r->http.begin = begin_attempt;
     r->http.done = attempt_done;
+    r->http.patience = r->has_peers ? patience : NULL;
     /* TLS protects a body in transit at no extra cost; without TLS the signature must do so. */
     if (t->credentials != NULL && r->http.body_size != 0 && strncmp(t->origin, "https:", 6) == 0)
         snprintf(r->payload_hash, sizeof(r->payload_hash), SIGV4_UNSIGNED);

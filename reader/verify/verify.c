@@ -558,7 +558,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        code = run_checks(&all, threads, result, err);
+        code = run_checks(&all, 2 * threads, result, err);    /* a shard whose reads stall holds up
+                                                                   no thread but its own */
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);
     if (code == SHEAF_OK)
