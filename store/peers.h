@@ -7,7 +7,7 @@
  * after it waits. Therefore a read without an answer for much longer than its peers took to begin
  * is requested again on another connection, for the missing bytes and into the same memory. Each
  * further request waits twice as long. A read is judged by the answers up to now, not by those up
- * to its beginning, so the first reads of a process can be late, too.
+ * to its beginning, so the first reads of a process can also be late.
  *
  * Repeated requests must not load a server that is slow as a whole. A server gets a few
  * extra requests at once, and later one for every four answers. */
@@ -26,7 +26,7 @@ struct peers {
 
 /* Notes that a read's first byte came after so long. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
-/* Returns how long a read may be silent that was asked again `times` times, or 0 if there is no such
+/* Returns how long a read may be silent that was asked again `times` times, or 0 if there is no
  * limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Pays for an extra request.  Returns false if there is no credit. */
