@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that outlive the call that gave them.
+ * Detaches samples from a reader, so that they stay valid after the next call.
  *
  *     kept | pieces | samples | fields of all | labels of all | keys, names | bytes of fields |
  *          pieces[i] --> in the reader's heap
  *
- * A frame lies in a piece of the reader's heap, alone or with its neighbours.  The piece is lent to
- * the program, so that no byte is copied, if the budget can spare it.  All else is copied: what
- * lies elsewhere, and small frames, whose bytes are better together.  Their
- * bytes go column by column, the first field of every sample, then the second, so that fields of
- * one size make an array. */
+ * A sample's frame lies in a piece of the reader's heap, alone or together with neighbouring
+ * frames. If the budget can spare the piece, it is lent to the program and no byte is copied. All
+ * other bytes are copied: those of small frames, which are better stored together, and those that
+ * are not in the heap. They are copied by columns: the first field of every sample, then the second
+ * field, and so on. Fields of one size thus make an array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@
 #include "reader/load/kept.h"
 #include "reader/epoch.h"
 
-#define MOVE_LEAST ((size_t)4096)   /* bytes of a frame that it is better not to copy */
-#define ALIGNMENT  ((size_t)16)     /* the most that a field's bytes are given */
+#define MOVE_LEAST ((size_t)4096)   /* smallest frame that is lent and not copied */
+#define ALIGNMENT  ((size_t)16)     /* largest alignment of a field's bytes */
 
 struct detached {
     struct sheaf_kept base;
@@ -28,13 +28,13 @@ struct detached {
     uint8_t *pieces[];
 };
 
-/* What the samples take. */
+/* Sizes of the block that holds the detached samples. */
 struct layout {
     size_t pieces, fields, labels;
-    size_t text, data;          /* bytes, at most */
+    size_t text, data;          /* upper bounds in bytes */
 };
 
-/* Where the next of each kind goes. */
+/* Where the next sample, field, label and text are written. */
 struct copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
@@ -42,7 +42,8 @@ struct copy {
     char *text;
 };
 
-/* Chooses the frames whose pieces are lent.  What lies in one piece comes one after another. */
+/* Chooses the frames whose pieces are lent. Frames in the same piece follow one another in the
+ * batch. */
 static void choose_frames(struct sheaf_reader *r)
 {
     uint64_t bytes = r->load.heap->lent_bytes;
@@ -65,7 +66,7 @@ static void choose_frames(struct sheaf_reader *r)
     }
 }
 
-/* The field's bytes come along with the frame. */
+/* Returns whether the field's bytes are in a frame that is lent, so that they need no copy. */
 static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
     const struct item *item = out->ref.item;
@@ -74,14 +75,15 @@ static bool moves_along(const struct out *out, const struct sheaf_field *field)
     return out->lent && data >= frame && data < frame + item->size;
 }
 
-/* The next offset that is a multiple of `alignment`, a power of two. */
+/* Rounds an offset up to a multiple of `alignment`, a power of two. */
 static size_t aligned(size_t offset, size_t alignment)
 {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/* A field of n-byte numbers has a size that n divides, so this is enough for them; and fields of
- * one size lie back to back. */
+/* Returns the alignment for a field of this size: its largest power of two. A field of n-byte
+ * numbers has a size that n divides, so this is enough for the numbers. Fields of one size lie back
+ * to back. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -89,8 +91,9 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* The n-th field of neighbouring samples nearly always has the same name, which is the suffix in
- * lower case; in opaque records the name is even the same string in memory. */
+/* Compares the names of two fields. The n-th fields of neighbouring samples nearly always have the
+ * same name. The name is the suffix in lower case, so only suffixes are compared. In opaque records
+ * both are even the same string in memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
@@ -101,7 +104,8 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
     return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
 }
 
-/* Lengths are those of samples in memory, so their sums do not overflow. */
+/* Computes the sizes of the block. All lengths are those of samples in memory, so the sums do not
+ * overflow. */
 static struct layout measure(const struct sheaf_reader *r)
 {
     struct layout l = { 0 };
@@ -173,7 +177,7 @@ static void copy_samples(struct copy *to, const struct sheaf_sample *samples, si
     }
 }
 
-/* Brings the bytes along that do not move, column by column. */
+/* Copies the bytes of fields whose frames are not lent, column by column. */
 static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
 {
     size_t offset = 0, last = 1;
@@ -181,7 +185,7 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     for (size_t f = 0; f < last; f++) {
         offset = aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
-            /* The fields are in the block, which is being written. */
+            /* The field is in the new block, which may be written. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
 
             last = MAX(last, samples[i].field_count);

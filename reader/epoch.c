@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch: its lanes, and the turn that they take. */
+ * Begins and ends an epoch, and asks its lanes for samples in turn. */
 #include "reader/epoch.h"
 
 #include <inttypes.h>
@@ -45,7 +45,8 @@ void epoch_end(struct sheaf_reader *r)
     r->kept_code = SHEAF_OK;
 }
 
-/* Damage that was found when foreign shards were scanned: in every epoch, or not at all. */
+/* Reports the damage that the scan of foreign shards found. It is reported at the beginning of
+ * every epoch, because the scan left the lost samples out. */
 static int report_damages(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
@@ -57,7 +58,7 @@ static int report_damages(struct sheaf_reader *r)
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
             code = epoch_bad(r, damage->shard, &damage->error);
         else
-            r->error = damage->error;   /* what lies behind it was not looked at */
+            r->error = damage->error;   /* the scan stopped at this damage */
     }
     return code;
 }
@@ -129,8 +130,8 @@ static bool all_have_ended(const struct sheaf_reader *r)
     return true;
 }
 
-/* One turn of one lane.  SHEAF_OK with an item that has data or is bad, or with an empty one: the
- * lane has ended; SHEAF_END: all have. */
+/* Takes one turn of one lane. Returns SHEAF_OK with an item, which may be bad, or without one if
+ * the lane has ended. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -207,7 +208,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
              : order_line_make(&l->order, d->samples, d->manifest.shard_count, &l->line,
                                &r->error);
 
-    r->lane_most = 0;               /* memory_share_out says so anew, when there are lanes */
+    r->lane_most = 0;               /* memory_share_out sets it again when the lanes have begun */
     memory_choose(r);
     if (code == SHEAF_OK)
         code = d->view != NULL ? mixing_begin(r, rounds, extra) : begin_lanes(r, rounds, extra);
@@ -224,7 +225,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->start_turns = start;
     r->handed = r->gap_count = 0;
     r->is_reading = false;
-    code = report_damages(r);       /* which the epoch's samples are without */
+    code = report_damages(r);       /* their samples are not part of the epoch */
     sum_begin(r, rounds, extra);
     return code;
 }

@@ -6,25 +6,26 @@
 
 #include "reader/reader_state.h"
 
-/* Makes the table of this member's lanes, of `lanes` in all, which its members divide. */
+/* Makes the table of the lanes of this member. `lanes` is the number of lanes of all members. */
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 
 /* Begins the epoch that r->load.order says, `rounds` rounds and `extra` lanes into it.  Nothing is
  * read before the first sample is asked for: the reader may be taken to another position first. */
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
-/* Takes back what the caller had of the last call. */
+/* Releases the samples that the last call returned. */
 void epoch_release(struct sheaf_reader *r);
-/* Stops all jobs and drops all that is in flight. */
+/* Stops all jobs and drops everything that was read ahead. */
 void epoch_end(struct sheaf_reader *r);
 
 /* Before a sample is taken: begins to read, if that was not done, and reads a stream on to where it
  * was resumed. */
 int epoch_go_on(struct sheaf_reader *r);
 
-/* The next item of the epoch, bad ones passed over or not as the options say. */
+/* Returns the next item of the epoch. Skips or reports bad items as the options say. */
 int epoch_next(struct sheaf_reader *r, struct ref *ref);
 
-/* Notes a bad record: SHEAF_OK if it may be skipped, else its code, with r->error set. */
+/* Counts a bad record. Returns SHEAF_OK if it may be skipped. Otherwise returns its code, with
+ * r->error set. */
 int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the budget of an epoch is shared out.
+ * Divides the memory budget of an epoch.
  *
- *     | tables | reserve | sections | what reads work with | heap: samples |
+ *     | tables | reserve | sections | buffers for reads | heap: samples |
  *
- * The tables are there from the start.  The RESERVE is what reading any one record alone takes, its
- * shard's section included: with it the epoch continues whatever else is in use, so tables and
- * reserve are all that must fit.  The rest is shared between what is read ahead and what waits to
- * be drawn; a sample for which it has no room waits as a number (lane.h).
+ * The tables are allocated when the epoch begins. The RESERVE is the memory for reading any single
+ * record alone, including the index section of its shard. With it the epoch continues whatever else
+ * is in use, so only tables and reserve must fit. The rest is divided between reads ahead and
+ * samples that wait to be drawn. A sample that finds no memory waits as a number and is read later
+ * (lane.h).
  *
- * For example 1 GiB, 10,000 slots, one lane, shards of 1,500 images of 110 kB, far away:
+ * For example 1 GiB, 10,000 slots, one lane, remote shards of 1,500 images of 110 kB:
  *
  *     tables      10,000 x 16 bytes for the slots                                       0.2 MB
  *     reserve     one image of at most 900 kB, its shard's section of 40 kB             1 MB
@@ -18,7 +19,7 @@
  *     heap        the rest; the images that wait take 1.1 GB and a quarter more, so a read has less
  *                 than 8 MiB, and there are fewer: 64 KiB each, 3 under way             1,060 MB
  *
- * With 2 GiB the heap has all of them, and reads have 8 MiB. */
+ * With 2 GiB the heap has room for all images, and reads have 8 MiB. */
 #include "reader/memory.h"
 
 #include <inttypes.h>
@@ -31,51 +32,51 @@
 #include "reader/load/unpack.h"
 #include "reader/dataset/dataset_view.h"
 
-/* Raw bytes of a read.  From a local file, small enough that it is checked while it is in the
- * cache, and enough that threads are seldom woken for it; from a remote store, enough to make a
- * request worth its round trip. */
+/* Uncompressed bytes of a read. A local read is small enough that it is checked while it is still
+ * in the processor's cache, and large enough that threads are seldom woken for it. A remote read is
+ * large enough to make a request worth its round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
-/* Remote reads under way at once, at most; and the bytes and reads that an epoch starts with. */
+/* Largest number of remote reads under way; and the bytes and reads with which an epoch starts. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
-/* Where that is too much for the lanes that there are. */
+/* Smallest read if READ_LEAST_BYTES is too much for the number of lanes. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* Where samples wait as numbers, a read waits until the heap has room for it, and until then more
- * of them do: so it has only such a part of the memory. */
+/* Where samples wait as numbers, a read waits until the heap has room for it, and meanwhile more
+ * samples become numbers. So a read has at most this part of the memory. */
 #define READ_PART          128u
-/* More lanes than that hold much of the memory in reads that are not yet taken. */
+/* With more lanes than this, unfinished reads hold much of the memory. */
 #define PASSING_LANES      8u
-/* Foresight takes no more than such a part of the memory. */
+/* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
-/* Shards that nobody uses stay open in such a part of the memory, as long as it is free. */
+/* Unused shards stay open while they take at most this part of the memory. */
 #define IDLE_PART          8u
-/* A frame is outsize if it is more than this part of the heap. */
+/* A frame is outsize if it is larger than this part of the heap. */
 #define OUTSIZE_PART       16u
-/* A codec block has a few MiB, and the sample that passed them.  What its container adds to small
- * files is counted in. */
+/* Largest size of a codec block: a few MiB, plus the sample with which the packer passed that size.
+ * The bytes that a container adds to small files are included. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* What a reserve has beside the read itself: the tables of a number that is due. */
+/* Part of the reserve that is not for the read itself: tables for reading one number. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Samples of fewer bytes are cheaper to keep than to be read one by one. */
+/* Smaller samples are cheaper to keep in memory than to read one by one. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Shards that may be open for the draws of all lanes. */
+/* Largest number of shards that may be open for the draws of all lanes. */
 #define SHARDS_MOST        192u
-/* A slot's sample stays for as many draws as there are slots, on average, and seldom for more
- * than so many times that. */
+/* A sample stays in its slot for as long as n draws on average, where n is the number of slots, and
+ * seldom longer than LONGEST_STAY times n. */
 #define LONGEST_STAY       12u
 
 struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
-    uint64_t frames;            /* what they take in the heap, about, and a quarter more; */
+    uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    uint64_t mean;              /* bytes of a sample, where they are largest */
-    uint64_t block;             /* what a codec block adds to a read, at most */
-    uint64_t sections;          /* of all shards that are open at once */
+    uint64_t mean;              /* mean size of a sample in the shard with the largest */
+    uint64_t block;             /* most that a codec block adds to a read */
+    uint64_t sections;          /* of all shards that are open at the same time */
     uint64_t tables;
-    uint64_t foresight;         /* of all lanes, where samples wait as numbers (horizon.h) */
+    uint64_t foresight;         /* for all lanes, if samples wait as numbers (horizon.h) */
     uint64_t reserve;
 };
 
@@ -86,7 +87,8 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Of a source of a view: the pieces in its part of the buffer lie anywhere. */
+/* Returns the number of shards that may be open for one source of a view. The pieces in the
+ * source's part of the buffer may lie in any shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {
@@ -100,7 +102,7 @@ static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct ord
     return MIN(shards, lanes * pieces * (1 + piece / in_shard));
 }
 
-/* How many shards the lanes may have open. */
+/* Returns the number of shards that the lanes may have open. */
 static uint64_t shards_drawn(const struct sheaf_dataset *d, const struct order *order,
                              uint32_t lanes)
 {
@@ -115,16 +117,18 @@ static uint64_t shards_drawn(const struct sheaf_dataset *d, const struct order *
     return sum;
 }
 
-/* The numbers that the lanes' shuffle buffers have. */
+/* Returns how many numbers the lanes' shuffle buffers hold. */
 static uint64_t numbers_drawn(const struct sheaf_dataset *d, const struct order *order,
                               uint32_t lanes)
 {
-    const uint64_t more = d->view == NULL ? 0 : d->source_count;    /* a slot each, at least */
+    const uint64_t more = d->view == NULL ? 0 : d->source_count;    /* at least one slot for each
+                                                                       source */
 
     return lanes * (order_buffer_slots(order) + more);
 }
 
-/* Whether there is memory enough; the shards' lines are in it. */
+/* Returns whether there is memory for reading samples as they are drawn, including the index lines
+ * of the open shards. */
 static bool has_room_for_draws(struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
@@ -170,7 +174,7 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* The bytes of `slots` samples from the shards where they are largest. */
+/* Computes the bytes of `slots` samples, taken from the shards with the largest samples. */
 static int bytes_of_slots(const struct sheaf_dataset *d, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -245,7 +249,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     return code;
 }
 
-/* What reading any record of an open shard alone takes. */
+/* Returns the memory for reading any single record of an open shard. */
 static uint64_t alone_in(struct shard *shard)
 {
     uint64_t most = 0;
@@ -256,8 +260,8 @@ static uint64_t alone_in(struct shard *shard)
     return most;
 }
 
-/* Finds by the index what is to be reserved.  A shard that cannot be opened is found out about when
- * it is read. */
+/* Computes the exact reserve from the index. Gives up silently if a shard cannot be opened; the
+ * error is reported when that shard is read. */
 static void find_alone(struct sheaf_reader *r, struct needs *n)
 {
     struct shards *shards = &r->load.shards;
@@ -285,7 +289,8 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        r->options.memory = NULL;       /* until the end: nothing reports when it is */
+        r->options.memory = NULL;       /* not used again, because the heap does not report when
+                                           the program's last use of it ends */
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
     if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
@@ -294,12 +299,13 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     return heap_open_in(&l->heap, &l->budget, l->budget.limit, &memory, err);
 }
 
-/* The heap may grow to `heap_bytes`, of which the program may be lent `lend_bytes`. */
+/* The heap may grow to `heap_bytes`, of which `lend_bytes` may be lent to the program. */
 struct shares {
     uint64_t heap_bytes, lend_bytes;
 };
 
-/* What the heap had in the last epoch is its still, unless it is more than that. */
+/* Sets the limits of the heap. The heap keeps the size that it had in the last epoch, unless that
+ * is more than its new share. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct loader *l = &r->load;
@@ -319,7 +325,7 @@ static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
     return SHEAF_OK;
 }
 
-/* Of the reads that there is memory for, those that are worth having under way. */
+/* Sets the window of remote reads: it begins small and may grow to the reads that memory allows. */
 static void fit_window(struct loader *l)
 {
     const unsigned most = (unsigned)l->queued_most - l->lane_count;
@@ -329,27 +335,28 @@ static void fit_window(struct loader *l)
     l->queued_most = l->lane_count + l->window.now;
 }
 
-/* The memory of so many reads. */
+/* Returns the memory for `reads` reads of `bytes` bytes. */
 static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t reads)
 {
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* What of `left` bytes is for samples of codec blocks that are on their way to the slots, where not
- * all of these can be in memory. */
+/* Returns the part of `left` for samples of codec blocks that are on their way to the slots. Used
+ * if memory has no room for the samples of all slots. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Blocks are unpacked for the samples that are wanted, and again for what is wanted later. */
+/* Plans for reading codec blocks in parts: a block is decompressed for the samples that are needed
+ * now, and again for samples that are needed later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
     const uint64_t reads = l->lane_count + 1u;
     const uint64_t bytes = passing_bytes(l, left) * 3 / 4 / reads;
 
-    /* Whole blocks would stay until their last sample is taken. */
+    /* Whole blocks would stay in memory until their last sample is taken. */
     l->apart = l->in_parts = true;
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
@@ -358,7 +365,7 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     n->tables += n->foresight;
 }
 
-/* Chooses the size of reads and the window for `left` bytes, which are for reads and frames. */
+/* Chooses the size and number of reads, where `left` is the memory for reads and frames. */
 static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -373,7 +380,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* A request of a MiB is worth its round trip; rather fewer than smaller. */
+        /* A request of a MiB is worth its round trip, so reduce the number before the size. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -388,7 +395,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
         fit_blocks(r, n, left);
 }
 
-/* What reads of single records of a block work with. */
+/* Returns the memory that reads of single records of a codec block work with. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)
@@ -397,9 +404,9 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Leaves to the heap what the rest can do without, and to the program what the heap can do
- * without.  Frames of a shuffle buffer fill the heap; those that are read in order are about as
- * many as reads are under way. */
+/* Gives the heap the memory that reads can do without, and lets the program borrow the memory that
+ * the heap can do without. Frames of a shuffle buffer fill the heap. Without a buffer, the heap
+ * only has the frames of the reads under way. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
@@ -428,7 +435,8 @@ static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Tables and reserve, or refuses. */
+/* Checks that tables and reserve fit. Frees cached indexes and computes the exact reserve if
+ * necessary. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
     const uint64_t limit = r->load.budget.limit;
@@ -475,7 +483,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* How many samples a lane may have in its slots, besides those that are on their way there. */
+/* Returns the number of samples that a lane may have in its slots, besides those on their way
+ * there. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);
@@ -497,7 +506,7 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* Their buffers have room for up to twice what is needed. */
+    /* A spare buffer may be up to twice as large as needed. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

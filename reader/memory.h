@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of an epoch: what it needs, from the index and the manifest, and how the budget is
- * divided. */
+ * The memory of an epoch: computes from the index and the manifest how much is needed, and divides
+ * the budget. */
 #ifndef READER_MEMORY_H
 #define READER_MEMORY_H
 
 #include "reader/reader_state.h"
 
-/* Whether samples are kept until they are drawn, or read as they are drawn: where they lie in files
- * of this machine's disks, are not packed, are so large that a read of their own is worth it, the
- * buffer reaches into so few shards that they can all be open, and that leaves enough memory. */
+/* Decides whether samples are kept in memory until they are drawn, or read when they are drawn.
+ * They are read when drawn if all of the following holds: they are in files on this machine's
+ * disks, not compressed, and large enough for a read of their own; and the shards of the shuffle
+ * buffer can all be open and leave enough memory. */
 void memory_choose(struct sheaf_reader *r);
 
-/* Opens the heap of samples: in the memory that the options give, unless something that was lent is
- * in it still. */
+/* Opens the heap of samples. Uses the memory of the options, unless lent samples are still in
+ * it. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
-/* Shares the budget out for the epoch whose lanes have begun.  SHEAF_ERR_LIMIT, with what would be
- * enough, if it is too small. */
+/* Divides the budget for the epoch whose lanes have begun. Returns SHEAF_ERR_LIMIT if the budget is
+ * too small; the message says what would be enough. */
 int memory_share_out(struct sheaf_reader *r);
 
 #endif

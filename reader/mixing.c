@@ -10,24 +10,24 @@
 #include "base/error.h"
 #include "reader/view/source_line.h"
 
-/* A stretch that could not be read ahead is tried again after so many draws. */
+/* After a failed attempt, reading ahead is tried again after this number of draws. */
 #define PUMP_DRAWS 16u
 
-/* What one lane draws from one source. */
+/* The draws of one lane from one source. */
 struct drawing {
-    uint64_t drawn;                 /* as mix_turns_begin counts; */
-    uint64_t end;                   /* what it will be at the end of the epoch */
-    double pace;                    /* draws a step, about */
-    uint64_t before;                /* draws of the epoch in the stretches that were begun */
-    uint64_t left;                  /* in the stretch, */
-    uint64_t source_epoch;          /* which is of this one */
-    struct source_line *line;       /* NULL: no stretch was begun */
-    bool is_second;                 /* its lane is in the second half */
-    struct source_line *coming;     /* of the next stretch, in the other half; NULL: none */
-    uint64_t coming_bytes;          /* of the budget, for its slots */
+    uint64_t drawn;                 /* counted as in mix_turns_begin; */
+    uint64_t end;                   /* its value at the end of the epoch */
+    double pace;                    /* approximate number of draws for each step */
+    uint64_t before;                /* draws of this epoch in the stretches begun so far */
+    uint64_t left;                  /* draws left in the stretch, */
+    uint64_t source_epoch;          /* and the source epoch of the stretch */
+    struct source_line *line;       /* NULL if no stretch has begun */
+    bool is_second;                 /* its lane is in the second half of the table */
+    struct source_line *coming;     /* of the next stretch, in the other half; or NULL */
+    uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
 
-/* What comes once more at a lane's end, if the run's count is not 0. */
+/* The sample that pads the end of a lane. There is none if run.count is 0. */
 struct pad {
     struct order_run run;
     uint64_t source_epoch;
@@ -35,13 +35,13 @@ struct pad {
 
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
-    size_t *sources;                /* that its next step draws from, + 1; 0: not known yet */
+    size_t *sources;                /* 1 + the source of the lane's next step; 0 if not known yet */
     struct pad *pads;               /* of each lane */
     struct drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    uint64_t source_epoch;          /* of the item that came last */
+    uint64_t source_epoch;          /* of the last item */
 };
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -104,7 +104,8 @@ static struct drawing *drawing_of(const struct mixing *m, uint32_t i, size_t sou
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Where the reader's lane `i` of a source is; `coming`: that of its next stretch. */
+/* Returns the index of the lane of reader lane `i` and a source. With `coming`, the index for the
+ * next stretch. */
 static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -117,7 +118,7 @@ static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
     return &r->lanes[place_of(r, i, source, false)];
 }
 
-/* Sets up the lane of a draw's stretch. */
+/* Begins the lane for the stretch that has draw `draw`. */
 static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
                         bool is_ahead, struct source_line **line, struct sheaf_error *err)
 {
@@ -147,7 +148,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Makes the next stretch, which was begun ahead, that which is drawn from. */
+/* Switches to the next stretch, which was begun in advance. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct drawing *d = drawing_of(r->mixing, i, source);
@@ -188,7 +189,7 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 
 /* ---- The next stretches ---------------------------------------------------------------------- */
 
-/* Begins to read the next stretch, if the budget has room for its slots. */
+/* Begins to read the next stretch if the budget has room for its slots. */
 static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -213,8 +214,8 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     d->coming_bytes = 0;
 }
 
-/* After a draw: once all of a stretch is under way, begins the next, and takes in what comes of
- * it, so that it has what its first turn needs. */
+/* Called after a draw. Begins the next stretch once all reads of this one are planned. Then fills
+ * the next stretch's slots, so that its samples are there at its first turn. */
 static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -236,7 +237,7 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* Begins the stretches that a lane draws from in the rest of the epoch. */
+/* Begins the stretches from which a lane draws in the rest of the epoch. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {
@@ -256,7 +257,8 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* The sample that comes once more at the end of a lane: the first that it draws in the epoch. */
+/* Finds the sample that pads the end of a lane: the first sample that the padding lane draws in the
+ * epoch. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -354,7 +356,7 @@ static int draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     return SHEAF_OK;
 }
 
-/* Whether the lane has drawn all that it draws in the epoch. */
+/* Returns whether the lane has made all its draws of the epoch. */
 static bool is_drawn(const struct mixing *m, uint32_t i)
 {
     return m->sources[i] == 0 && m->turns[i].step == m->turns[i].steps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions: a place in an epoch as a line of text, and back.  ORDER.md, section 7, has the
- * form. */
+ * Writes a position in an epoch as a line of text, and parses it. ORDER.md, section 7, describes
+ * the format. */
 #include "reader/position.h"
 
 #include <errno.h>
@@ -22,22 +22,23 @@
 #define CRC_WORD  " crc="
 #define CRC_SIZE  (sizeof(CRC_WORD) - 1 + 8)
 #define SOURCES_WORD   " sources="
-#define SOURCE_DIGITS  4u       /* of the fingerprint of each source of a view */
+#define SOURCE_DIGITS  4u       /* hexadecimal digits of each source's fingerprint */
 
 struct position {
     char fingerprint[FINGERPRINT_SIZE + 1];
     struct order order;
     uint64_t rounds, extra;
-    struct order_member member;     /* for which `extra` is meant */
-    uint32_t host, hosts;           /* 0 of 0: of a whole data set */
-    char sources[SHEAF_POSITION_SIZE];  /* of a view: SOURCE_DIGITS of each; "": not said */
+    struct order_member member;     /* the member to whose lanes `extra` refers */
+    uint32_t host, hosts;           /* 0 of 0 for a whole data set */
+    char sources[SHEAF_POSITION_SIZE];  /* for a view: SOURCE_DIGITS for each source; or "" */
 };
 
 static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Room for more gaps: those that lie too far back go; if few do, the table grows. */
+/* Makes room for more gaps. Removes gaps that are too far back. If few were removed, enlarges the
+ * table. */
 static int make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -75,8 +76,9 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* The turns of the lanes after the first `samples` samples.  A stream that was resumed is read
- * forward by the first call of next(): until then it is where it was resumed all the same. */
+/* Returns the number of turns that the lanes have taken after the first `samples` samples. A
+ * resumed stream is read forward only by the first call of next(). Until then its position is
+ * nevertheless where it was resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
@@ -88,8 +90,9 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
 }
 
-/* What the position belongs to: of a view with stages, all up to that of its last step, so that a
- * later stage does not change it.  rounds: that have begun. */
+/* Returns the fingerprint for a position. For a view with stages, it covers the stages up to the
+ * position's last step, so that adding a later stage does not change it. `rounds` is the number of
+ * rounds begun. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -119,8 +122,8 @@ int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
     return SHEAF_OK;
 }
 
-/* Adds what a later reader of a view can tell a changed source by; where there is no room for all
- * of them, none is. */
+/* Appends the sources' fingerprints, by which a later reader of the view can tell which source
+ * changed. Appends nothing if there is not room for all of them. */
 static int add_sources(const struct sheaf_dataset *d, char *text, int size)
 {
     const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;
@@ -174,12 +177,12 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 
 /* ---- Going there ---------------------------------------------------------------------------- */
 
-/* The fields behind the fingerprint, in their order.  Values are read by strtoull, which, other
- * than sscanf, says when a number does not fit. */
+/* A field after the fingerprint. Values are parsed by strtoull because, unlike sscanf, it reports
+ * numbers that do not fit. */
 struct field {
-    const char *before;         /* what stands before the value */
-    uint64_t *number;           /* or a word: */
-    char *word;                 /* of at most 7 small letters */
+    const char *before;         /* the text before the value */
+    uint64_t *number;           /* the value; or, if it is a word: */
+    char *word;                 /* at most 7 lower-case letters */
     uint64_t most;
 };
 
@@ -217,7 +220,7 @@ static enum sheaf_remainder remainder_of(const char *name)
     return SHEAF_REMAINDER_AUTO;
 }
 
-/* What stands between the version and the checksum. */
+/* Parses the text between the version and the checksum. */
 static bool parse_fields(const char *text, struct position *p)
 {
     char remainder[8] = "";
@@ -245,7 +248,7 @@ static bool parse_fields(const char *text, struct position *p)
     memcpy(p->fingerprint, text, FINGERPRINT_SIZE);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         if (i == COUNT_OF(fields) - 2 && *at == '\0')
-            break;              /* of a whole data set */
+            break;              /* position in a whole data set */
         if (!parse_field(&at, &fields[i]))
             return false;
     }
@@ -259,7 +262,7 @@ static bool parse_fields(const char *text, struct position *p)
     return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
-/* Takes what is said of a view's sources off the text's end. */
+/* Parses the sources of a view, and removes them from the end of the text. */
 static bool take_sources(char *text, struct position *p)
 {
     char *word = strstr(text, SOURCES_WORD);
@@ -275,7 +278,7 @@ static bool take_sources(char *text, struct position *p)
     return true;
 }
 
-/* Takes the checksum, and the word before it, off the text. */
+/* Checks the checksum, and removes it and the word before it from the text. */
 static int take_crc(char *text, struct sheaf_error *err)
 {
     const size_t size = strlen(text), before = size - MIN(size, CRC_SIZE);
@@ -290,10 +293,10 @@ static int take_crc(char *text, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Version 1 had no checksum. */
+/* Parses a position of version 1, which has no checksum, or version 2. */
 static int parse(const char *text, struct position *p, struct sheaf_error *err)
 {
-    char copy[SHEAF_POSITION_SIZE + 1] = "";        /* and a newline */
+    char copy[SHEAF_POSITION_SIZE + 1] = "";        /* with room for a newline */
     const size_t size = strlen(text);
     const bool is_first = strncmp(text, "sheaf1 ", 7) == 0;
 
@@ -337,7 +340,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* How far the rounds may go: what the longest lane has. */
+/* Checks that the position is not beyond the end of the longest lane. */
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
@@ -354,7 +357,7 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* The position is of other shards than this host has. */
+/* Reports that the position belongs to other shards than those that this host has. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -367,8 +370,8 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Where a stage begins at the very round that is next, a position may be of the view with that
- * stage or without it. */
+/* Returns whether the position belongs to this data set. If a stage begins exactly at the next
+ * round, the position may belong to the view with or without that stage. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     if (d->view == NULL)
@@ -380,7 +383,7 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Samples were appended after the position was taken: its epoch had fewer of them. */
+/* Reports that samples were appended after the position was taken, so its epoch was shorter. */
 static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown since the position was "
@@ -388,7 +391,7 @@ static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct s
                    d->url, before, d->end_number - d->first_number);
 }
 
-/* The position is of another view: says in what it was another. */
+/* Reports that the position belongs to another view, and what differs. */
 static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -414,7 +417,7 @@ static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
                    "but with other conditions, shares or stages");
 }
 
-/* Whether this reader may resume from there. */
+/* Checks whether this reader may resume at the position. */
 static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
 {

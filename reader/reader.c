@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of the reader.  The work is elsewhere: the order in order.c and shuffle.c, the
- * epoch in epoch.c, the lanes in lane.c, what is read ahead for them in prefetch.c, reading and
- * checking in chunk.c, and how the memory is shared out in memory.c. */
+ * The public calls of the reader. reader/order has the order of samples, epoch.c runs an epoch, the
+ * rooms reader/load and reader/dataset read and check the samples of its lanes, and memory.c
+ * divides the memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,12 @@
 #include "reader/sum.h"
 #include "store/request.h"
 
-#define BATCH_LIMIT ((size_t)1 << 20)       /* samples of one batch */
+#define BATCH_LIMIT ((size_t)1 << 20)       /* largest number of samples in a batch */
 #define THREADS_MOST 8u                     /* by default */
 
-/* The thread that calls next() lends a hand with local files; those of a network file system wait
- * for the network, not for each other. */
+/* Returns the default number of threads. For local files it is less by one, because the thread
+ * that calls next() also works. Threads that read a network file system mostly wait, so there
+ * are more. */
 static unsigned threads_for(const struct sheaf_dataset *d)
 {
     const unsigned processors = MIN(workers_processors(), THREADS_MOST);
@@ -36,7 +37,7 @@ static unsigned threads_for(const struct sheaf_dataset *d)
     return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
 }
 
-/* A cache's memory is a part of the budget. */
+/* Opens the cache. Its memory is taken from the budget. */
 static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
 {
     struct budget *budget = &r->load.budget;
@@ -139,8 +140,8 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* An epoch has as many samples as another, and lanes that are longer come first in a round: so many
- * samples are so many turns. */
+/* Every epoch has the same number of samples, and within a round the longer lanes come first. So
+ * the number of turns is the number of samples. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -157,7 +158,7 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 
 /* ---- next ----------------------------------------------------------------------------------- */
 
-/* Makes room for a batch of `count`. */
+/* Makes room for a batch of `count` samples. */
 static int make_room(struct sheaf_reader *r, size_t count)
 {
     struct out *out;
@@ -216,7 +217,7 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
-/* The seed of the sample that the last turn has given. */
+/* Returns the seed of the sample of the last turn. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,
@@ -237,8 +238,7 @@ static void count_sample(struct sheaf_reader *r, const struct item *item,
         r->stats.payload_bytes += sample->fields[i].size;
 }
 
-/* One more sample for the batch.  A record that passes a limit of samples is bad like a damaged
- * one. */
+/* Adds one sample to the batch. A record that exceeds a limit for samples is treated as damaged. */
 static int next_sample(struct sheaf_reader *r)
 {
     struct ref *ref = &r->out[r->out_count].ref;
@@ -271,8 +271,9 @@ static int next_sample(struct sheaf_reader *r)
     }
 }
 
-/* What ends a batch early.  Behind samples it is for the next call: kept, unless no item was taken
- * for it, so that the next call comes upon it by itself, or finds that there is room by then. */
+/* Ends a batch at an error or at the end of the epoch. If the batch has samples, they are returned
+ * now, and the error is kept for the next call. It is not kept if no item was lost, because the
+ * next call will meet the same error again or find that it is gone. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a reader keeps of the records that its samples were made of, for a conversion into the same
- * container: the features of a tf.train.Example (formats/format.h). */
+ * Keeps the features of the tf.train.Examples (formats/format.h) from which a reader makes samples.
+ * A conversion into the same container needs them. */
 #ifndef READER_READER_FEATURES_H
 #define READER_READER_FEATURES_H
 
 #include "formats/format.h"
 
-/* From now on they are kept. */
+/* Keeps the features of all samples from now on. */
 void reader_keep_features(struct sheaf_reader *reader);
-/* Those of a sample of the last call, valid as long as it is; none where its container has none. */
+/* Returns the features of a sample of the last call. They are valid as long as the sample. They are
+ * empty if its container has no features. */
 struct kept_features reader_features(const struct sheaf_reader *reader,
                                      const struct sheaf_sample *sample);
 

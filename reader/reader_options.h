@@ -7,11 +7,11 @@
 #include "reader/dataset/dataset.h"
 #include "reader/order/order.h"
 
-/* The caller's options over the defaults, as far as the caller's header knew them. */
+/* Copies the defaults, and then the caller's options as far as the caller's header knows them. */
 void reader_options_take(struct sheaf_reader_options *taken,
                          const struct sheaf_reader_options *given);
 
-/* What they say of order and member, checked. */
+/* Makes the order and member that the options specify, and checks them. */
 int reader_options_order(const struct sheaf_dataset *dataset,
                          const struct sheaf_reader_options *options, struct order *order,
                          struct order_member *member, struct sheaf_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: each turn of a lane gives a sample that is handed out, or a bad record that
- * is counted, or nothing, since the lane has ended; and at the end they are as many as the plan
- * promised.  A difference means that a sample was lost on the way, or came twice, and is an error
- * whatever its cause: an epoch that is short must not look like one that is whole. */
+ * The sum of an epoch. Each turn of a lane either hands out a sample, counts a bad record, or finds
+ * that the lane has ended. At the end, samples and bad records must add up to the number that the
+ * plan promised. A difference means that a sample was lost or came twice. It is an error whatever
+ * its cause, so that an incomplete epoch is never taken for a complete one. */
 #include "reader/sum.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "reader/view/view.h"
 #include "reader/load/stream.h"
 
-/* The steps of one of the reader's lanes in the epoch. */
+/* Returns the number of steps that one of the reader's lanes has in the epoch. */
 static uint64_t steps_of(const struct sheaf_reader *r, uint32_t i)
 {
     bool padded;
@@ -35,7 +35,7 @@ bool sum_is_open(const struct sheaf_reader *r)
     return r->turns != r->start_turns + r->handed + r->sum.corrupt + r->sum.empty;
 }
 
-/* The samples and bad records that the lanes' streams have framed. */
+/* Returns how many samples and bad records the lanes' streams have found so far. */
 static uint64_t framed(const struct sheaf_reader *r)
 {
     uint64_t count = 0;
@@ -54,7 +54,8 @@ int sum_check_start(struct sheaf_reader *r)
                    r->turns);
 }
 
-/* What skips damage asks for the rest, and there is none: an epoch of nothing is no success. */
+/* Reports an epoch in which all records were damaged. Skipping damage must not make an empty epoch
+ * look like a success. */
 static int check_rest(struct sheaf_reader *r)
 {
     const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;

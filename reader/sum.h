@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: how many samples were promised, handed out and counted as bad; see sum.c. */
+ * The sum of an epoch: the numbers of samples that were promised, handed out and counted as bad;
+ * see sum.c. */
 #ifndef READER_SUM_H
 #define READER_SUM_H
 
@@ -9,14 +10,16 @@
 /* Starts the sum of an epoch whose lanes have started. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
-/* A turn was taken whose sample is neither handed out nor counted: what fails now is final. */
+/* Returns whether a turn was taken whose sample is neither handed out nor counted. An error is then
+ * final. */
 bool sum_is_open(const struct sheaf_reader *r);
 
-/* A stream ended before the place where it was to be resumed.  That is an error, unless others have
- * longer lanes: SHEAF_OK. */
+/* Called if a stream ends before the position where it should resume. Returns SHEAF_OK if other
+ * members may have longer lanes; otherwise this is an error. */
 int sum_check_start(struct sheaf_reader *r);
 
-/* At the end of the epoch: SHEAF_END; SHEAF_ERR_MISMATCH; SHEAF_ERR_CORRUPT if all of it was. */
+/* Checks the sum at the end of the epoch. Returns SHEAF_END if it is right, SHEAF_ERR_MISMATCH if
+ * not, and SHEAF_ERR_CORRUPT if no sample could be read. */
 int sum_check(struct sheaf_reader *r);
 
 #endif

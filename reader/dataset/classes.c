@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Merging classes by name; see classes.h. */
+ * Merges classes by name; see classes.h. */
 #include "reader/dataset/classes.h"
 
 #include <stdlib.h>
@@ -13,14 +13,15 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* Names in order, and a table that finds them: slots[hash] holds a number, or NO_SLOT; at most
- * half of the slots are taken.  Of a name that stands twice the first number is found. */
+/* Class names in order, with a hash table to find them. slots[hash] holds the number of a name, or
+ * NO_SLOT. At most half of the slots are in use. If two classes have the same name, the table finds
+ * the first. */
 struct names {
     char **list;
     size_t count, capacity;
     uint32_t *slots;
     size_t slot_count;          /* a power of two */
-    const char *repeated;       /* a name that stands twice; or NULL */
+    const char *repeated;       /* a name that two classes have; or NULL */
 };
 
 static uint32_t *slot_of(const struct names *n, const char *name)
@@ -79,7 +80,7 @@ static int add(struct names *n, const char *name, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Whether the list says nothing else than the names so far, and perhaps some more. */
+/* Returns whether the list agrees with the names so far. Either may be longer than the other. */
 static bool is_same(const struct names *n, const struct class_list *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
@@ -89,7 +90,7 @@ static bool is_same(const struct names *n, const struct class_list *list)
     return true;
 }
 
-/* Adds what is new of a list whose numbers stay. */
+/* Appends the names by which a list is longer than the merged list. Its labels stay as they are. */
 static int extend(struct names *n, const struct class_list *list, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -128,7 +129,7 @@ static int map_list(struct names *n, const struct class_list *list, uint32_t *ma
     return code;
 }
 
-/* Takes one more list in. */
+/* Merges list i into the names so far. Sets *map if the list's labels must change. */
 static int take(struct names *n, const struct class_list *lists, size_t i, uint32_t **map,
                 struct sheaf_error *err)
 {

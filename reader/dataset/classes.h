@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The classes of several data sets as one list.  Names are merged, and numbers follow them: the
- * first data set keeps its numbers, and each later one is given those of the names that are there
- * already, and new ones, in its own order, for the rest.  Pure functions. */
+ * Merges the classes of several data sets into one list, by name. The first data set keeps its
+ * labels. In each later data set, a class whose name is already in the list gets the label of that
+ * name, and the other classes get new labels in their own order. The functions are pure. */
 #ifndef READER_CLASSES_H
 #define READER_CLASSES_H
 
@@ -11,7 +11,7 @@
 
 #include "formats/format.h"
 
-/* The classes of one data set.  All borrowed. */
+/* The classes of one data set. The pointers are borrowed. */
 struct class_list {
     const char *url;            /* for messages */
     const char *const *names;
@@ -19,31 +19,33 @@ struct class_list {
     int label_base;
 };
 
-/* Merges `count` lists.  *names (*name_count of them) are the merged ones, each to be freed; the
- * label base is that of the first list.  maps[i]: NULL if the numbers of list i stay; else the
- * merged number of each of its classes, from 0, to be freed.  SHEAF_ERR_UNSUPPORTED where names
- * do not say which classes are the same: one list is empty and another is not, or a name stands
- * twice in lists that differ. */
+/* Merges `count` lists. *names becomes the merged list with *name_count names; the caller frees
+ * each name and the list. The merged labels begin at the first list's label_base. maps[i] becomes
+ * NULL if the labels of list i stay as they are; otherwise it has the merged number, from 0, of
+ * each class of list i, and the caller frees it. Returns SHEAF_ERR_UNSUPPORTED if names cannot tell
+ * which classes are the same: one list is empty and another is not, or a name occurs twice in lists
+ * that differ. */
 int classes_merge(const struct class_list *lists, size_t count, char ***names, size_t *name_count,
                   uint32_t **maps, struct sheaf_error *err);
 
-/* The same with other names: `other` gives the name that a class is to have, which may be that of
- * several.  Lists must have names. */
+/* As classes_merge, with new names: `other` returns the new name of a class. It may return the same
+ * name for several classes, which become one. No list may be empty. */
 typedef const char *class_name_fn(const void *context, const char *name);
 int classes_rename(const struct class_list *lists, size_t count, class_name_fn *other,
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
                    struct sheaf_error *err);
 
-/* A class label and the map that it goes through. */
+/* A class label and the map that is applied to it. */
 struct class_numbers {
     const uint32_t *map;
     size_t count;
-    bool rest_stays;            /* labels that are not in the map are as they are */
-    int first, merged_base;     /* the map's first label; the number of the first merged class */
+    bool rest_stays;            /* labels outside the map stay as they are */
+    int first, merged_base;     /* the first label in the map; the label of the first merged
+                                   class */
 };
 
-/* Gives a decoded sample the merged number of its class.  SHEAF_ERR_UNSUPPORTED for labels that
- * are no class: their numbers would be read as those of other classes. */
+/* Gives a decoded sample the merged label of its class. Returns SHEAF_ERR_UNSUPPORTED if the label
+ * does not belong to a class, because its number would be taken for another class. */
 int classes_renumber(const struct class_numbers *numbers, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err);
 

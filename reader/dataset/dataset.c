@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a data set: by its manifest, or, without one, from what dataset_foreign.c finds out; and
- * what readers must know of its lanes, shards and labels. */
+ * Opens a data set by its manifest. Without a manifest, dataset_foreign.c detects what the shards
+ * are. Also prepares what readers must know about the data set's shards and labels. */
 #include "reader/dataset/dataset.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "formats/stems.h"
 #include "store/store.h"
 
-#define PIPE_SEED 0x70697065u   /* of a channel's fingerprint */
+#define PIPE_SEED 0x70697065u   /* seed for the fingerprint of a channel */
 
 bool dataset_is_manifest_path(const char *source)
 {
@@ -25,7 +25,7 @@ bool dataset_is_manifest_path(const char *source)
     return strcmp(slash != NULL ? slash + 1 : source, MANIFEST_NAME) == 0;
 }
 
-/* The directory of a manifest, and the manifest's own URL. */
+/* Finds the directory of a manifest, and the URL of the manifest itself. */
 static int manifest_urls(const char *source, char **directory, char **url)
 {
     const char *slash = strrchr(source, '/');
@@ -40,14 +40,14 @@ static int manifest_urls(const char *source, char **directory, char **url)
     return *directory != NULL && *url != NULL ? SHEAF_OK : SHEAF_ERR_MEMORY;
 }
 
-/* A manifest that was found. */
+/* The text of a manifest, and where it was found. */
 struct manifest_file {
     char *directory, *url;
     char *text;
     size_t size;
 };
 
-/* Where its shards are. */
+/* Finds out what kind of store has the shards. */
 static void find_place(struct sheaf_dataset *d)
 {
     if (d->manifest.shard_count == 0)
@@ -56,7 +56,8 @@ static void find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* A shard with a manifest keeps the short stem, because its table of keys was made with it. */
+/* Makes the stem of each shard. A shard that a manifest lists keeps the short stem, because its
+ * table of keys was made with that stem. */
 static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -163,7 +164,7 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     return SHEAF_OK;
 }
 
-/* Foreign shards: names and sizes go into a manifest of our own making. */
+/* Opens foreign shards. Their names and sizes go into a manifest that is made in memory. */
 static int open_foreign(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
                         size_t source_count, struct sheaf_error *err)
 {
@@ -184,7 +185,7 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
     return foreign_examine(d, err);
 }
 
-/* The directory above a URL's; NULL if there is none. */
+/* Returns the parent of a directory, or NULL if it has none. */
 static char *above(const char *directory)
 {
     size_t size = strlen(directory);
@@ -226,8 +227,8 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
     return code;
 }
 
-/* Returns SHEAF_OK if there is a claim of a run that hides what is there, and SHEAF_ERR_NOT_FOUND
- * if there is none.  Any other error leaves it open. */
+/* Returns SHEAF_OK if the directory has the claim of a run that has not published its data set, and
+ * SHEAF_ERR_NOT_FOUND if it has no such claim. Any other error means that this is not known. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
@@ -240,15 +241,17 @@ static int find_claim(const char *directory, struct sheaf_error *err)
         code = dataset_look_again(folder, "plan", err);
     else if (code == SHEAF_OK && manifest_claim_keeps(text, size))
         code = SHEAF_ERR_NOT_FOUND;
-    else if (code == SHEAF_ERR_LIMIT)       /* whatever it is */
+    else if (code == SHEAF_ERR_LIMIT)       /* whatever the claim says */
         code = SHEAF_OK;
     free(text);
     free(folder);
     free(url);
-    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* no such place */
+    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* the place does not
+                                                                           exist */
 }
 
-/* The same of what stands in a manifest's place, which is shorter than any manifest. */
+/* As find_claim, for the stand-in that a run may leave in place of the manifest. A stand-in is
+ * shorter than any manifest. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
@@ -266,7 +269,7 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* What one of the searches has found, as an answer. */
+/* Turns the result of one of the two searches into an error for the caller. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -304,7 +307,8 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     return code == SHEAF_OK ? refuse_claim(directory, err) : code;
 }
 
-/* Gets the manifest, if the source is a directory or path with one; else file->text is NULL. */
+/* Reads the manifest if the source is one, or a directory that has one. Otherwise file->text stays
+ * NULL. */
 static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
 {
     struct sheaf_error unfinished;
@@ -378,7 +382,8 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
     return code;
 }
 
-/* What makes one channel's positions unfit for another: its name. */
+/* Makes a channel's fingerprint from its name, so that positions of one channel do not fit
+ * another. */
 static void name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
     hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);

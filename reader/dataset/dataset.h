@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: its manifest, or what was detected about foreign shards.  It never changes
- * after opening (but for its cache), so readers share it without locks.
+ * A data set in memory: its manifest, or what was detected about foreign shards. It does not change
+ * after it was opened (except its cache), so readers share it without locks.
  *
- * Several that are opened together are one, a UNION: its shards are those of its sources, in
- * order, and what is said of a shard (container, codec, index, classes) is asked of its source:
+ * Several data sets that are opened together become one data set, a UNION. Its shards are those of
+ * its sources, in order. The container, codec, index and classes of a shard are those of its
+ * source:
  *
  *     union     shard 0   1   2 | 3   4 | 5   6        one row of shards, samples and numbers
  *     source            0       |   1   |   2          each with a manifest of its own */
@@ -24,79 +25,89 @@
 #include "reader/dataset/parts.h"
 #include "reader/dataset/pipe.h"
 
-/* A place in a foreign shard where the header scan found damage.  What it lost is in no count. */
+/* A place in a foreign shard where the header scan found damage. No count includes the samples that
+ * were lost there. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
 };
 
-/* What goes with a data set, the first member of whoever's it is (shard_pool.c). */
+/* The base of an object that is freed with the data set. It is the first member of that object
+ * (shard_pool.c). */
 struct dataset_cache {
     void (*release)(struct dataset_cache *cache);
 };
 
 struct sheaf_dataset {
-    char *url;                          /* the first source, as given but for secrets in it */
+    char *url;                          /* the first source, as given, without secrets */
     bool has_manifest;
-    bool is_remote;                     /* its shards are worth reading many pieces at once */
-    size_t read_bytes;                  /* what a read should have, on a network file system;
-                                           0: local, or remote */
-    bool is_stream;                     /* counts are not known: shards are read through */
-    const struct format_ops *format;    /* of a union: of its first source */
-    const struct codec_ops *codec;      /* NULL: none; of a union: of any source that has one */
-    struct manifest manifest;           /* of foreign shards: what is known (names, sizes); of a
-                                           union: shards, classes, fingerprint */
+    bool is_remote;                     /* its shards are read in many pieces at once */
+    size_t read_bytes;                  /* size of a read on a network file system; 0 if local or
+                                           remote */
+    bool is_stream;                     /* counts are unknown, and shards are read from start to
+                                           end */
+    const struct format_ops *format;    /* in a union: of its first source */
+    const struct codec_ops *codec;      /* NULL if none; in a union: of any source that has a
+                                           codec */
+    struct manifest manifest;           /* foreign shards: the known names and sizes; a union:
+                                           shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
-    uint64_t skipped;                   /* of the manifest: files that packing left out */
-    struct dataset_part *parts;         /* with an index and a table of keys each; */
-    size_t part_count;                  /* 0 without a manifest, or a union */
-    bool has_keys;                      /* tables of keys may be there; older ones lack them */
-    char **urls;                        /* of the shards; may hold secrets */
+    uint64_t skipped;                   /* from the manifest: number of files that packing left
+                                           out */
+    struct dataset_part *parts;         /* each with an index and a table of keys; */
+    size_t part_count;                  /* 0 without a manifest, and in a union */
+    bool has_keys;                      /* may have tables of keys; older data sets have none */
+    char **urls;                        /* of the shards; may contain secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
     struct text *stems;                 /* of each shard, for made-up keys (formats/stems.h) */
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
-    uint64_t passed_over;               /* members of the tars that were scanned: no sample's */
-    uint64_t lost_bytes;                /* of the shards that were scanned, behind damage */
+    uint64_t passed_over;               /* number of members that belong to no sample, in scanned
+                                           tars */
+    uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
     uint64_t repeated_keys;             /* number of samples with the key of an earlier sample: of
                                            the shard, if that was scanned; of the data set, if it
                                            was indexed */
     char *repeated_key;                 /* the first such key; NULL if it is not known */
     bool joins;                         /* in foreign tars, files with one key are one sample */
     uint64_t joined;                    /* number of samples that were added to an earlier one */
-    struct pipe_source *pipes;          /* it is a channel of pipes, one an epoch; else NULL */
+    struct pipe_source *pipes;          /* if it is a channel with one pipe for each epoch; else
+                                           NULL */
     uint64_t total_bytes, total_payload;
-    _Atomic(struct dataset_cache *) cache;  /* of random access; NULL before its first call */
-    struct dataset_view *view;          /* it is a view (view/view.h); else NULL */
+    _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
+    struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
     uint64_t epoch_samples;             /* of a view */
-    /* Of the shards that a platform has given to one host (modes/host_shards.h). */
+    /* For a data set whose shards a platform has divided among hosts (modes/host_shards.h). */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
-    size_t all_shards;                  /* of all hosts */
+    size_t all_shards;                  /* number of shards of all hosts */
     uint64_t host_pad, host_drop;       /* samples of an epoch that each host can give, by
                                            repeating some, or by leaving some out */
     /* A union's. */
-    struct sheaf_dataset **sources;     /* whose shards are in the union's tables; else NULL */
+    struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
-    bool renames_classes;               /* samples get the names of `manifest` for their labels */
+    bool renames_classes;               /* the class name of a sample is taken from `manifest` by
+                                           its label */
     /* A source's. */
-    uint32_t first_shard, end_shard;    /* in the union */
-    uint64_t first_number, end_number;  /* its samples, in the union; also of one opened alone */
-    size_t first_part;                  /* in the row of all sources' parts */
-    uint32_t *class_map;                /* see classes.h; NULL: its labels stay; */
+    uint32_t first_shard, end_shard;    /* its shards in the union */
+    uint64_t first_number, end_number;  /* its samples in the union; also set if it is not in a
+                                           union */
+    size_t first_part;                  /* number of its first part among the parts of all
+                                           sources */
+    uint32_t *class_map;                /* see classes.h; NULL if its labels stay; */
     size_t class_map_count;             /* of labels, */
-    int class_map_first;                /* from this on; */
-    bool class_rest_stays;              /* all other labels stay */
+    int class_map_first;                /* the first label in the map; */
+    bool class_rest_stays;              /* labels outside the map stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
-    uint64_t chosen;                    /* in a view: how many of its samples, */
-    double share;                       /* their part of an epoch, */
-    uint64_t weight;                    /* of the first stage; 0: there are none, */
-    uint64_t shared;                    /* how many an earlier source chose, too; and */
-    char *const *fields;                /* those that its samples keep; NULL: all */
+    uint64_t chosen;                    /* in a view: number of its chosen samples, */
+    double share;                       /* their share of an epoch, */
+    uint64_t weight;                    /* its weight in the first stage; 0 without weights, */
+    uint64_t shared;                    /* number that an earlier source has also chosen, and */
+    char *const *fields;                /* the fields that its samples keep; NULL: all */
     size_t field_count;
 };
 
@@ -105,26 +116,26 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
-/* Refuses a section of the index that is not the one that the manifest named when the data set was
- * opened: another data set has taken its place since then.  SHEAF_ERR_CHANGED. */
+/* Checks that a section of the index belongs to the manifest that was read when the data set was
+ * opened. Returns SHEAF_ERR_CHANGED if another data set has replaced it since then. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
-/* Its shards are files of this machine's disks: to read them is quick, and what was read is kept
- * by the kernel. */
+/* Returns whether the shards are files on this machine's disks. Reading them is quick, and the
+ * kernel caches what was read. */
 static inline bool dataset_is_local(const struct sheaf_dataset *d)
 {
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
 }
 
-/* The source that a shard is of, which knows what it is. */
+/* Returns the source that a shard belongs to. A data set that is not a union is its own source. */
 static inline const struct sheaf_dataset *dataset_source(const struct sheaf_dataset *d,
                                                          uint32_t shard)
 {
     return d->sources == NULL ? d : d->sources[d->source_of[shard]];
 }
 
-/* The same by index, which is 0 in a data set that is no union; and how many there are. */
+/* Returns the number of sources: 1 if the data set is not a union. */
 static inline size_t dataset_source_count(const struct sheaf_dataset *d)
 {
     return d->sources == NULL ? 1 : d->source_count;
@@ -140,7 +151,7 @@ static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_d
     return d->sources == NULL ? d : d->sources[i];
 }
 
-/* The part of its source that the index section of a shard is in. */
+/* Returns the part of the source whose index has the section of this shard. */
 static inline const struct dataset_part *dataset_part(const struct sheaf_dataset *d, uint32_t shard)
 {
     const struct sheaf_dataset *source = dataset_source(d, shard);
@@ -149,15 +160,15 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Where the parts of a source begin in the row of those of all.  A source may have been read on its
- * own before others came before it. */
+/* Returns the number of a source's first part among the parts of all sources in `d`. The difference
+ * is needed because `d` may be a single source of a union. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
     return source->first_part - dataset_source_at(d, 0)->first_part;
 }
 
-/* The parts of all sources. */
+/* Returns the number of parts of all sources. */
 static inline size_t dataset_part_total(const struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *last = dataset_source_at(d, dataset_source_count(d) - 1);
@@ -165,16 +176,16 @@ static inline size_t dataset_part_total(const struct sheaf_dataset *d)
     return dataset_first_part(d, last) + last->part_count;
 }
 
-/* The URL of a shard, for people. */
+/* Returns the name of a shard for messages. */
 static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t shard)
 {
     return dataset_source(d, shard)->has_manifest || d->pipes != NULL
            ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
-/* Whether the source is a manifest by its name. */
+/* Returns whether the source's name is that of a manifest. */
 bool dataset_is_manifest_path(const char *source);
-/* Opens the source if it has a manifest; else *dataset is NULL. */
+/* Opens the source if it has a manifest. Otherwise sets *dataset to NULL and returns SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
 
@@ -182,38 +193,41 @@ int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
  * sheaf_dataset; SHEAF_ERR_UNSUPPORTED of what can only be read forward. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens foreign shards, also where a manifest lies beside them. */
+/* Opens foreign shards even if a manifest lies beside them. */
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
-/* A channel of pipes.  attributes: a list of their names, or "".  has_positions: each epoch brings
- * the same samples in the same order. */
+/* Opens a channel of pipes. `attributes` is a list of attribute names, or "". Set `has_positions`
+ * if each epoch brings the same samples in the same order. */
 int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* SHEAF_ERR_NOT_FOUND for a directory in which the packer is at work, or was killed: it is no data
- * set yet, and its shards are not foreign ones.  The claim of a split lies one above it. */
+/* Returns SHEAF_ERR_NOT_FOUND if a packing run is at work in the directory or was killed there. The
+ * shards are then not a data set yet, and must not be opened as foreign shards. Also looks for the
+ * claim of a split, which lies in the parent directory. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
-/* The same of the claim above alone. */
+/* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Where names may not be listed, S3 says "denied" of what is not there: a name that the listing
- * of its directory has is there and denied, and any other is not there (SHEAF_ERR_NOT_FOUND).
- * `err` says "denied". */
+/* Finds out what an S3 "access denied" means for a name. Without the right to list, S3 answers
+ * "denied" for objects that do not exist. If the directory can be listed and does not have the
+ * name, the result is SHEAF_ERR_NOT_FOUND; otherwise the error stays. `err` holds the "denied"
+ * error. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Says that its shards, which are some of its manifest's now, lie in `directory`. */
+/* Changes the directory of the shards, after the manifest was reduced to some of its shards. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
-/* Fills in what is summed up from the manifest's shards: numbers, stems, totals. */
+/* Computes the tables that follow from the manifest's shards: numbers, stems and totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
-/* The places of an epoch's line: its samples, or as many as all hosts have. */
+/* Returns the number of places on an epoch's line: the number of samples, or, if hosts share the
+ * data set and the remainder is not kept, the number that each host gives. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
 
-/* The shard that has the sample with this number, which exists. */
+/* Returns the shard that has the sample `number`, which must exist. */
 static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t number)
 {
     uint32_t low = 0, high = (uint32_t)d->manifest.shard_count;
@@ -226,12 +240,13 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
         else
             high = middle;
     }
-    while (d->samples[low] == 0)        /* it begins with the same number as the next one */
+    while (d->samples[low] == 0)        /* an empty shard begins with the same number as the next
+                                           one */
         low++;
     return low;
 }
 
-/* What raw bytes of a shard take as they are stored: their part of the codec's blocks. */
+/* Returns how many stored bytes a shard has for `raw_bytes` uncompressed bytes, on average. */
 static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
                                             uint64_t raw_bytes)
 {
@@ -242,66 +257,70 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
     return (uint64_t)((double)raw_bytes * (double)m->bytes / (double)m->raw_bytes);
 }
 
-/* What decode() must know of a shard: labels have the numbers of its source. */
+/* Returns what decode() must know about a shard. Labels are still those of its source. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
-/* Gives a sample, decoded with the scratch, the label that its class has in the union, and where a
- * view gives classes other names or numbers, that name. */
+/* Changes a decoded sample's label to the label that its class has in the union. If a view gives
+ * classes other names or numbers, the sample's class name changes as well. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
 /* ---- reader/dataset_identity.c --------------------------------------------------------------- */
 
-/* Makes a table of the identities that the sources have in seeds (ORDER.md, section 12).  They do
- * not depend on bytes, so a copy in another container has the same ones. */
+/* Makes a table of the numbers that stand for the sources in the seeds of samples (ORDER.md,
+ * section 12). They do not depend on bytes, so a copy in another container has the same numbers. */
 int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
-/* Returns the seed of a sample in an epoch of its source. */
+/* Returns the seed of a sample in the given epoch of its source. */
 uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
                              const struct sheaf_sample *sample, uint64_t seed,
                              uint64_t source_epoch);
 
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
-/* Adds up what the sources of a union have counted; unknown if manifest.fields is already. */
+/* Adds up the counts of a union's sources. They stay unknown if manifest.fields.is_unknown is
+ * set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* What packing did to images.  Of a view, which chose some of them, it is not known: 0. */
+/* Returns what packing did to images. Returns zeros for a view, because it chose only some
+ * images. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
-/* What is told of a field. */
+/* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Makes counts unknown: they are of a whole data set, of which this is a part. */
+/* Marks the counts as unknown, because they are those of a whole data set and `d` is a part of
+ * it. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
     bool is_view;       /* the same data set may be there twice */
-    bool by_number;     /* classes stay as they are numbered, whatever their names */
-    const struct view_class *classes;   /* what a view calls them instead; or NULL */
+    bool by_number;     /* labels stay as they are, whatever the class names */
+    const struct view_class *classes;   /* the class names or numbers that a view changes; or
+                                           NULL */
     size_t class_count;
 };
 
-/* Makes one data set of several; takes them, also on failure. */
+/* Makes one data set of several. Takes ownership of the sources, even on failure. */
 int dataset_unite(struct sheaf_dataset **sources, size_t count,
                   const struct union_options *options, struct sheaf_dataset **dataset,
                   struct sheaf_error *err);
 
 /* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */
 
-/* Whether a file of this name is found beside shards and is none. */
+/* Returns whether a file of this name is usually found beside shards and is not a shard. */
 bool foreign_is_side_file(const char *name);
 
-/* Which of the sources are single files, objects or pipes, and no directories, patterns or lists
- * of them. */
+/* Finds out which of the sources are single files, objects or pipes. The others are directories,
+ * patterns or lists. */
 int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err);
 
-/* Turns sources (see sheaf_dataset_open) into shard URLs; a data set with a manifest is not one
- * of them.  The caller frees each and the array. */
+/* Expands sources (see sheaf_dataset_open) to the URLs of shards. No source may have a manifest.
+ * The caller frees each URL and the array. */
 int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
                    char ***urls, size_t *count, struct sheaf_error *err);
 
-/* Fills in container, codec, sizes and, where the headers can be scanned, sections, from
- * d->urls. */
+/* Detects the container, codec and sizes of the shards in d->urls. Scans the headers where that is
+ * possible, and fills in the sections. */
 int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foreign shards: finds the files of the sources, their container and codec, and, by hopping from
- * header to header, their samples.  Nothing is decoded here. */
+ * Foreign shards: finds the files of the sources, and detects their container and codec. Finds
+ * their samples by reading from header to header. Nothing is decoded here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "reader/dataset/shard_pattern.h"
 #include "store/store.h"
 
-#define REMOTE_DIRECTORIES 4       /* of shards, that are looked at for an unfinished run */
+#define REMOTE_DIRECTORIES 4       /* remote directories that are searched for an unfinished run */
 #define LIST_FILE_LIMIT ((size_t)1 << 28)   /* bytes of an "@FILE" list of paths */
 
 struct urls {
@@ -26,7 +26,7 @@ struct urls {
     size_t count, capacity;
 };
 
-/* Takes the string. */
+/* Adds a URL and takes ownership of it. */
 static int add_url(void *context, char *url, struct sheaf_error *err)
 {
     struct urls *urls = context;
@@ -54,7 +54,8 @@ static int add_url(void *context, char *url, struct sheaf_error *err)
 
 /* ---- Directories and lists ------------------------------------------------------------------ */
 
-/* "dataset-1.keys", of a data set that has grown. */
+/* Returns whether this is the name of a later table of keys, such as "dataset-1.keys", which a data
+ * set has after it has grown. */
 static bool is_later_keys(const char *name)
 {
     const size_t stem = strcspn(KEYS_NAME, ".");
@@ -106,7 +107,7 @@ static int add_entry(void *context, const struct store_entry *entry)
 
 struct sets {
     const char *url;
-    char names[200];                    /* "train, val"; those that have room */
+    char names[200];                    /* the first names, such as "train, val" */
     bool is_full;
     bool has_directories;
 };
@@ -131,8 +132,8 @@ static int add_set(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* A directory without shards may hold directories with data sets: the splits of one.  In a store,
- * a name that is wrong is a directory of nothing. */
+/* Reports a directory without shards. Names its subdirectories that have data sets, such as splits.
+ * In an object store, a misspelt name is an empty directory. */
 static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
 {
     struct sets s = { .url = url };
@@ -147,7 +148,7 @@ static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
                    "be packed first", url);
 }
 
-/* Lists `url` if it is a directory. */
+/* Adds the shards of `url` if it is a directory. */
 static int add_directory(struct urls *urls, const char *url, bool *is_directory,
                          struct sheaf_error *err)
 {
@@ -182,7 +183,7 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
     return code;
 }
 
-/* What is no object is a directory, a pattern, or nothing. */
+/* Adds a source that is not an object: a directory, a pattern, or a name that does not exist. */
 static int add_other(struct urls *urls, const char *source, struct sheaf_error *err)
 {
     struct sheaf_error why;
@@ -192,7 +193,7 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
 
     if (code == SHEAF_OK)
         return code;
-    /* Where names may not be listed, S3 says "denied" of what is not there. */
+    /* Without the right to list, S3 answers "denied" for objects that do not exist. */
     if (pattern_has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
                                        code == SHEAF_ERR_UNSUPPORTED))
         return pattern_expand_braces(source, add_url, urls, err);
@@ -206,7 +207,7 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
                        "listed)", why.message);
     if (is_directory || code != SHEAF_ERR_NOT_FOUND)
         return code;
-    return add_url(urls, strdup(source), err);      /* a pipe, or nothing: opening it will tell */
+    return add_url(urls, strdup(source), err);      /* a pipe, or missing: opening it will tell */
 }
 
 static int add_source(struct urls *urls, const char *source, bool is_file,
@@ -235,7 +236,7 @@ int foreign_find_files(const char *const *sources, size_t source_count, bool *is
     return code;
 }
 
-/* The directory of a shard, to be freed. */
+/* Returns the directory of a shard. The caller frees it. */
 static char *directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
@@ -243,7 +244,7 @@ static char *directory_of(const char *url)
     return slash == NULL ? strdup(".") : strndup(url, (size_t)(slash - url) + (slash == url));
 }
 
-/* Whether two shards lie in one directory. */
+/* Returns whether two shards are in the same directory. */
 static bool is_beside(const char *a, const char *b)
 {
     const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
@@ -253,9 +254,9 @@ static bool is_beside(const char *a, const char *b)
     return size_a == size_b && memcmp(a, b, size_a) == 0;
 }
 
-/* Shards that are named one by one are refused as their directory would be: of a set that is still
- * being packed, some are missing.  From afar each directory costs requests, so there it is done for
- * the first few. */
+/* Refuses shards that were named one by one if their directory has an unfinished run, because some
+ * shards are still missing. Each remote directory costs requests, so only the first few are
+ * checked. */
 static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
 {
     unsigned left = REMOTE_DIRECTORIES;
@@ -334,7 +335,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
             code = add_damage(d, i, &damage, err);
         } else if (code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT) {
-            code = add_damage(d, i, &damage, err);      /* reading ends there */
+            code = add_damage(d, i, &damage, err);      /* reading stops at this damage */
             if (code == SHEAF_OK)
                 code = SHEAF_END;
             break;
@@ -363,7 +364,8 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
     return code;
 }
 
-/* A pipe is opened, and its container found, when it is read: it can be opened once only. */
+/* Accepts a pipe. Its container is detected when it is read, because a pipe can be opened only
+ * once. */
 static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error *err)
 {
     d->is_stream = true;
@@ -376,7 +378,7 @@ static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error 
     return SHEAF_OK;
 }
 
-/* Takes what was found out about a shard; scans it if it is a file. */
+/* Records what was detected about a shard. Scans the shard if it is an uncompressed file. */
 static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *look,
                       struct sheaf_error *err)
 {
@@ -410,7 +412,8 @@ static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *lo
     return SHEAF_OK;
 }
 
-/* Examines some shards from `first` on; `looks` has room for LOOKS_MOST.  *count: how many. */
+/* Examines the next few shards, beginning with `first`. `looks` must have room for LOOKS_MOST.
+ * *count becomes the number of shards examined. */
 static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *looks, size_t *count,
                         struct sheaf_error *err)
 {
@@ -429,7 +432,7 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
     return code;
 }
 
-/* The fingerprint of foreign shards: of what is known of them without reading them. */
+/* Makes the fingerprint of foreign shards from what is known without reading them whole. */
 static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();

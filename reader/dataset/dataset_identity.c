@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The identity of a data set's samples, which a program compares when it resumes.  The
- * fingerprint is not enough: a copy has the same one, and that of foreign shards does not cover
- * their content. */
+ * Computes the identity of a data set's samples. A program compares it when it resumes. The
+ * fingerprint is not enough for that: a copy has the same fingerprint, and the fingerprint of
+ * foreign shards does not cover their content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 static int add_shard(const struct sheaf_dataset *d, size_t i, XXH128_hash_t *sum,
                      struct sheaf_error *err)
 {
-    char *path = realpath(d->urls[i], NULL);    /* NULL: it is not here */
+    char *path = realpath(d->urls[i], NULL);    /* NULL if the file does not exist here */
     const char *url = path != NULL ? path : d->urls[i];
     uint64_t bytes, stamp = 0;
     int code = d->has_manifest ? SHEAF_OK : store_identify(d->urls[i], &bytes, &stamp, err);

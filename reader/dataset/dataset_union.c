@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several data sets as one.  Their shards become one row, in the order in which they were named;
- * each source stays what it is, and is asked for what its shards are.  What cannot be one data set
- * is refused here, by name. */
+ * Makes one data set of several. Their shards become one row, in the order of the sources. Each
+ * source keeps its own description, which tells what its shards are. Refuses sources that cannot be
+ * one data set, and names them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "formats/origin.h"
 #include "reader/dataset/dataset.h"
 
-#define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* in a map of labels */
-#define UNION_SEED 0x756e696fu  /* of its fingerprint */
+#define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* size limit of a label map */
+#define UNION_SEED 0x756e696fu  /* seed for a union's fingerprint */
 
-/* Counts are known only of what is no stream, and a sample that is there twice by mistake would
- * weigh double unseen. */
+/* Refuses streams, whose counts are unknown, and sources that are given twice, because their
+ * samples would count double unnoticed. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
                          const struct union_options *options, struct sheaf_error *err)
 {
@@ -70,7 +70,7 @@ static int allocate(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Moves the shards of source i behind those that are there. */
+/* Appends the shards of source i to the union's shards. */
 static void take_shards(struct sheaf_dataset *d, uint32_t i)
 {
     struct sheaf_dataset *s = d->sources[i];
@@ -93,7 +93,7 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
     s->manifest.shard_count = 0;
 }
 
-/* What is said of all of them. */
+/* Sets the properties of the union from those of its sources. */
 static void take_facts(struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -123,7 +123,7 @@ static void take_facts(struct sheaf_dataset *d)
     }
 }
 
-/* The name that a view gives a class. */
+/* Returns the name that a view gives a class. */
 static const char *other_name(const void *context, const char *name)
 {
     const struct union_options *options = context;
@@ -134,7 +134,8 @@ static const char *other_name(const void *context, const char *name)
     return name;
 }
 
-/* A name that no source has would be left out silently. */
+/* Refuses a rename of a class that no source has. Otherwise a misspelt name would be ignored
+ * silently. */
 static int check_names(const struct class_list *lists, size_t count,
                        const struct union_options *options, struct sheaf_error *err)
 {
@@ -184,7 +185,8 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     return code;
 }
 
-/* By number, labels stay: so their first one must be the same everywhere. */
+/* Checks that labels begin at the same number in all sources, because merging by number keeps
+ * labels. */
 static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -198,7 +200,7 @@ static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Samples of a source with other names get those of the list that stands for all. */
+/* Makes a source whose class names differ from the union's get the union's names. */
 static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
 {
     const size_t count = s->manifest.class_count;
@@ -220,7 +222,7 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
     return SHEAF_OK;
 }
 
-/* Classes by number: the longest list of names stands for all. */
+/* Merges classes by number: the longest list of names becomes the union's list. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
@@ -244,8 +246,8 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
     return code;
 }
 
-/* Labels that a view gives other numbers.  Those that it does not speak of stay; none has a
- * name. */
+/* Makes label maps for a view that renumbers classes. Labels that the view does not mention stay.
+ * The classes have no names. */
 static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
                             struct sheaf_error *err)
 {
@@ -277,7 +279,7 @@ static int unite_classes(struct sheaf_dataset *d, const struct union_options *op
     return options->classes != NULL ? renumber_classes(d, options, err) : join_classes(d, err);
 }
 
-/* The sources' fingerprints, in order, are all that a union is. */
+/* Makes the union's fingerprint from those of its sources, in order. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     XXH128_hash_t hash = { .low64 = UNION_SEED };
@@ -323,7 +325,8 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
     return same;
 }
 
-/* As many bytes in as many samples, which is chance only where all have the same size. */
+/* Returns whether two sources have the same number of samples and bytes. This is accepted as
+ * evidence only if the samples cannot all have the same size. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {
@@ -333,8 +336,8 @@ static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_d
            has_same_classes(&a->manifest, &b->manifest);
 }
 
-/* Whether two sources are the same samples in another shape, by what their manifests show: one is
- * a conversion of the other, or nothing tells them apart. */
+/* Compares two sources by their manifests. *same becomes true if they have the same samples in
+ * another form: one is a conversion of the other, or their manifests do not differ in content. */
 static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                    const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
 {
@@ -352,7 +355,8 @@ static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
     return code;
 }
 
-/* Finds them.  That is no error: it can be meant. */
+/* Marks sources that have the same samples as an earlier source. This is not an error, because it
+ * can be intended. */
 static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     for (size_t i = 1; i < d->source_count; i++) {
@@ -401,7 +405,7 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
     if (code == SHEAF_OK) {
         take_facts(d);
         if (options->by_number && options->classes != NULL)
-            d->manifest.label_base = 0;     /* the map has labels as they are */
+            d->manifest.label_base = 0;     /* the map contains final labels */
         place_samples(d);
         d->manifest.fields.is_unknown |= options->is_view;
         code = dataset_add_counts(d, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a data set that is a view has beside its sources' shards: what the order needs to know, and
- * the document that says so.  view/view.h opens one. */
+ * The additional state of a data set that is a view: the facts that the order
+ * needs, and the view's document. view/view.h opens one. */
 #ifndef READER_DATASET_VIEW_H
 #define READER_DATASET_VIEW_H
 
@@ -12,9 +12,10 @@ struct dataset_view {
     struct view document;
     struct mix mix;
     struct order_chosen *chosen;        /* of each source */
-    size_t *earlier;                    /* of each source: the last one before it that is the same
-                                           data set, + 1; 0: none */
-    char (*fingerprints)[33];           /* of the view up to each stage, the first included */
+    size_t *earlier;                    /* for each source: 1 + the last earlier source that is
+                                           the same data set; 0 if none */
+    char (*fingerprints)[33];           /* fingerprint of the view up to each stage, including
+                                           the first */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_draw: a few samples that show what a data set has, evenly over its classes. */
+ * sheaf_dataset_draw: selects a few samples, spread evenly over the classes, that show what a data
+ * set contains. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -8,16 +9,16 @@
 #include "reader/dataset/labels.h"
 #include "reader/dataset/dataset_view.h"
 
-/* Of more samples, the labels are not read: 150 MB of index. */
+/* Above this number of samples the labels are not read, because the index would be 150 MB. */
 #define LABELS_MOST ((uint64_t)1 << 24)
 
 struct drawing {
     const struct sheaf_dataset *dataset;
     const uint32_t *labels;     /* + 1 */
-    uint32_t end;               /* above all labels */
+    uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    uint64_t *wanted, *drawn;   /* how many of its samples will be, and are drawn */
-    size_t *next;               /* where in `numbers` the next of them goes */
+    uint64_t *wanted, *drawn;   /* number of its samples to draw, and drawn so far */
+    size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
 };
 
@@ -32,7 +33,7 @@ static uint64_t count_chosen(const struct sheaf_dataset *d)
     return d->view != NULL ? count : dataset_samples(d);
 }
 
-/* The number of the chosen sample of this rank. */
+/* Returns the number of the chosen sample with this rank. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
@@ -46,7 +47,8 @@ static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
            selection_number(&d->view->chosen[s].chosen, rank, &run);
 }
 
-/* Of `count` things, the one in the middle of the part `index` of `parts`. */
+/* Divides `count` things into `parts` equal parts, and returns the thing in the middle of part
+ * `index`. */
 static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 {
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
@@ -60,8 +62,9 @@ static void count_labels(struct drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* How many of each: one of as many labels as are asked for, evenly spaced; or of few labels,
- * several, as many of each as there are. */
+/* Decides how many samples of each label are drawn. If there are more labels than samples
+ * wanted, one sample of evenly spaced labels. Otherwise several of each, as evenly as their
+ * numbers allow. */
 static size_t share(struct drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;
@@ -110,7 +113,7 @@ static void draw(struct drawing *g, uint64_t count)
     }
 }
 
-/* SHEAF_END: there are no labels. */
+/* Returns SHEAF_END if the samples have no class labels. */
 static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *numbers,
                          size_t *drawn, struct sheaf_error *err)
 {
@@ -122,7 +125,7 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 
     for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
         g.end = MAX(g.end, labels[i] + 1);
-    if (code == SHEAF_OK && g.end > all)        /* no classes, but values */
+    if (code == SHEAF_OK && g.end > all)        /* labels are values, not classes */
         code = SHEAF_END;
     if (code == SHEAF_OK) {
         g.samples = calloc(g.end, sizeof(g.samples[0]));

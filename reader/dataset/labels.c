@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The labels of all samples; see labels.h. */
+ * Reads the labels of all samples; see labels.h. */
 #include "reader/dataset/labels.h"
 
 #include <stdlib.h>
 
 #include "reader/dataset/sections.h"
 
-/* Gives labels (+ 1) the numbers that their classes have in the union. */
+/* Replaces a source's labels (stored as label + 1) by those of their classes in the union. */
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {
@@ -36,7 +36,7 @@ static int shard_labels(struct sections *sections, uint32_t i, uint32_t *labels,
     return code;
 }
 
-/* The labels of all shards.  SHEAF_END: a shard has none. */
+/* Reads the labels of all shards. Returns SHEAF_END if a shard has none. */
 int labels_read(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
 {
     struct sections sections = { .dataset = d };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making the parts of a data set; see parts.h. */
+ * Makes the parts of a data set; see parts.h. */
 #include "reader/dataset/parts.h"
 
 #include <stdlib.h>

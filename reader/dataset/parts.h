@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a data set that has grown: what it was first, and what each run has appended, each
- * with an index and a table of keys of its own.
+ * The parts of a data set that has grown: the original data set, and one part for each run that
+ * appended to it. Each part has an index and a table of keys of its own.
  *
  *     shards        0   1   2 | 3   4 | 5          one row of shards, samples and sections
  *     part          0         | 1     | 2
@@ -13,17 +13,17 @@
 
 struct dataset_part {
     char *index_url, *keys_url;
-    uint64_t index_offset, index_bytes;     /* where its sections begin in the row of all */
-    uint64_t first_number, samples;         /* in its source */
-    char fingerprint[33];                   /* that the data set had when this was the last part */
+    uint64_t index_offset, index_bytes;     /* where its sections begin among those of all parts */
+    uint64_t first_number, samples;         /* numbers of its samples in the source */
+    char fingerprint[33];                   /* of the data set when this was its last part */
 };
 
-/* Makes the parts of a manifest whose files are in `directory`; there is at least one. */
+/* Makes the parts of a manifest whose files are in `directory`. There is at least one part. */
 int parts_make(const struct manifest *m, const char *directory, struct dataset_part **parts,
                size_t *count, struct sheaf_error *err);
 void parts_free(struct dataset_part *parts, size_t count);
 
-/* The part in which the index section of a shard is. */
+/* Returns the part whose index has the section of this shard. */
 static inline size_t part_of_shard(const struct dataset_part *parts, size_t count,
                                    const struct manifest_shard *shard)
 {

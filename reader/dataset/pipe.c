@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding an epoch's pipe; see pipe.h.
+ * Finds the pipe of an epoch; see pipe.h.
  *
- * Opening a pipe lets its feeder continue, so only the one that is wanted is opened.  The lowest of
- * others may be one that was read before and is still there: then nobody writes to it, and the
- * wanted one may still come. */
+ * Opening a pipe lets the process that feeds it continue, so only the wanted pipe is opened. If
+ * other pipes exist, the one with the lowest number may be an old pipe that was read before. Nobody
+ * writes to it then, and the wanted pipe may still appear. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>
@@ -19,18 +19,19 @@
 #include "base/notice.h"
 #include "base/workers.h"
 
-#define POLL_MS 50u     /* between two looks for what is not there yet */
+#define POLL_MS 50u     /* time between two checks for a pipe */
 
 /* ---- Which pipes there are ------------------------------------------------------------------ */
 
 struct lowest {
     const char *prefix;
-    const char *name;           /* of it, without the directory */
+    const char *name;           /* of the prefix, without the directory */
     bool found;
     uint64_t number;
 };
 
-/* "train_7" of "train" is 7; "train_1_0" belongs to another channel, "train_07" to none. */
+/* Parses the number of a pipe. "train_7" has number 7 in channel "train". "train_1_0" belongs to
+ * another channel, and "train_07" to none. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
@@ -93,10 +94,10 @@ struct search {
     const struct pipe_source *source;
     uint64_t wanted_number, other_number;
     bool may_be_other, has_told;
-    struct store_object *wanted, *other;    /* open; NULL: not there yet */
+    struct store_object *wanted, *other;    /* open pipes; NULL if not there yet */
 };
 
-/* Opens a pipe if it is there. */
+/* Opens the pipe with this number if it exists. */
 static int open_number(const struct search *s, uint64_t number, struct store_object **object,
                        struct sheaf_error *err)
 {
@@ -129,7 +130,7 @@ static int look(struct search *s, struct sheaf_error *err)
     return code;
 }
 
-/* Waits a moment.  SHEAF_END: nothing yet. */
+/* Waits a moment for a pipe or its writer. Returns SHEAF_END if there is still none. */
 static int wait_a_moment(const struct search *s, const volatile int *interrupt,
                          struct sheaf_error *err)
 {
@@ -159,7 +160,8 @@ static int give_up(const struct search *s, struct sheaf_error *err)
                    "s", s->source->prefix, s->wanted_number, seconds);
 }
 
-/* Nothing is wrong yet: another program is perhaps still to begin. */
+/* Tells the user that the reader is waiting. This is not an error yet, because the other program
+ * may not have started. */
 static void tell(struct search *s)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probes of probe.h, each on a thread of its own if it waits for the network. */
+ * The probes of probe.h. A probe that waits for the network runs on a thread of its own. */
 #include "reader/dataset/probe.h"
 
 #include "base/bytes.h"
@@ -28,7 +28,7 @@ static void find_size(struct job *job)
     look->code = store_size(look->url, &look->bytes, &look->error);
 }
 
-/* Reads the first `size` bytes, or all that there are. */
+/* Reads the first `size` bytes, or all bytes if there are fewer. */
 static int show(struct store_object *object, size_t size, struct buf *stored,
                 struct sheaf_error *err)
 {
@@ -70,7 +70,7 @@ static int open_and_detect(struct look *look, struct sheaf_error *err)
     struct store_object *object;
     int code = SHEAF_OK;
 
-    if (!store_is_remote(look->url))          /* a pipe must not be opened before it is read */
+    if (!store_is_remote(look->url))          /* opening a pipe would use it up */
         code = store_size(look->url, &look->bytes, err);
     if (code != SHEAF_OK || look->bytes == UINT64_MAX)
         return code;

@@ -10,11 +10,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* A jump reads this much: one page holds nearly every header. */
+/* Bytes read after a jump: a page holds nearly every header. */
 #define HEADER_BYTES ((size_t)4 << 10)
-/* Read where headers lie close together, and in the search for one after damage. */
+/* Bytes read at once where headers are close together, and in the search for a header after
+ * damage. */
 #define DENSE_BYTES  ((size_t)256 << 10)
-/* The most that a header may ask to see (long names and pax records of a tar). */
+/* Largest number of bytes that a header may need (long names and pax records of a tar). */
 #define NEED_LIMIT   ((size_t)4 << 20)
 
 struct extent {
@@ -40,7 +41,8 @@ void scan_close(struct scan *s)
     buf_free(&s->keys);
 }
 
-/* Shows the bytes at s->offset: at least `need` of them, or all that there are. */
+/* Gives access to the bytes at s->offset: at least `need` bytes, or all up to the end if there are
+ * fewer. */
 static int show(struct scan *s, size_t need, const uint8_t **data, size_t *size,
                 struct sheaf_error *err)
 {
@@ -102,8 +104,9 @@ static struct extent *last_sample(const struct scan *s)
          : (struct extent *)(void *)(s->extents.data + s->extents.size) - 1;
 }
 
-/* Drops the sample whose extent is open: damage behind a tar member may hide another of the same
- * sample, and a record in parts lacks some.  Other records say themselves that they are whole. */
+/* Drops the last sample if it is still open, and returns where the loss begins. Damage after a
+ * member of a tar may hide more members of the same sample, and a record in several parts would be
+ * incomplete. Other records show that they are complete. */
 static uint64_t drop_open(struct scan *s)
 {
     const struct extent *last = last_sample(s);
@@ -124,7 +127,7 @@ static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *er
                       s->records);
 }
 
-/* Goes to the next plausible header behind the damage. */
+/* Finds the next plausible header after the damage. */
 static int resync(struct scan *s, struct sheaf_error *err)
 {
     const bool no_more = s->state.no_more;
@@ -162,7 +165,7 @@ static void tell_lost(struct scan *s, uint64_t bytes, struct sheaf_error *err)
     err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
 }
 
-/* Damage, behind which samples are looked for at once. */
+/* Reports damage, and searches at once for the next sample. */
 static int damage(struct scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s), lost = s->object->bytes - at;
@@ -178,7 +181,7 @@ static int damage(struct scan *s, struct sheaf_error *err)
     return err->code;
 }
 
-/* Reading cannot continue after this: all that follows is lost. */
+/* Stops the scan because reading cannot continue. All bytes from here on are lost. */
 static int give_up(struct scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s);
@@ -188,7 +191,7 @@ static int give_up(struct scan *s, struct sheaf_error *err)
     return err->code;
 }
 
-/* A part that begins a sample. */
+/* Begins a new sample with this part. */
 static int begin_sample(struct scan *s, struct sheaf_error *err)
 {
     const struct extent extent = { .begin = s->offset, .end = s->offset, .key = s->keys.size };
@@ -213,15 +216,15 @@ static int begin_sample(struct scan *s, struct sheaf_error *err)
     return code;
 }
 
-/* One part.  SHEAF_OK; an error that concerns the part has s->offset at its start still, but for
- * a suspect sample, which is passed. */
+/* Scans one part. After an error that concerns the part, s->offset is still at the start of the
+ * part, except after a suspect sample, which is skipped. */
 static int step(struct scan *s, struct sheaf_error *err)
 {
     struct part part;
     int code = next_part(s, &part, err);
 
     if (code == SHEAF_OK && part.kind != PART_NEXT)
-        s->open = false;    /* what follows is not of the last sample, so that is whole */
+        s->open = false;    /* the next member belongs to another sample */
     if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " byte%s after this, "
                        "expected %" PRIu64 " byte%s", s->object->bytes - s->offset,
@@ -254,7 +257,7 @@ int scan_run(struct scan *s, struct sheaf_error *err)
     }
     if (!s->ended && s->format->end(&s->state, err) != SHEAF_OK) {
         s->ended = true;
-        s->open &= !s->format->has_members;   /* its last member is whole */
+        s->open &= !s->format->has_members;   /* the last member of the sample is complete */
         return damage(s, err);
     }
     return SHEAF_END;
@@ -265,7 +268,7 @@ uint64_t scan_passed_over(const struct scan *s)
     return s->passed_over + s->state.passed_over;
 }
 
-/* Bytes between extent i and the one before it. */
+/* Returns the number of bytes between extent i and the extent before it. */
 static uint64_t gap_before(const struct extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
@@ -390,7 +393,7 @@ static int plain_section(struct scan *s, struct index_section **section, struct 
     for (uint64_t i = 0; i < count; i++)
         gaps += gap_before(extents, i) != 0;
     size = sizeof(*made) + (count + 1) * sizeof(uint64_t) + gaps * sizeof(struct index_gap);
-    made = calloc(1, size);     /* one piece, as index_section_free has it */
+    made = calloc(1, size);     /* one allocation, as index_section_free expects */
     if (made == NULL)
         return err_memory(err, size);
     made->samples = count;

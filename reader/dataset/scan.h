@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header scan: finds the extent of every sample of a foreign shard by hopping from header to
- * header, reading little else. */
+ * The header scan: finds the extent of every sample of a foreign shard. It reads from header to
+ * header and skips nearly all content. */
 #ifndef READER_SCAN_H
 #define READER_SCAN_H
 
@@ -16,26 +16,27 @@ struct scan {
     struct buf window;              /* the bytes at window_offset */
     uint64_t window_offset;
     uint64_t offset;                /* of the next header */
-    bool has_kept;                  /* `kept`, found in the search behind damage, comes next */
+    bool has_kept;                  /* `kept`, a header found after damage, comes next */
     struct sheaf_error kept;
-    bool suspect;                   /* the next sample may have lost its start to damage */
+    bool suspect;                   /* damage may have removed the start of the next sample */
     bool open;                      /* the last extent may grow */
-    bool ended;                     /* the end was looked at, and found wrong */
-    uint64_t passed_over;           /* before the last damage: members that are no sample's */
-    struct buf extents;             /* struct extent[]: of the samples */
+    bool ended;                     /* the end was checked, and is wrong */
+    uint64_t passed_over;           /* members before the last damage that belong to no sample */
+    struct buf extents;             /* struct extent[], one for each sample */
     bool joins;                     /* the caller's, of a tar: samples with one key become one */
     struct buf keys;                /* then: of the samples, each with a NUL */
-    uint64_t records;               /* found, bad ones too */
-    uint64_t lost_bytes;            /* behind damage, up to the end */
+    uint64_t records;               /* found, including bad records */
+    uint64_t lost_bytes;            /* bytes lost after damage */
 };
 
 void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object);
-/* Goes on to the end (SHEAF_END) or the next damage (SHEAF_ERR_CORRUPT, _TRUNCATED, with place
- * and reason, and what is lost if nothing was found behind it); may then be called again. */
+/* Scans to the end (returns SHEAF_END) or to the next damage. Returns SHEAF_ERR_CORRUPT or
+ * SHEAF_ERR_TRUNCATED for damage; the message has the place and the reason, and the loss if nothing
+ * was found after it. May then be called again. */
 int scan_run(struct scan *s, struct sheaf_error *err);
 /* What was found, as a section without CRCs; with pieces, if samples were joined. */
 int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);
-/* How many members of a tar were no sample's up to here. */
+/* Returns the number of tar members so far that belong to no sample. */
 uint64_t scan_passed_over(const struct scan *s);
 void scan_close(struct scan *s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sections, one after another; see sections.h. */
+ * Reads index sections one after another; see sections.h. */
 #include "reader/dataset/sections.h"
 
 #include <stdlib.h>

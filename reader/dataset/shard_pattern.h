@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns that name several shards: expanded here, where no shell has done it. */
+ * Expands patterns that name several shards, where no shell has expanded them. */
 #ifndef READER_SHARD_PATTERN_H
 #define READER_SHARD_PATTERN_H
 
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Takes the URL, or NULL where there was no memory for it. */
+/* Takes ownership of the URL, which is NULL if memory was exhausted. */
 typedef int pattern_fn(void *context, char *url, struct sheaf_error *err);
 
 /* Returns whether `text` has braces that stand for several texts: with a range of numbers or
@@ -20,11 +20,11 @@ bool pattern_has_braces(const char *text);
 int pattern_expand_braces(const char *text, pattern_fn *each, void *context,
                           struct sheaf_error *err);
 
-/* Whether *, ? or [ stands in the last part of `text`. */
+/* Returns whether the last component of `text` has a *, ? or [. */
 bool pattern_has_wildcard(const char *text);
 
-/* Gives each file that the last part of `text` matches, in byte order, but for those that
- * foreign_is_side_file knows.  SHEAF_ERR_NOT_FOUND: it matches none. */
+/* Passes each file that the last component of `text` matches to `each`, in byte order. Skips the
+ * files that foreign_is_side_file knows. Returns SHEAF_ERR_NOT_FOUND if no file matches. */
 int pattern_expand_wildcards(const char *text, pattern_fn *each, void *context,
                              struct sheaf_error *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running before the shuffle; see foresight.h.
+ * Runs a second shuffle ahead of a lane's own; see foresight.h.
  *
- * What is in a slot stays there until it is drawn, as long as inputs come.  When they have ended,
- * slots move; but then the span, which is longer than the buffer, has all that is left, so that
- * what is noted for a slot only moves along with it. */
+ * A sample stays in its slot until it is drawn, as long as new inputs come. After the last input,
+ * samples move between slots. The span is longer than the buffer, so by then all remaining draws
+ * are known, and the step recorded for a sample only has to move with it. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ bool foresight_is_possible(const struct shuffle *s)
            && s->inputs - s->next < UINT32_MAX - 2 * SPAN_OF_SLOTS * s->filled;
 }
 
-/* Sees what this step draws. */
+/* Records which sample this step draws. */
 static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
 {
     if (f->came[slot] <= f->now)
@@ -33,7 +33,7 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* One step more is seen, if there is one. */
+/* Runs the second shuffle one step further, if there is a step left. */
 static void see(struct foresight *f)
 {
     struct shuffle_step step;

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foresees when each sample of a lane's shuffle buffer will be drawn.
+ * Foresees when each sample in a lane's shuffle buffer will be drawn.
  *
- *     steps:   ... drawn | now ...... what is in a slot is drawn at one of these ...... | seen
+ *     steps:   ... drawn | now ...... samples in the slots are drawn in this span ...... | seen
  *
- * A second shuffle, on numbers, runs a span of steps before the lane's own.  Where the memory has
- * no room for the whole buffer, it is thus known which samples can wait longest.  Pure, like
+ * A second shuffle, which works on numbers, runs a span of steps ahead of the lane's own shuffle.
+ * If memory has no room for the whole buffer, this shows which samples can wait longest. Pure, like
  * shuffle.h. */
 #ifndef READER_FORESIGHT_H
 #define READER_FORESIGHT_H
 
 #include "reader/order/shuffle.h"
 
-#define FORESIGHT_LATER UINT32_MAX      /* a step after those that are seen */
+#define FORESIGHT_LATER UINT32_MAX      /* a step after the foreseen ones */
 
 struct foresight {
-    struct shuffle ahead;           /* after step `seen` */
+    struct shuffle ahead;           /* the second shuffle, after step `seen` */
     uint32_t now, seen, span;       /* steps; now <= seen <= now + span */
-    uint32_t *drawn;                /* the step that draws what is in a slot, or is about to be */
-    /* Of the slots after step `seen`: the step at which what is in one came (0: it was there), and
-     * in which slot it is, or will be, until no more inputs come. */
+    uint32_t *drawn;                /* for each slot: the step that draws its sample */
+    /* For each slot of the second shuffle: the step at which its sample came in (0 if it was there
+     * at the start), and the slot of the lane that it is in or will come into. */
     uint32_t *came, *origin;
-    uint32_t *coming;               /* by step % span: when is drawn what comes in at it? */
+    uint32_t *coming;               /* indexed by step % span: the step that draws the input of
+                                       that step */
 };
 
-/* What it takes for a buffer of so many slots. */
+/* Returns the memory that foresight takes for a buffer of `slots` slots. */
 uint64_t foresight_bytes(uint64_t slots);
-/* Whether the numbers of a lane's steps are small enough. */
+/* Returns whether the lane's steps fit into 32 bits. */
 bool foresight_is_possible(const struct shuffle *shuffle);
 
-/* From where the shuffle is. */
+/* Begins at the current state of `shuffle`. */
 int foresight_open(struct foresight *f, const struct shuffle *shuffle, struct sheaf_error *err);
 void foresight_close(struct foresight *f);
 
-/* The lane has taken this step. */
+/* Records that the lane has taken this step. */
 void foresight_step(struct foresight *f, const struct shuffle_step *step);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From draws to steps; see mix_steps.h and ORDER.md, sections 9 and 10. */
+ * Computes steps from draws; see mix_steps.h and ORDER.md, sections 9 and 10. */
 #include "reader/order/mix_steps.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int places_make(struct mix_places *p, const uint16_t *table, uint64_t per
         p->firsts[table[t] + 2]++;
     for (size_t i = 2; i < source_count + 2; i++)
         p->firsts[i] += p->firsts[i - 1];
-    for (uint64_t t = 0; t < period; t++)       /* firsts[i + 1] is where source i goes on */
+    for (uint64_t t = 0; t < period; t++)       /* firsts[i + 1] is where source i continues */
         p->places[p->firsts[table[t] + 1]++] = (uint32_t)t;
     return SHEAF_OK;
 }
@@ -39,7 +39,7 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* How many entries of the source are before entry `at`, which is not behind the period. */
+/* Returns how many entries of the source are before entry `at`, which is at most the period. */
 static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
@@ -55,7 +55,8 @@ static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
     return low - p->firsts[source];
 }
 
-/* How many of `steps` entries are the source's, from entry `at` on, round and round. */
+/* Returns how many of the next `steps` entries belong to the source, beginning with entry `at`. The
+ * table repeats. */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -65,7 +66,8 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - rank_of(p, source, at);
 }
 
-/* How many steps after entry `at` entry number `count` of the source comes, which has some. */
+/* Returns how many steps after entry `at` the source's entry number `count` comes. The source must
+ * have entries. */
 static uint64_t find_entry(const struct mix_places *p, size_t source, uint64_t at, uint64_t count)
 {
     const uint64_t number = rank_of(p, source, at) + count, weight = weight_of(p, source);
@@ -138,8 +140,8 @@ static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* The draws of a stage from global step `from`, where it begins, to `to`.  With one lane the table
- * begins anew in each epoch. */
+/* Counts the draws of a stage between global steps `from`, where the stage begins, and `to`. With
+ * one lane, the table starts again in each epoch. */
 static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t lane, size_t source,
                             uint64_t from, uint64_t to)
 {
@@ -155,7 +157,7 @@ static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t la
            + count_entries(p, source, 0, (to - first) % s->rounds);
 }
 
-/* A lane's draws from a source before global step g; and the stage that g is in. */
+/* Counts a lane's draws from a source before global step g. Also finds the stage of g. */
 static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t g,
                              size_t *stage)
 {
@@ -227,7 +229,7 @@ bool mix_steps_lane_of(const struct mix_steps *s, size_t source, uint64_t source
     struct mix_stretch stretch;
     uint64_t draw;
 
-    while (high - low > 1) {        /* the last lane that begins at the place or before it */
+    while (high - low > 1) {        /* the last lane that begins at or before the place */
         const uint32_t middle = low + (high - low) / 2;
 
         if (mix_steps_lane_stretch(s, middle, source, source_epoch, &draw).start <= place)

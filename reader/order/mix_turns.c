@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From which source a lane draws at each step, and which places on the source's line its draws are;
- * see mix.h and ORDER.md, sections 9 and 10. */
+ * Computes from which source a lane draws at each step, and which places on the source's line its
+ * draws take; see mix.h and ORDER.md, sections 9 and 10. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +10,10 @@
 #include "base/rng.h"
 #include "reader/order/mix.h"
 
-#define BLOCK_STEPS ((uint64_t)65536)       /* of the turns without weights, about */
+#define BLOCK_STEPS ((uint64_t)65536)       /* approximate size of a block of the turns without
+                                               weights */
 
-/* How many numbers below x go to the lanes before a lane; see mix_lane_share. */
+/* Returns how many numbers below x go to the lanes before `lane`; see mix_lane_share. */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -32,7 +33,8 @@ uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uin
     return phase;
 }
 
-/* Counts `times` times the draws of `steps` steps, the first of them at entry `at` of the table. */
+/* Adds the draws of `steps` steps, multiplied by `times`. The first step is at entry `at` of the
+ * table. */
 static void count_draws(const struct mix *mix, const struct mix_stage *stage, uint64_t at,
                         uint64_t steps, uint64_t times, uint64_t *drawn)
 {
@@ -44,8 +46,8 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts the draws of a stage from global step `from`, where it begins, to `to`.  With one lane the
- * table begins anew in each epoch. */
+/* Counts the draws of a stage between global steps `from`, where the stage begins, and `to`. With
+ * one lane, the table starts again in each epoch. */
 static void count_stage(const struct mix_turns *t, const struct mix_stage *stage, uint64_t from,
                         uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
@@ -71,7 +73,7 @@ static uint64_t stage_begin(const struct mix_turns *t, size_t stage)
     return mix_stage_begin(t->mix, &t->order, stage);
 }
 
-/* Goes to the stage that global step g is in. */
+/* Goes to the stage that has global step g. */
 static void enter_stage(struct mix_turns *t, size_t number, uint64_t g)
 {
     const struct mix_stage *stage = &t->mix->stages[number];
@@ -104,7 +106,7 @@ static void begin_weighted(struct mix_turns *t, uint64_t rounds, uint64_t *drawn
 
 /* ---- Turns by counts ------------------------------------------------------------------------- */
 
-/* The lane that the first draw of an epoch from a source goes to. */
+/* Returns the lane that makes the first draw of an epoch from a source. */
 static uint64_t first_lane(const struct mix *mix, const struct order *order, size_t source)
 {
     uint64_t offset = 0;
@@ -114,13 +116,14 @@ static uint64_t first_lane(const struct mix *mix, const struct order *order, siz
     return offset % order->lanes;
 }
 
-/* The draws of each source in blocks before `block`. */
+/* Returns the number of draws from a source in the blocks before `block`. */
 static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t block)
 {
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);
 }
 
-/* The steps of a block; and what each source has of them, unless `weights` is NULL. */
+/* Returns the number of steps of a block. Unless `weights` is NULL, sets weights[i] to the number
+ * of steps of source i. */
 static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t *weights)
 {
     uint64_t steps = 0;
@@ -153,7 +156,7 @@ static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *
     return code;
 }
 
-/* Goes to a step: to its block, and there step by step. */
+/* Goes to a step: first to its block, then step by step. */
 static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct sheaf_error *err)
 {
     uint64_t block = 0;
@@ -172,7 +175,7 @@ static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct she
     return code;
 }
 
-/* What the lane draws from each source, and its blocks. */
+/* Computes how often the lane draws from each source, and the number of its blocks. */
 static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
 {
     const struct mix *mix = t->mix;
@@ -233,7 +236,7 @@ int mix_turns_begin_block(struct mix_turns *t, const struct mix *mix, const stru
     t->steps = mix_lane_steps(mix, order, lane, &padded) - padded;
     code = begin_blocks(t, err);
     if (code == SHEAF_OK) {
-        /* The first one with more draws before its end than `draw`. */
+        /* Find the first block that ends after draw `draw`. */
         block = (uint64_t)((((unsigned __int128)draw + 1) * t->block_count - 1)
                            / t->counts[source]);
         for (size_t i = 0; i < mix->source_count; i++) {
@@ -259,7 +262,8 @@ int mix_turns_next(struct mix_turns *t, size_t *source, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    while (t->mix->stages != NULL && t->step == t->stage_end)   /* several may begin at one step */
+    while (t->mix->stages != NULL && t->step == t->stage_end)   /* several stages may begin at
+                                                                   one step */
         enter_stage(t, t->stage + 1,
                     t->order.epoch * mix_rounds(t->mix, &t->order) + t->step);
     if (t->mix->stages == NULL && t->step == t->block_end)
@@ -294,7 +298,7 @@ static struct mix_stretch stretch_counted(const struct mix *mix, const struct or
                                           uint64_t offset, uint64_t *draw)
 {
     const uint64_t samples = mix->sources[source].samples, count = mix->sources[source].count;
-    const uint64_t begin = order->epoch * count;            /* of the epoch's draws */
+    const uint64_t begin = order->epoch * count;            /* draws before the epoch */
     const uint64_t from = MAX(begin, epoch * samples);
     const uint64_t to = MIN(begin + count, (epoch + 1) * samples);
     const uint64_t low = offset + (from - begin), high = offset + (to - begin);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order contract on numbers; see order.h and ORDER.md.  No I/O, no data, no clock. */
+ * The order of an epoch as arithmetic; see order.h and ORDER.md. No I/O, no data, no clock. */
 #include "reader/order/order.h"
 
 #include <stdlib.h>
@@ -87,8 +87,8 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* The last shard from `low` on, before `high`, that begins at or before the number; an empty one
- * begins where the next does, so the last is the one that holds it. */
+/* Returns the last shard in [low, high) that begins at or before the number. An empty shard begins
+ * where the next one begins, so the last such shard holds the number. */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {
@@ -102,8 +102,8 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
     return low;
 }
 
-/* The rank among the chosen ones that a place has, and how many places of its piece are left from
- * it on.  A place is before the short piece, in it, or behind it. */
+/* Returns the rank of a place's sample among the chosen samples. *left becomes the number of places
+ * from there to the end of the piece. The place may be before, in or after the short piece. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;
@@ -201,7 +201,8 @@ uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t pla
 {
     const uint64_t each = samples / order->lanes, rest = samples % order->lanes;
     const bool drop = order->remainder == SHEAF_DROP;
-    const uint64_t longer = drop ? 0 : rest * (each + 1);   /* places of lanes with one more */
+    const uint64_t longer = drop ? 0 : rest * (each + 1);   /* places of the lanes that have one
+                                                               more */
 
     if (place < longer)
         return (uint32_t)(place / (each + 1));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch, as pure functions of numbers.  reader/ORDER.md is the specification, and
- * tests pin it with vectors of an independent implementation.
+ * The order of an epoch, as pure functions of numbers. reader/ORDER.md is the specification. Tests
+ * compare the functions with vectors from an independent implementation.
  *
- *   shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
+ *  shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
  *
- * A PLACE is a number in [0, N) on the line; it stands for one sample, which order_line_locate
- * finds.  A host's line may go on beyond N, where it begins again.  Nothing here is proportional to
- * the number of samples but a lane's shuffle buffer. */
+ * A PLACE is a number in [0, N) on the line. It stands for one sample, which order_line_locate
+ * finds. If hosts share a data set, a host's line may go on beyond N and then repeats itself. Only
+ * a lane's shuffle buffer takes memory; nothing takes memory in proportion to the number of
+ * samples. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -18,12 +19,12 @@
 #include "reader/order/selection.h"
 #include "sheaf.h"
 
-/* All that the order depends on, except the data set. */
+/* Everything that the order depends on, except the data set. */
 struct order {
     uint64_t seed;
     uint64_t epoch;
-    bool shuffle;                   /* false: shards in manifest order, no buffers */
-    uint64_t buffer;                /* samples, over all lanes */
+    bool shuffle;                   /* false: shards in manifest order, no shuffle buffers */
+    uint64_t buffer;                /* number of samples in the shuffle buffers of all lanes */
     uint32_t lanes;
     enum sheaf_remainder remainder; /* not AUTO */
 };
@@ -33,68 +34,73 @@ struct order {
 struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
-    uint64_t *starts;               /* shard_count + 1 places: where each begins; the last is N */
-    const struct order_chosen *of;  /* it is the line of a source of a view: it has no shards, */
-    uint32_t *pieces;               /* but these, in line order, */
-    uint64_t piece;                 /* of so many samples each; */
-    uint64_t short_start, short_places;     /* and where the last one, if it is shorter, lies */
+    uint64_t *starts;               /* the first place of each shard; the last entry is N */
+    const struct order_chosen *of;  /* set for the line of a view's source, which has no shards */
+    uint32_t *pieces;               /* but pieces, in line order, */
+    uint64_t piece;                 /* each of this number of samples; */
+    uint64_t short_start, short_places;     /* the place and size of the last piece if it is
+                                               shorter */
 };
 
-/* `samples` are the shards' counts in manifest order. */
+/* Makes the line of an epoch. `samples` has the number of samples of each shard, in manifest
+ * order. */
 int order_line_make(const struct order *order, const uint64_t *samples, size_t shard_count,
                     struct order_line *line, struct sheaf_error *err);
 void order_line_free(struct order_line *line);
 
 #define ORDER_PIECE_MOST 1024u
 
-/* The chosen samples of a source of a view, whose shards are some of a data set's. */
+/* The chosen samples of one source of a view. The source's shards are some of a data set's
+ * shards. */
 struct order_chosen {
-    struct selection chosen;        /* of its own numbers, from 0 */
-    uint64_t first_number;          /* of the source, in the data set */
-    const uint64_t *first_numbers;  /* of the data set's shards, */
-    uint32_t first_shard, end_shard;    /* of which these are the source's */
+    struct selection chosen;        /* numbers within the source, from 0 */
+    uint64_t first_number;          /* number of the source's first sample in the data set */
+    const uint64_t *first_numbers;  /* of all shards of the data set, */
+    uint32_t first_shard, end_shard;    /* of which these belong to the source */
 };
 
-/* The samples of a piece, of a source with so many chosen ones: no more than a lane has of a source
- * epoch, so that those of a small source are in other lanes each time, too. */
+/* Returns the number of samples in a piece of a source with `chosen` chosen samples. A piece is not
+ * larger than a lane's share of a source epoch, so that the samples of a small source also change
+ * lanes from one source epoch to the next. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
-/* The line of a source epoch; `order` is the source's own.  `of` is borrowed. */
+/* Makes the line of a source epoch. `order` is the order of the source. `of` is borrowed. */
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
-/* The rank among the chosen samples that a place of such a line has. */
+/* Returns the rank of a place's sample among the chosen samples. The line must be one of pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
-/* A run of places in one shard. */
+/* Consecutive places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
-    uint64_t record;                /* of the first place, in the shard */
-    uint64_t count;                 /* consecutive places of consecutive records, from there on: to
-                                       the end of the shard, or as far as is easily known */
+    uint64_t record;                /* of the first place, within the shard */
+    uint64_t count;                 /* number of consecutive places with consecutive records, up
+                                       to the end of the shard or less */
 };
 
-/* Place must be below N, or of a line with shards: they come again.  N must not be 0. */
+/* Finds the sample at a place. N must not be 0. On a line of pieces, the place must be below N. On
+ * a line of shards it may be greater, because the line repeats itself. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* The first place behind this one that is in another shard, or in another piece: a piece that
- * follows may be of the same shard. */
+/* Returns the first place after this one that is in another shard or another piece. Two
+ * neighbouring pieces may be in the same shard. */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-/* Inputs 0 .. count-1 of a lane are the places start, start+1, ...; a padded lane has one more,
- * which repeats the place `pad`. */
+/* The range of places of a lane. Its inputs 0 to count-1 are the places start, start+1, and so on.
+ * A padded lane has one more input, which repeats the place `pad`. */
 struct order_lane {
     uint64_t start;
     uint64_t count;                 /* without the pad */
     bool padded;
     uint64_t pad;
-    uint64_t again;                 /* so many of the last inputs are places beyond N */
+    uint64_t again;                 /* how many of the last inputs are places beyond N */
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* The same of a line of `places`, which those after `samples` repeat. */
+/* As order_lane_of, for a line of `places` places. The places from `samples` on repeat the line. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -108,17 +114,18 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Whether it is a sample that comes once more. */
+/* Returns whether the input repeats a sample of the epoch. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* The lane that has a place among its own, which is its input place - start; order->lanes: it is
- * dropped.  As a pad, other lanes may have it, too. */
+/* Returns the lane that has a place; its input there is place - start. Returns order->lanes if the
+ * place was dropped. Other lanes may have the same place as a pad. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
-/* The slots of a lane's shuffle buffer (shuffle.h); 1 without shuffling. */
+/* Returns the number of slots of a lane's shuffle buffer (shuffle.h), which is 1 without
+ * shuffling. */
 uint64_t order_buffer_slots(const struct order *order);
 
 /* ---- Lanes of ranks and workers ------------------------------------------------------------- */
@@ -129,19 +136,19 @@ struct order_member {
     uint32_t rank, world_size, worker, workers;
 };
 
-/* SHEAF_ERR_ARGUMENT, with what does not fit, unless rank < world_size, worker < workers, and
- * lanes is a multiple of world_size x workers, ORDER_LANES_MOST at most.  *lanes 0 becomes that
- * product. */
+/* Checks that rank < world_size, that worker < workers, and that *lanes is a multiple of world_size
+ * x workers and at most ORDER_LANES_MOST. If *lanes is 0, it becomes world_size x workers. Returns
+ * SHEAF_ERR_ARGUMENT with a message if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* The lanes of a member, in their turn: lane i of it is order_member_lane(m, i), i below
- * lanes / (world_size x workers). */
+/* Returns the number of a member's lane i in the whole epoch. A member takes turns of its lanes in
+ * the order of i, which is below lanes / (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);
 }
 
-/* How many samples the member's epoch has. */
+/* Returns the number of samples in the member's epoch. */
 uint64_t order_member_samples(const struct order *order, const struct order_member *member,
                               uint64_t samples);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which samples of a data set are chosen: the numbers in ascending order, and the inverse.
+ * The chosen samples of a data set: their numbers in ascending order, and the inverse.
  *
- * Held as runs (8 bytes each) or as bits with counts (1.06 bits a sample), whichever is less.  What
- * a number is, is the caller's: here they are just below `total`.  Pure. */
+ * Stored as runs of numbers (8 bytes each) or as bits with counts (1.06 bits per sample), whichever
+ * is smaller. The caller decides what the numbers mean; here they are only below `total`. Pure. */
 #ifndef READER_VIEW_SELECTION_H
 #define READER_VIEW_SELECTION_H
 
@@ -20,24 +20,24 @@ struct selection {
     uint64_t count;             /* chosen */
     uint64_t runs;
     uint32_t *firsts;           /* runs + 1: the first number of each run; */
-    uint32_t *ranks;            /* runs + 1: how many are chosen before it; NULL: there are bits: */
+    uint32_t *ranks;            /* runs + 1: number of chosen samples before each run; if NULL: */
     uint64_t *bits;
-    uint32_t *counts;           /* chosen before every 512 numbers */
+    uint32_t *counts;           /* number of chosen samples before every 512 numbers */
 };
 
-/* All of `total` numbers. */
+/* Selects all of `total` numbers. */
 int selection_all(struct selection *s, uint64_t total, struct sheaf_error *err);
-/* Those whose bit is set in `bits` (bit n % 64 of word n / 64), which stay the caller's. */
+/* Selects the numbers whose bit is set in `bits` (bit n % 64 of word n / 64). `bits` is copied. */
 int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* The number of the chosen one of rank `rank`, below count; *run: how many of those from it on are
- * consecutive numbers, as far as is easily known (at least 1). */
+/* Returns the chosen number of rank `rank`, which must be below the count. *run becomes a number of
+ * consecutive chosen numbers that begin there. It is at least 1 and may be less than all. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
-/* The rank of a number; false: it is not chosen. */
+/* Finds the rank of a number. Returns false if the number is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
-/* How many numbers are chosen in both, whose totals are equal. */
+/* Returns how many numbers are chosen in both selections. Their totals must be equal. */
 uint64_t selection_shared(const struct selection *a, const struct selection *b);
 
 #endif

@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequence in which a lane brings its samples in, on numbers.
+ * The sequence in which a lane reads its samples, as numbers.
  *
  *     position   0 .............. fill | fill + 1, ...
- *     input      what fills the slots  | one more for each draw           IN ORDER, or
+ *     input      inputs that fill the slots | one more for each draw      IN ORDER, or
  *     input      drawn first, second, ...                                 AS DRAWN
  *
- * In order, the line is read from its start to its end; behind it is a shuffle buffer of samples,
- * or none.  As drawn, the shuffle buffer has numbers, and each sample is read when its turn is
- * near.  An INPUT is a number of the lane's own (order.h).  A lane that is resumed begins with what
- * its slots hold then, in the order of the line.  Pure. */
+ * In order, the lane reads its part of the line from start to end. The samples then go through a
+ * shuffle buffer, or are handed out at once. As drawn, the shuffle buffer holds only numbers, and
+ * each sample is read shortly before its turn. An INPUT is a number within the lane (order.h). A
+ * resumed lane begins with the inputs that are in its slots at that position, in the order of the
+ * line. Pure. */
 #ifndef READER_SEQUENCE_H
 #define READER_SEQUENCE_H
 
 #include "reader/order/shuffle.h"
 
-#define SEQUENCE_BACK 128u      /* as drawn, so many of the latest positions are known */
+#define SEQUENCE_BACK 128u      /* as drawn: the number of latest positions that are remembered */
 
 struct sequence {
     struct order_lane range;
-    uint64_t count;             /* positions; UINT64_MAX: not known, of a stream */
+    uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
     /* In order: */
-    uint64_t fill;              /* the first positions: they fill the slots */
-    uint64_t after;             /* the input of the position after these */
-    uint64_t *fill_inputs;      /* resumed: the inputs that fill the slots, ascending, */
-    uint64_t *fill_slots;       /* and the slots that they go into; NULL: input i, slot i */
+    uint64_t fill;              /* the first positions, which fill the slots */
+    uint64_t after;             /* the first input after them */
+    uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending, */
+    uint64_t *fill_slots;       /* and their slots; NULL: input i goes to slot i */
     /* As drawn: */
-    uint64_t *held;             /* the input in each slot; NULL: it is in order */
-    struct shuffle shuffle;     /* after `known` draws */
+    uint64_t *held;             /* the input in each slot; NULL if in order */
+    struct shuffle shuffle;     /* its state after `known` draws */
     uint64_t known;
     uint64_t drawn[SEQUENCE_BACK];
 };
 
-/* In order, of a lane at its start.  `range` is set. */
+/* Begins a sequence in order, at the start of a lane. `range` must be set. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* In order, of a lane `steps` steps later.  The first `early` draws from there on are taken out:
- * `early_inputs` gets their inputs, *early becomes how many there are, and the shuffle is moved on
- * by all of them. */
+/* Begins a sequence in order, after `steps` steps of a lane. The next *early draws are taken out of
+ * the sequence: `early_inputs` receives their inputs, *early becomes their number, and the shuffle
+ * advances by them. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
-/* As drawn, of a lane `steps` steps later; the shuffle is at its start. */
+/* Begins a sequence as drawn, after `steps` steps of a lane. `shuffle` must be at its start. */
 int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint64_t steps,
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);
 
-/* The rest of sequence_input. */
+/* Returns the input of a position in a sequence as drawn. Part of sequence_input. */
 uint64_t sequence_drawn(struct sequence *sequence, uint64_t position);
 
 static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
@@ -56,19 +57,19 @@ static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
     return s->fill_inputs == NULL ? position : s->fill_inputs[position];
 }
 
-/* The place on the line of a position. */
+/* Returns the place on the line of a position. */
 static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
 {
     return order_lane_place(&s->range, sequence_input(s, position));
 }
 
-/* Whether that is a sample which comes once more. */
+/* Returns whether the position repeats a sample of the epoch. */
 static inline bool sequence_repeats(struct sequence *s, uint64_t position)
 {
     return order_lane_repeats(&s->range, sequence_input(s, position));
 }
 
-/* The slot that a position below `fill` goes into. */
+/* Returns the slot for a position, which must be below `fill`. */
 static inline uint64_t sequence_slot(const struct sequence *s, uint64_t position)
 {
     return s->fill_slots == NULL ? position : s->fill_slots[position];

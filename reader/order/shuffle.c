@@ -18,8 +18,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
     for (uint64_t i = 0; i < s->filled; i++)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* Without a buffer the steps only count: no draw changes anything that follows, for one
-         * slot has one outcome. */
+        /* Without a buffer, only the count of steps matters: a draw from one slot has only one
+         * outcome. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;
@@ -28,7 +28,7 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* What is in a slot after some steps: what is in `origin` now. */
+/* The origin of a slot after some steps: the slot that has its input now. */
 struct moved {
     uint64_t slot, origin;
 };
