@@ -169,11 +169,12 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* All lanes begin at once, so that the first samples wait for one read and not for one a lane. */
+/* All lanes begin to read at once, so that the first samples wait for one read and not for one read
+ * per lane. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
-    struct sheaf_error ignored;         /* what fails here fails again when it is needed */
+    struct sheaf_error ignored;         /* an error is met again when the sample is needed */
 
     for (uint32_t i = 0; i < l->lane_count; i++)
         lane_read_ahead(l, &r->lanes[i]);

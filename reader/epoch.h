@@ -9,16 +9,17 @@
 /* Makes the table of the lanes of this member. `lanes` is the number of lanes of all members. */
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 
-/* Begins the epoch that r->load.order says, `rounds` rounds and `extra` lanes into it.  Nothing is
- * read before the first sample is asked for: the reader may be taken to another position first. */
+/* Begins the epoch of r->load.order at the position after `rounds` rounds and `extra` lanes.
+ * Nothing is read before the first sample is asked for, because the program may still go to another
+ * position. */
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 /* Releases the samples that the last call returned. */
 void epoch_release(struct sheaf_reader *r);
 /* Stops all jobs and drops everything that was read ahead. */
 void epoch_end(struct sheaf_reader *r);
 
-/* Before a sample is taken: begins to read, if that was not done, and reads a stream on to where it
- * was resumed. */
+/* Must be called before a sample is taken. Begins to read if that has not happened yet, and reads a
+ * stream up to the position where it was resumed. */
 int epoch_go_on(struct sheaf_reader *r);
 
 /* Returns the next item of the epoch. Skips or reports bad items as the options say. */

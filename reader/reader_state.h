@@ -15,8 +15,8 @@ struct gap {
     uint64_t first, turns;
 };
 
-/* Counts of the turns since the epoch began or was resumed. Except during a turn: turns ==
- * start_turns + handed + corrupt + empty. */
+/* Counts of the turns since the epoch began or was resumed. Except during a turn,
+ *     turns == start_turns + handed + corrupt + empty. */
 struct sum {
     uint64_t promised;              /* number of samples, including bad ones; unused for a stream */
     uint64_t corrupt;               /* number of bad records */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decoding one frame; see decode.h. */
+ * Decodes one frame; see decode.h. */
 #include "reader/load/decode.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Puts its place before the error of an item. */
+/* Puts the place of an item before its error. */
 static int place_bad(const struct sheaf_dataset *d, const struct item *item,
                      struct sheaf_error *err)
 {
@@ -29,7 +29,7 @@ static bool is_kept(const struct sheaf_dataset *source, const struct sheaf_field
     return false;
 }
 
-/* Leaves the sample the fields that a view keeps. */
+/* Reduces the sample's fields to those that a view keeps. */
 static int keep_fields(const struct sheaf_dataset *source, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

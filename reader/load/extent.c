@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where runs lie; see extent.h. */
+ * Computes the bytes of runs; see extent.h. */
 #include "reader/load/extent.h"
 
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole)

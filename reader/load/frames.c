@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequential frame reader; see frames.h. */
+ * Reads the frames of a shard in order; see frames.h. */
 #include "reader/load/frames.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Bytes read, and unpacked, at a time: small enough to stay in cache, large enough that system
- * calls do not count. */
+/* Number of bytes that are read, and decompressed, at a time. It is small enough to stay in the
+ * processor's cache, and large enough that the cost of system calls does not matter. */
 #define PIECE_BYTES ((size_t)256 << 10)
 
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
@@ -20,7 +20,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->format = format;
     f->read = read;
     f->context = context;
-    /* Room for a frame, the header behind it, and a piece more. */
+    /* Room for a frame, the header after it, and one more piece. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;
@@ -38,7 +38,7 @@ uint64_t frames_passed_over(const struct frames *f)
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Waits for the memory for large frames if the window is to hold so much. */
+/* Waits for the memory for large frames if the window must hold more than its usual size. */
 static void take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -48,8 +48,8 @@ static void take_large(struct frames *f, uint64_t bytes)
     f->window.limit = MAX(f->own_limit, f->large->limit + 4 * PIECE_BYTES);
 }
 
-/* Gives the memory back when the frame is not needed any more.  What was read behind the frame
- * moves to a window of the usual size. */
+/* Gives the memory for large frames back when the frame is no longer needed. The bytes that were
+ * read after the frame move to a window of the usual size. */
 static int give_large(struct frames *f, struct sheaf_error *err)
 {
     struct buf window = BUF_INIT(f->own_limit);
@@ -81,7 +81,7 @@ void frames_close(struct frames *f)
     f->codec = NULL;
 }
 
-/* Moves what is not used up to the front of the window. */
+/* Moves the unused bytes to the front of the window. */
 static void compact(struct frames *f)
 {
     if (f->used == 0)
@@ -92,7 +92,7 @@ static void compact(struct frames *f)
     f->used = 0;
 }
 
-/* More of the stored bytes. */
+/* Reads more stored bytes. */
 static int read_stored(struct frames *f, void *data, size_t *got, struct sheaf_error *err)
 {
     const int code = f->read(f->context, data, PIECE_BYTES, got, err);
@@ -119,8 +119,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Damage of the compressed stream: what came out with it may be what the checksum is against,
- * unless it is of members that ended before it.  Then the damage comes after that. */
+/* Handles damage of the compressed stream. Output of the same call may belong to the damaged member
+ * and is dropped. Output of members that ended before it is kept, and the damage is reported after
+ * it. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -132,7 +133,7 @@ static int keep_whole(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Puts more unpacked bytes behind the window's content. */
+/* Appends more decompressed bytes to the window. */
 static int unpack_more(struct frames *f, struct sheaf_error *err)
 {
     const size_t before = f->window.size;
@@ -163,7 +164,7 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes the window longer, or sets at_end. */
+/* Appends more bytes to the window, or sets at_end. */
 static int read_more(struct frames *f, struct sheaf_error *err)
 {
     size_t got;
@@ -177,7 +178,7 @@ static int read_more(struct frames *f, struct sheaf_error *err)
                        "a sample may take here", f->window.limit - 4 * PIECE_BYTES);
     if (f->codec != NULL) {
         code = unpack_more(f, err);
-        if (code != SHEAF_OK)       /* nothing can be unpacked behind damage */
+        if (code != SHEAF_OK)       /* nothing can be decompressed after damage */
             f->at_end = f->dead = true;
         return code;
     }
@@ -194,26 +195,27 @@ static bool is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Also of what cannot be gone on behind. */
+/* Returns whether an error is caused by the data, including errors after which reading cannot
+ * continue. */
 static bool is_of_data(int code)
 {
     return is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
 }
 
-/* An error of the frame at `offset`, with its place before it. */
+/* Puts the place of the frame at `offset` before an error. */
 static int place_error(const struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
 }
 
-/* Behind the last frame, which is yet to come. */
+/* Puts the place after the last frame before an error. That frame is still to be returned. */
 static int place_end(const struct frames *f, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
                       f->raw_offset + f->used + f->last_size, f->records + (f->last_size != 0));
 }
 
-/* Passes over all that comes, so that it is known how much it was. */
+/* Skips the rest of the stream, so that its size becomes known. */
 static int drain(struct frames *f, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -225,7 +227,7 @@ static int drain(struct frames *f, struct sheaf_error *err)
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Goes to the next plausible header; SHEAF_END if there is none up to the end. */
+/* Finds the next plausible header. Returns SHEAF_END if there is none. */
 static int resync(struct frames *f, struct sheaf_error *err)
 {
     const bool no_more = f->scan.no_more;
@@ -245,7 +247,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
         if (skip < shown && skip != 0) {
             struct part part;
 
-            /* What looks like a header may be cut by the window's end. */
+            /* The end of the window may have cut what looks like a header. */
             code = f->format->part(&f->scan, f->window.data + f->used,
                                    f->window.size - f->used, f->at_end, &part, err);
             format_scan_restart(&f->scan);
@@ -264,7 +266,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
     }
 }
 
-/* Says of damage at `offset` that nothing was found up to the end. */
+/* Adds to the error for damage at `offset` that no record was found after it. */
 static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     const bool is_known = !f->dead || f->stored_bytes != UINT64_MAX;
@@ -280,7 +282,7 @@ static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err
         err_append(err, "; the rest of the shard is lost");
 }
 
-/* Damage at `offset`, behind which frames are looked for at once. */
+/* Reports damage at `offset`, and searches at once for the next frame. */
 static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     int code;
@@ -295,7 +297,8 @@ static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
     return err->code;
 }
 
-/* The next part at window offset `at`, reading on until it is decided.  SHEAF_END at the end. */
+/* Finds the part at window offset `at`, and reads more bytes until the format can tell. Returns
+ * SHEAF_END at the end of the stream. */
 static int next_part(struct frames *f, size_t *at, struct part *part, struct sheaf_error *err)
 {
     for (;;) {
@@ -315,13 +318,13 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
                                part->need);
         }
         code = read_more(f, err);
-        *at -= before - f->used;    /* the window may have moved even if it failed */
+        *at -= before - f->used;    /* the window may have moved even after an error */
         if (code != SHEAF_OK)
             return code;
     }
 }
 
-/* Reads until the part of `size` bytes at window offset `at` is whole. */
+/* Reads until all `size` bytes of the part at window offset `at` are in the window. */
 static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_error *err)
 {
     const uint64_t left = f->codec != NULL || f->stored_bytes == UINT64_MAX ? UINT64_MAX
@@ -345,21 +348,21 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
                            "expected %" PRIu64 " byte%s", f->window.size - *at,
                            plural(f->window.size - *at), size, plural(size));
         code = read_more(f, err);
-        *at -= before - f->used;    /* the window may have moved even if it failed */
+        *at -= before - f->used;    /* the window may have moved even after an error */
         if (code != SHEAF_OK)
             return code;
     }
     return SHEAF_OK;
 }
 
-/* The frames of a tar are made of several members, so damage behind one may hide a member of
- * it; those of other containers say themselves whether they are whole. */
+/* Returns whether the open frame is known to be complete. In a tar, damage after a member may hide
+ * more members of the same sample. Frames of other containers show that they are complete. */
 static bool is_whole(const struct frames *f)
 {
     return !f->format->has_members && !f->scan.frame_open;
 }
 
-/* The part at `at`: the one kept from before, or the next one. */
+/* Returns the part at `at`: the part that was kept, or the next one. */
 static int take_part(struct frames *f, size_t *at, struct part *part, struct sheaf_error *err)
 {
     if (!f->has_pending)
@@ -369,7 +372,7 @@ static int take_part(struct frames *f, size_t *at, struct part *part, struct she
     return SHEAF_OK;
 }
 
-/* At the end, with a frame of `size` bytes that is open, or none. */
+/* Handles the end of the stream. `open` says whether there is a last frame of `size` bytes. */
 static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error *err)
 {
     const int code = f->format->end(&f->scan, err);
@@ -381,7 +384,7 @@ static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* What comes when it was said that the end is missing. */
+/* Returns the last frame after the error that the end is missing. */
 static int take_last(struct frames *f, size_t *size)
 {
     *size = f->last_size;
@@ -389,8 +392,8 @@ static int take_last(struct frames *f, size_t *size)
     return *size != 0 ? SHEAF_OK : SHEAF_END;
 }
 
-/* Finds the next frame: it is then the `*size` bytes at the used part's end, and what follows it
- * was seen. */
+/* Finds the next frame: the `*size` bytes after the used part of the window. What follows the frame
+ * has been seen. */
 static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
 {
     bool open = false;
@@ -407,7 +410,7 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
             return SHEAF_OK;
         }
         if (open && is_of_data(code) && is_whole(f)) {
-            f->has_kept = f->dead;      /* else it will be found again */
+            f->has_kept = f->dead;      /* otherwise it will be found again */
             f->kept = *err;
             return SHEAF_OK;
         }
@@ -425,7 +428,7 @@ static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
     }
 }
 
-/* Verifies the frame that was found. */
+/* Verifies a frame. */
 static int check_frame(struct frames *f, struct frame *frame, struct sheaf_error *err)
 {
     int code = f->format->check(frame->data, frame->size, &frame->crc, err);

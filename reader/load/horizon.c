@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing what is in memory; see horizon.h. */
+ * Chooses the samples that stay in memory; see horizon.h. */
 #include "reader/load/horizon.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define SLOTS_LEAST 8u          /* of a shuffle buffer that is worth foresight */
-/* It is set further on when such a part of what it was is left. */
+#define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
+/* The horizon is moved on when this part of the distance to it is left. */
 #define DUE_PART    4u
-#define SHARE_MOST  512u        /* records of one read, at most */
+#define SHARE_MOST  512u        /* largest number of records in one read */
 
-/* A sample that may be read. */
+/* A sample that should be read. */
 struct wanted {
     uint32_t drawn, slot;
     uint32_t shard;
@@ -70,7 +70,7 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* The step at which a position comes in. */
+/* Returns the step at which a position enters a slot. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
@@ -115,7 +115,8 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* The numbers in slots that are drawn in the steps that are seen, in that order. */
+/* Lists the slots that hold a number and are drawn within the foreseen steps, in the order of the
+ * draws. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -136,7 +137,7 @@ static size_t list_wanted(const struct horizon *h, struct wanted *list)
     return count;
 }
 
-/* Begins the read, if need be once another one has landed. */
+/* Begins the read. If memory is short, waits until another read has landed. */
 static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
 {
     struct sheaf_error ignored;
@@ -157,8 +158,8 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* One read for those at the start of the list that are in one block.  Returns how many they are;
- * what cannot be read so stays a number. */
+/* Reads the samples at the start of the list that are in one codec block. Returns their number. If
+ * the read cannot be begun, they stay numbers. */
 static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
                          const struct wanted *list, size_t count)
 {
@@ -199,7 +200,7 @@ static size_t read_block(struct horizon *h, struct loader *l, struct shard *shar
     return n;
 }
 
-/* Reads those of the list that are in the shard of the first.  Returns how many they are. */
+/* Reads the samples of the list that are in the same shard as the first. Returns their number. */
 static size_t read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                          size_t count)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses which samples of a lane's shuffle buffer are in memory, where that has no room for all
- * and a sample cannot be read without its neighbours, since they are compressed together.
+ * Chooses which samples of a lane's shuffle buffer are in memory. It is used if memory has no room
+ * for all samples, and a sample cannot be read without its neighbours because they are compressed
+ * together.
  *
  *     drawn at:  now ........ far ................ seen, or later
  *                | in memory, or coming | a number              |
  *
- * When each sample is drawn is known (order/foresight.h).  What is drawn up to the step FAR is
- * wanted: as the line passes, the queue leaves out what is not.  When little is left before far,
- * it is set further on, as far as the memory reaches, and what lies before it is read at once, so
- * that a block is unpacked once for all samples of it that are wanted then, and not once for each.
+ * order/foresight.h tells at which step each sample is drawn. Samples drawn up to step FAR are
+ * wanted. The queue leaves out the other samples as it reads along the line. When few steps are
+ * left before FAR, it is moved on as far as memory allows. The samples that are then wanted are
+ * read at once, so that a block is decompressed once for all of them, and not once for each.
  *
- * Of the planning thread. */
+ * Used only on the planning thread. */
 #ifndef READER_HORIZON_H
 #define READER_HORIZON_H
 
@@ -20,39 +21,42 @@
 #include "reader/order/sequence.h"
 
 struct horizon {
-    struct foresight foresight;     /* .drawn NULL: there is none, and all is wanted */
+    struct foresight foresight;     /* .drawn is NULL if there is no foresight, and all samples
+                                       are wanted */
     struct sequence *sequence;
     const struct order_line *line;
     struct ref *slots;              /* the lane's */
     uint64_t slot_count;
-    uint64_t most, held;            /* samples in slots: that may be in memory, and are */
+    uint64_t most, held;            /* samples in slots: most that may be in memory, and those
+                                       that are */
     uint32_t far;
-    uint32_t due;                   /* the step at which it is set further on */
+    uint32_t due;                   /* the step at which FAR is moved on */
 };
 
-/* What it takes, for a lane of so many slots. */
+/* Returns the memory that a horizon takes for a lane of `slots` slots. */
 uint64_t horizon_bytes(uint64_t slots);
 
-/* Begins it where the shuffle is, if it is worth that: `most` samples may be in memory.  The rest
- * of it is set. */
+/* Begins at the current state of the shuffle if the lane is worth it. `most` is the number of
+ * samples that may be in memory. The other fields must be set. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
 
-/* Whether it is known when a position that is not taken yet is drawn; and whether it is wanted. */
+/* Returns whether the step is known at which a position is drawn that has no slot yet.
+ * horizon_wants then returns whether the position's sample is wanted. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
-/* The lane has taken this step; `ref` is what it has drawn. */
+/* Records a step of the lane. `ref` is what the step has drawn. */
 void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
                   const struct ref *ref);
-/* Something came into a slot. */
+/* Records that a sample or a number entered a slot. */
 static inline void horizon_came(struct horizon *h, const struct ref *ref)
 {
     h->held += ref->item != NULL;
 }
 
-/* Sets it further on, if it is time to, and begins to read what that brings. */
+/* Moves FAR on if that is due, and begins to read the samples that are now wanted. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

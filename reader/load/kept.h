@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detached samples, and samples that were read by number; each kind knows how it is freed. */
+ * Samples that outlive the next call: detached samples, and samples read by number. Each kind knows
+ * how it is freed. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 
 #include "sheaf.h"
 
-/* The first member of the kinds' structs. */
+/* The first member of the structs of both kinds. */
 struct sheaf_kept {
-    void (*release)(struct sheaf_kept *kept);   /* on any thread */
+    void (*release)(struct sheaf_kept *kept);   /* may be called on any thread */
 };
 
 #endif

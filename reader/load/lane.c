@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "reader/load/warm.h"
 
-/* One slot of so many is worth a sample that is read before the slots are filled. */
+/* For each EARLY_OF_SLOTS slots, one sample is read before the slots are filled. */
 #define EARLY_OF_SLOTS 16u
-/* A slot is wanted in the cache so many draws before it is looked at. */
+/* The number of draws by which a slot is fetched into the processor's cache in advance. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Makes a number due. */
+/* Makes a record due, so far only as a number. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -39,7 +39,7 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* The sequence of the lane, `steps` steps into the epoch. */
+/* Begins the sequence of the lane, `steps` steps into the epoch. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -49,7 +49,7 @@ static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t st
 
     if (l->draws)
         return sequence_draw(&lane->sequence, &lane->shuffle, steps, err);
-    /* With a codec they would bring whole blocks along. */
+    /* With a codec, early reads would decompress whole blocks. */
     if (!is_ahead && !is_stream && l->dataset->codec == NULL)
         early = MIN(LANE_DUE / l->lane_count, lane->shuffle.filled / EARLY_OF_SLOTS);
     lane->slot_count = lane->shuffle.filled;
@@ -135,7 +135,7 @@ static const struct ref empty = { .input = REF_EMPTY };
 
 /* ---- The slots ------------------------------------------------------------------------------ */
 
-/* Takes the next position into a slot. */
+/* Takes the next position of the sequence into a slot. */
 static int take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
                    struct sheaf_error *err)
 {
@@ -162,7 +162,7 @@ void lane_fill_ahead(struct loader *l, struct lane *lane)
         (void)fill_slot(l, lane, false, &ignored);
 }
 
-/* Fills the slots at the lane's start.  A stream may end before they are full. */
+/* Fills the slots at the start of the lane. A stream may end before they are full. */
 static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     while (lane->filled < lane->sequence.fill) {
@@ -180,7 +180,7 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
     return SHEAF_OK;
 }
 
-/* Fills the slot that was emptied last.  If the stream has ended, the last slot moves into it. */
+/* Fills the slot that was emptied last. If the stream has ended, the last slot moves into it. */
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;
@@ -198,7 +198,8 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Which slots come next is known already: a stream may end sooner, but then it does not matter. */
+/* Fetches the slots of later draws into the processor's cache. They are already known. If a stream
+ * ends earlier, they are wrong, but that does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {
@@ -210,7 +211,7 @@ static void fetch_slot(struct lane *lane)
         __builtin_prefetch(&lane->slots[shuffle_next(&lane->ahead).slot], 1);
 }
 
-/* One step of the shuffle buffer. */
+/* Takes one step of the shuffle buffer. */
 static struct ref draw(struct lane *lane)
 {
     const struct shuffle_step step = shuffle_next(&lane->shuffle);
@@ -230,7 +231,7 @@ static struct ref draw(struct lane *lane)
     return ref;
 }
 
-/* What the lane draws next. */
+/* Returns the next sample that the lane draws, or its number. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {
@@ -251,8 +252,8 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 
 /* ---- What is due ---------------------------------------------------------------------------- */
 
-/* While the caller is busy with those before, what is due comes into the cache: its head in the
- * heap, the item, and its first bytes. */
+/* Fetches a due sample into the processor's cache while the caller works with the samples before
+ * it: the head in the heap, the item, and its first bytes. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
@@ -263,7 +264,7 @@ static void fetch_lines(const struct item *item)
     __builtin_prefetch(at + 192);
 }
 
-/* One draw more becomes due. */
+/* Makes one more draw, whose sample becomes due. */
 static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct due *due = &lane->due[(lane->first + lane->count) % LANE_DUE];
@@ -285,7 +286,8 @@ static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf
     return SHEAF_OK;
 }
 
-/* Begins to read a number.  SHEAF_END: it is not time yet, or there is no memory for it. */
+/* Begins to read a due number. Returns SHEAF_END if its shard is not open yet or memory has no
+ * room. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -321,7 +323,7 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
-    /* What fails here is found again when it is needed. */
+    /* An error here is met again when the sample is needed. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
@@ -333,7 +335,7 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
-/* Waits for what is due first.  What lies apart is nobody else's then. */
+/* Waits for the first due sample. If it lies apart, it no longer belongs to its read. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;
@@ -368,7 +370,7 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
     return SHEAF_OK;
 }
 
-/* Notes whether that was the last. */
+/* Checks whether the lane has just returned its last sample. */
 static void look_for_end(struct lane *lane)
 {
     const struct queue *q = lane->queue;

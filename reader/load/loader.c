@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads from their beginning to their end, and their memory: taken from the budget before a read is
- * begun, and kept for the next one where there is room. */
+ * Manages reads from their beginning to their end, and their memory: it is taken from the budget
+ * before a read begins, and kept for the next read if there is room. */
 #include "reader/load/loader.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* What a read is given to work with may be twice what it needs, and so much more. */
+/* A read may get working buffers of twice the size that it needs, plus this. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ bool loader_shard_is_open(struct loader *l, struct shard *shard)
     return workers_is_done(l->workers, &shard->job);
 }
 
-/* False: it gave up. */
+/* Waits until the shard is open. Returns false if it gave up. */
 static bool wait_for_shard(struct loader *l, struct shard *shard)
 {
     const uint64_t poll_ns = 20000000;
@@ -60,8 +60,9 @@ void loader_trim(struct loader *l)
     }
 }
 
-/* The spare one that keeps most of what is not too much: were much taken for little, the next small
- * read would find large ones only, and the spares would grow without end. */
+/* Takes the spare buffers that are largest but not much too large. If large buffers were used for
+ * small reads, the next small read would find only large ones, and the spare memory would grow
+ * without end. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
@@ -80,7 +81,8 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
     return w;
 }
 
-/* One for which the memory was taken.  What a spare one has beyond that is taken, too. */
+/* Returns buffers for a read. Their memory was taken from the budget; the excess of spare buffers
+ * is taken as well. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);
@@ -94,7 +96,7 @@ static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
     }
     if (w == NULL)
         return NULL;
-    w->code = SHEAF_ERR_INTERRUPTED;        /* until its job has run */
+    w->code = SHEAF_ERR_INTERRUPTED;        /* until the job has run */
     w->memory_bytes = more + (reserved ? 0 : memory);
     w->reserved_bytes = reserved ? memory : 0;
     return w;
@@ -108,7 +110,7 @@ static void end_work(struct loader *l, struct work *w)
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
     read_drop_shards(w, &l->shards);
-    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* it held an outsize sample */
+    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* they held an outsize sample */
         work_free(w);
         return;
     }
@@ -134,7 +136,7 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes so much of the budget; *reserved: of what is reserved. */
+/* Takes memory from the budget. *reserved becomes whether it was taken from the reserve. */
 static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool *reserved)
 {
     *reserved = false;
@@ -146,7 +148,7 @@ static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool
     return *reserved && budget_take_reserved(&l->budget, bytes);
 }
 
-/* Memory for items that lie together. */
+/* Takes memory for items that lie together. */
 static bool take_block(struct loader *l, struct read *r, uint64_t bytes, enum loader_share share)
 {
     uint8_t *block = heap_take(l->heap, bytes);
@@ -173,7 +175,7 @@ static void give_pieces(struct loader *l, struct read *r)
     r->each = NULL;
 }
 
-/* Memory for items that lie apart. */
+/* Takes memory for items that lie apart. */
 static bool take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
 {
     size_t at = 0;
@@ -226,7 +228,7 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     return SHEAF_OK;
 }
 
-/* Memory for everything but the items. */
+/* Takes the memory of a read except that for its items. */
 static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
 {
     struct work *w;
@@ -263,7 +265,7 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
         code = SHEAF_END;
     loader_trim(l);
     if (code != SHEAF_OK) {
-        w->run_count = 0;           /* the shards are the caller's still */
+        w->run_count = 0;           /* the caller still uses the shards */
         end_work(l, w);
         free(r);
         return code;
@@ -282,7 +284,7 @@ int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, b
     int code = SHEAF_END;
 
     plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
-    /* Remotely, one request for a whole block is better than many for steps of it. */
+    /* For a remote shard, one request for a whole block is better than many small ones. */
     if (plan.how == READ_PARTS && shard->object->is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)
@@ -372,7 +374,7 @@ void loader_shrink(struct loader *l)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-/* Frees the read, which has landed. */
+/* Frees a read, which must have landed. */
 static void end_read(struct loader *l, struct read *r)
 {
     if (r->newer != NULL)
@@ -388,7 +390,7 @@ static void end_read(struct loader *l, struct read *r)
             if (r->each[i] != NULL)
                 item_free_error(r->each[i]);
         for (size_t i = 0; i < r->taken; i++)
-            r->each[i] = NULL;      /* whoever took it has given it back */
+            r->each[i] = NULL;      /* the user of this piece has already freed it */
         give_pieces(l, r);
     }
     if (r->stream != NULL) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples by their numbers.
+ * Reads samples by their numbers.
  *
  *     numbers --sorted--> parts, one a shard --> groups: records that lie close together, one read
  *                                                each --> the frames asked for, in the part's block
  *
- * Groups are read side by side, as many as the memory allows; what nobody asked for is read along
- * and left.  The items of a part lie in one block, so that what is kept is what was asked for, and
- * not the codec block or the gap beside it.  Shards are opened ahead.  What is given out is in the
- * order of the numbers. */
+ * Several groups are read at the same time, if memory allows. Bytes between the requested records
+ * are read along and dropped. The items of a part lie in one block, so that only the requested
+ * bytes are kept, and not the codec blocks or the gaps around them. Shards are opened ahead. The
+ * samples are returned in the order of the numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,27 +22,28 @@
 #include "reader/load/shard_pool.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a read that is longer by this costs less than */
+#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a gap that costs less to read than another
+                                                   read */
 #define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
-#define GROUP_BYTES      ((uint64_t)8 << 20)    /* of one group that grows over gaps */
+#define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
 #define GROUP_RECORDS    ((size_t)4096)
-#define READS_MOST       64u                    /* under way at once */
-#define PARTS_AHEAD      32u                    /* shards open at once */
+#define READS_MOST       64u                    /* largest number of reads under way */
+#define PARTS_AHEAD      32u                    /* largest number of open shards */
 #define ALIGNMENT        ((uint64_t)16)
 #define LOOK_NS          ((uint64_t)50000000)
 
-/* One number that was asked for. */
+/* A requested number. */
 struct entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    struct item *item;          /* in the part's block; of equal numbers the same */
+    struct item *item;          /* in the part's block; equal numbers have the same item */
 };
 
-/* The entries of one shard. */
+/* The entries that are in one shard. */
 struct shard_part {
     uint32_t shard_number;
     size_t first, end;
-    struct shard *shard;        /* NULL: not open yet, or not any more */
+    struct shard *shard;        /* NULL if not open yet, or no longer */
     uint64_t block_bytes;
     uint8_t *block;
 };
@@ -50,10 +51,10 @@ struct shard_part {
 struct group {
     struct shard_part *part;
     size_t first, end;          /* entries, */
-    size_t records;             /* of so many different ones */
+    size_t records;             /* number of different records */
     uint64_t first_record, last_record;
     uint64_t memory_bytes;
-    struct read *read;          /* NULL: it was taken back */
+    struct read *read;          /* NULL if the group was finished */
 };
 
 /* One call. */
@@ -67,7 +68,7 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
-    struct group groups[READS_MOST];           /* a ring, the oldest at `oldest` */
+    struct group groups[READS_MOST];           /* a ring, whose oldest entry is at `oldest` */
     size_t oldest, group_count;
 };
 
@@ -186,7 +187,7 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
     return code;
 }
 
-/* Waits until the part's shard is open, and makes room for what is asked of it. */
+/* Waits until the part's shard is open, and allocates the block for its requested records. */
 static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = open_ahead(c, (size_t)(part - c->parts), err);
@@ -211,7 +212,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 
 /* ---- Groups --------------------------------------------------------------------------------- */
 
-/* Whether a group that ends with record `last` may continue to `next`. */
+/* Returns whether the group may be extended to record `next`. */
 static bool joins(const struct group *g, const struct shard *shard, uint64_t next)
 {
     const struct index_section *s = shard->section;
@@ -231,7 +232,7 @@ static bool joins(const struct group *g, const struct shard *shard, uint64_t nex
               <= GROUP_BYTES;
 }
 
-/* The group that begins with entry `first`; `joined`: with others that lie close by. */
+/* Returns the group that begins with entry `first`. With `joined`, it includes records close by. */
 static struct group group_of(const struct call *c, struct shard_part *part, size_t first,
                              bool joined)
 {
@@ -252,8 +253,8 @@ static struct group group_of(const struct call *c, struct shard_part *part, size
     return g;
 }
 
-/* The plan of a group: a run for each record.  A codec's block is unpacked as far as needed;
- * remotely, one request brings all of it. */
+/* Makes the plan of a group, with one run for each record. A local codec block is read and
+ * decompressed only as far as needed. A remote block is read by one request. */
 static int plan_of(const struct call *c, const struct group *g, struct read_plan *plan,
                    struct sheaf_error *err)
 {
@@ -278,7 +279,7 @@ static int plan_of(const struct call *c, const struct group *g, struct read_plan
     return SHEAF_OK;
 }
 
-/* Gives each record that is asked for its slot in the block, from *slot on. */
+/* Gives each requested record its slot in the block, beginning at *slot. */
 static void place_items(struct call *c, const struct group *g, uint8_t **slot)
 {
     size_t n = 0;
@@ -287,7 +288,7 @@ static void place_items(struct call *c, const struct group *g, uint8_t **slot)
         struct entry *e = &c->entries[i];
 
         if (i != g->first && e->number == e[-1].number) {
-            e->item = e[-1].item;       /* asked for twice */
+            e->item = e[-1].item;       /* requested twice */
             continue;
         }
         e->item = (struct item *)(void *)*slot;
@@ -329,7 +330,8 @@ static int begin_group(struct call *c, struct group *g, const struct read_plan *
     return SHEAF_OK;
 }
 
-/* The items are the entries' from here on.  Errors of records that nobody will see are freed. */
+/* Ends a group. Its items now belong to the entries. Frees the errors of records that nobody will
+ * see. */
 static void end_group(struct call *c, struct group *g)
 {
     struct read *r = g->read;
@@ -362,7 +364,7 @@ static int error_of(const struct group *g, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Takes the oldest group back. */
+/* Waits for the oldest group and ends it. */
 static int take_group(struct call *c, struct sheaf_error *err)
 {
     struct group *g = &c->groups[c->oldest];
@@ -370,7 +372,7 @@ static int take_group(struct call *c, struct sheaf_error *err)
     int code = is_read_here(c, g) ? SHEAF_OK : wait_for(c, &g->read->work->job, err);
 
     if (code != SHEAF_OK)
-        return code;                    /* it is still under way */
+        return code;                    /* the read is still under way */
     code = error_of(g, err);
     if (g->end == part->end) {
         end_group(c, g);
@@ -384,7 +386,7 @@ static int take_group(struct call *c, struct sheaf_error *err)
     return code;
 }
 
-/* Makes room for the group and its read. */
+/* Makes room for the group and its read, by ending older groups. */
 static int make_room(struct call *c, struct group *g, const struct read_plan *plan,
                      struct sheaf_error *err)
 {
@@ -400,7 +402,8 @@ static int make_room(struct call *c, struct group *g, const struct read_plan *pl
     return code;
 }
 
-/* Reads the group that begins with an entry.  SHEAF_END: it does not even fit alone. */
+/* Reads the group that begins with an entry. Returns SHEAF_END if memory has no room for it
+ * alone. */
 static int read_group(struct call *c, struct group *g, uint8_t **slot, struct sheaf_error *err)
 {
     struct read_plan plan;
@@ -427,7 +430,7 @@ static int read_part(struct call *c, struct shard_part *part, struct sheaf_error
         struct group g = group_of(c, part, i, true);
 
         code = read_group(c, &g, &slot, err);
-        if (code == SHEAF_END) {        /* it is made smaller */
+        if (code == SHEAF_END) {        /* try a smaller group */
             g = group_of(c, part, i, false);
             code = read_group(c, &g, &slot, err);
         }
@@ -441,7 +444,7 @@ static int read_part(struct call *c, struct shard_part *part, struct sheaf_error
     return code;
 }
 
-/* Ends what is under way, and frees all but the blocks. */
+/* Ends all reads, and frees everything except the blocks. */
 static void end_call(struct call *c)
 {
     for (size_t i = 0; i < c->group_count; i++)
@@ -492,7 +495,7 @@ static int make_samples(struct call *c, struct numbered *k, struct sheaf_error *
     return code;
 }
 
-/* The parts' blocks go to what is kept. */
+/* Moves the parts' blocks to the result. */
 static int give_blocks(struct call *c, struct numbered *k, struct sheaf_error *err)
 {
     k->blocks = calloc(c->part_count + 1, sizeof(k->blocks[0]));

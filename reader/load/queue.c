@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planning the reads of the lanes, and giving out what they bring; see queue.h. */
+ * Plans the reads of the lanes, and returns their samples; see queue.h. */
 #include "reader/load/queue.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
-#define DRAWS_COLD 32u          /* the first samples of a lane, which wait for no others */
-#define LOOK_NS    5000000u     /* between two looks whether a read is late */
+#define DRAWS_COLD 32u          /* the first samples of a lane, which do not wait for warm files */
+#define LOOK_NS    5000000u     /* time between two checks whether a read is late */
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
                 struct sequence *sequence, struct sheaf_error *err)
@@ -37,7 +37,7 @@ void queue_cancel(struct queue *q)
     stream_cancel(q->stream);
 }
 
-/* Takes the first read away: all that it brings is given out. */
+/* Removes the first read. All its samples must have been returned. */
 static void remove_first(struct loader *l, struct queue *q)
 {
     struct read *r = q->first;
@@ -76,7 +76,7 @@ static void append(struct loader *l, struct queue *q, struct read *r)
     l->queued++;
 }
 
-/* Makes these runs the queue's next read.  SHEAF_END: there is no memory for it now. */
+/* Begins the queue's next read. Returns SHEAF_END if there is no memory for it now. */
 static int begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
                       struct sheaf_error *err)
 {
@@ -96,7 +96,7 @@ static int begin_read(struct loader *l, struct queue *q, const struct read_plan 
 
 /* ---- In the order of the line --------------------------------------------------------------- */
 
-/* Makes use of a shard.  SHEAF_END: the budget has no room for its section now. */
+/* Begins to use a shard. Returns SHEAF_END if the budget has no room for its section now. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -107,8 +107,8 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
 }
 
-/* Begins to open the shard that the line enters when it leaves that of the position.  Only an
- * advance: if the budget has no room now, it is opened when its turn comes. */
+/* Begins to open the shard that follows on the line. This only saves time: if the budget has no
+ * room now, the shard is opened when its turn comes. */
 static void open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
@@ -126,8 +126,8 @@ static void open_next(struct loader *l, struct queue *q, uint64_t position)
         (void)use_shard(l, number, &q->next, &ignored);
 }
 
-/* Makes q->shard the shard of the run, and begins to open the one that follows it.  SHEAF_END:
- * the budget has no room for its section now. */
+/* Makes q->shard the shard of the run, and begins to open the shard that follows. Returns SHEAF_END
+ * if the budget has no room for its section now. */
 static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
                        struct sheaf_error *err)
 {
@@ -138,7 +138,8 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
         q->shard = q->next;
         q->next = NULL;
     }
-    if (q->shard != NULL && q->shard->number != run->shard) {   /* a pad, which lies elsewhere */
+    if (q->shard != NULL && q->shard->number != run->shard) {   /* a pad, which lies elsewhere on
+                                                                   the line */
         shards_drop(&l->shards, q->shard);
         q->shard = NULL;
     }
@@ -149,20 +150,21 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
     return code;
 }
 
-/* Where the next position is. */
+/* Returns where the next planned position is. */
 static struct order_run next_run(const struct queue *q)
 {
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Whether there is memory for a read that is not needed yet, and for another. */
+/* Returns whether there is memory for two such reads. Required for a read that is not needed
+ * yet. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return !l->keeps || loader_room(l) >= 2 * read_needs_of(plan).pieces;
 }
 
-/* Leaves positions to be read when they are drawn, if they are not wanted now.  SHEAF_END: it is
- * not known yet what is. */
+/* Skips positions that are not wanted now; they are read when they are drawn. Returns SHEAF_END if
+ * it is not yet known which positions are wanted, or there are no more. */
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {
@@ -210,8 +212,8 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
 
 /* ---- As drawn ------------------------------------------------------------------------------- */
 
-/* Until what the lane draws from is warm.  SHEAF_END: it is not, and there are reads enough not to
- * wait for it now. */
+/* Waits until the files are warm from which the lane draws. Returns SHEAF_END if they are not warm,
+ * and there are enough reads without another. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warmth_go_on(q->warmth, l);
@@ -248,13 +250,13 @@ static int plan_as_drawn(struct loader *l, struct queue *q, struct sheaf_error *
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
-/* Plans the next read.  SHEAF_END: there is no memory for it now. */
+/* Plans the next read. Returns SHEAF_END if there is no memory for it now. */
 static int plan_read(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     return q->warmth != NULL ? plan_as_drawn(l, q, err) : plan_in_order(l, q, err);
 }
 
-/* The next record; its shard becomes q->alone. */
+/* Finds the next record. Its shard becomes q->alone. */
 static int find_alone(struct loader *l, struct queue *q, struct order_run *run,
                       struct sheaf_error *err)
 {
@@ -266,7 +268,7 @@ static int find_alone(struct loader *l, struct queue *q, struct order_run *run,
     return shards_use_reserved(&l->shards, run->shard, &q->alone, err);
 }
 
-/* Makes the next read one record, with what is reserved. */
+/* Begins a read of only the next record, in reserved memory. */
 static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct order_run run;
@@ -291,13 +293,14 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Whether a lane's next position is needed sooner than another's. */
+/* Returns whether lane a's next position is needed sooner than lane b's. */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Of the other lanes that have a shard open, the one that has planned furthest; NULL: none. */
+/* Returns the lane other than `but` that has planned furthest and has a shard open, or NULL if
+ * there is none. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -312,8 +315,9 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes a shard for a lane whose turn it is: lanes that cannot all have theirs open then open it
- * for a read each, rather than some of them for every sample.  False: there is none. */
+/* Closes another lane's shard for a lane whose turn it is. If not all lanes can have their shards
+ * open, each lane then opens its shard for one read; otherwise some lanes would open it for every
+ * sample. Returns false if there is no shard to close. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
@@ -327,7 +331,8 @@ static bool give_way(struct loader *l, const struct queue *q)
     return true;
 }
 
-/* Plans a read for a lane whose turn it is; if there is no memory, of one record. */
+/* Plans a read for a lane whose turn it is. If there is no memory for it, plans a read of one
+ * record. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     int code = plan_read(l, q, err);
@@ -338,12 +343,12 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         return code == SHEAF_END ? SHEAF_OK : code;
     if (!l->keeps)
         return plan_alone(l, q, err);
-    q->planned++;                   /* its number goes on, and is read when it is drawn */
+    q->planned++;                   /* the slot gets its number, and it is read when it is drawn */
     return SHEAF_OK;
 }
 
-/* The lane whose next read is needed first; NULL if all is planned.  `ahead`: those whose first
- * turn is later take part. */
+/* Returns the lane whose next read is needed first, or NULL if all reads are planned. With `ahead`,
+ * includes the lanes whose first turn comes later. */
 static struct queue *neediest(struct loader *l, bool ahead)
 {
     struct queue *found = NULL;
@@ -358,7 +363,7 @@ static struct queue *neediest(struct loader *l, bool ahead)
     return found;
 }
 
-/* Each stream works ahead by a few reads of its own. */
+/* Gives each stream a few reads to fill in advance. */
 static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
     for (uint32_t i = 0; i < l->lane_count; i++) {
@@ -391,7 +396,8 @@ int queue_pump(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = plan_read(l, q, err);
-        if (code != SHEAF_OK && q->is_ahead) {      /* others need room, or this is too early */
+        if (code != SHEAF_OK && q->is_ahead) {      /* other lanes need the memory, or it is too
+                                                       early */
             ahead = false;
             continue;
         }
@@ -405,13 +411,13 @@ int queue_pump(struct loader *l, struct sheaf_error *err)
 
 /* ---- Giving out ----------------------------------------------------------------------------- */
 
-/* Another read, which was begun after this one, is here. */
+/* Returns whether the read is late: a read that was begun after it has landed. */
 static bool is_late(struct loader *l, struct read *r)
 {
     return r->next != NULL && loader_has(l, r->next);
 }
 
-/* Waits for the read, unless it is late, and what it brings is not needed at once. */
+/* Waits for the read. Stops waiting if the read is late and its samples are not needed at once. */
 static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
@@ -427,7 +433,7 @@ static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
     return loader_wait(l, r, err);
 }
 
-/* Sees to it that the next position is planned, and here, or late. */
+/* Plans the next position if necessary, and waits until its read has landed or is late. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -437,7 +443,7 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
             return QUEUE_LATER;
         code = queue_pump(l, err);
         if (code == SHEAF_OK && q->first == NULL && q->taken == q->planned)
-            code = plan_needed(l, q, err);      /* others filled the window */
+            code = plan_needed(l, q, err);      /* the other lanes have filled the window */
     }
     if (code != SHEAF_OK || q->first == NULL || q->first->at > q->taken)
         return code;
@@ -448,9 +454,9 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
     return loader_wait(l, q->first, err);
 }
 
-/* A stream's items are only now known to need memory: the one that is given out gets a piece of
- * its own for the shuffle buffer, or else its read, which may then be with the caller for longer
- * than the stream counts on, is accounted for. */
+/* Takes the memory of a stream's sample, which is known only now. For a shuffle buffer, the sample
+ * is copied to a piece of its own. Otherwise the memory of its read is counted, because the caller
+ * may keep the read longer than the stream expects. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {
@@ -541,7 +547,7 @@ int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* What fails here fails again when it is needed, and is an error then. */
+        /* An error here is met again when the sample is needed, and is reported then. */
         q->taken++;
         remove_first(l, q);
         (void)queue_pump(l, &later);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a read takes of memory, and its making; see read.h.  read_job.c has its job. */
+ * Computes the memory of a read, and makes reads; see read.h. read_job.c has the job. */
 #include "reader/load/read.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A window of pieces; the oldest holds the place that is read, or follows it. */
+ * Reads ahead with a window of pieces. The oldest piece has the read position or follows it. */
 #include "reader/load/read_ahead.h"
 
 #include <stdlib.h>
@@ -23,9 +23,9 @@ struct ahead {
     struct store_object *inner;
     size_t piece_bytes;
     struct piece pieces[AHEAD_PIECES_MOST];
-    struct inflight window;         /* what follows `here`, without a gap */
-    struct piece *here;             /* which was read last; NULL: none */
-    uint64_t next;                  /* where the next one begins */
+    struct inflight window;         /* the pieces after `here`, without a gap */
+    struct piece *here;             /* the piece read last; or NULL */
+    uint64_t next;                  /* the offset at which the next piece begins */
 };
 
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces)
@@ -48,7 +48,7 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Moves to the next piece; NULL: none was started. */
+/* Moves to the next piece. Sets `here` to NULL if none was started. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)
@@ -57,12 +57,12 @@ static void turn(struct ahead *a)
     a->here = (struct piece *)inflight_next(&a->window);
 }
 
-/* Makes the piece that has the byte at `offset` the one that is here. */
+/* Makes the piece that has the byte at `offset` the current one. */
 static const struct store_read *go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
         inflight_cancel(&a->window);
-        a->next = a->inner->bytes;      /* no more are started */
+        a->next = a->inner->bytes;      /* start no more pieces */
         do
             turn(a);
         while (a->here != NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequential reading of a remote object: large reads are issued ahead of the current offset, so
- * that the link stays busy while earlier bytes are processed.
+ * Reads a remote object in order. Large reads are issued ahead of the current offset, so that the
+ * network stays busy while earlier bytes are processed.
  *
  *     object    |.....|#####|#####|#####|#####|.............|
  *                     ^ here      under way    ^ begun next */
@@ -12,14 +12,14 @@
 
 #define AHEAD_PIECES_MOST 16u
 
-/* Makes *object one that is read that way: store_read at ascending places.  It has the other's
- * name and size, gives up once its `interrupt` says so, and closes the other with itself.
- * `memory_bytes` is as ahead_memory gave it for `pieces`, which are read at once.  On failure
- * *object is as it was. */
+/* Replaces *object by an object that is read ahead; store_read must then be called with ascending
+ * offsets. The new object has the name and size of the old one and closes it when it is closed. It
+ * gives up when its `interrupt` is raised. `memory_bytes` must come from ahead_memory for the same
+ * number of `pieces`, which are read at once. On failure *object does not change. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* The memory that so many pieces take, of a budget of so much: a sixteenth, or less. */
+/* Returns the memory for `pieces` pieces: at most a sixteenth of the budget. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

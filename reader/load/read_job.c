@@ -13,25 +13,25 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* A row of runs, which are one read, on its way through the job. */
+/* The runs of one read operation, on their way through the job. */
 struct pass {
     struct work *work;
     const struct run *runs;
     size_t run_count;
-    size_t first;               /* of its items, in the read */
-    struct run whole;           /* from its first record to its last */
+    size_t first;               /* number of its first item in the read */
+    struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
-    struct extent extent;       /* of the whole */
-    uint8_t *data;              /* where the bytes of the whole go, or those of its records one
-                                   behind the other */
-    char *names;                /* and its .lst lines; NULL: it has none */
-    bool is_marked;             /* all items say whether they are bad */
+    struct extent extent;       /* extent of that range */
+    uint8_t *data;              /* where the bytes of the range go, or only those of its records,
+                                   one after another */
+    char *names;                /* where its .lst lines go; NULL if it has none */
+    bool is_marked;             /* is_bad is set in all items */
 };
 
-/* The items of a pass in turn. */
+/* Visits the items of a pass in turn. */
 struct turn {
     size_t run, in_run, at;
-    uint64_t record, raw;       /* raw: bytes of the records before it */
+    uint64_t record, raw;       /* raw: number of bytes of the records before it */
     struct item *item;
 };
 
@@ -81,7 +81,7 @@ static void prepare_marks(struct pass *p)
     p->is_marked = true;
 }
 
-/* Notes that the record of this item is bad; what `error` says is put behind its place. */
+/* Marks the item of a record as bad. The message is its place followed by `error`. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
                     const struct sheaf_error *error)
 {
@@ -98,7 +98,7 @@ static int mark_bad(struct pass *p, struct item *item, uint64_t record,
     return SHEAF_OK;
 }
 
-/* Marks the records that reach into raw bytes [begin, end) as bad. */
+/* Marks the records that overlap uncompressed bytes [begin, end) as bad. */
 static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
@@ -116,7 +116,7 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* The shard does not have raw bytes [begin, end). */
+/* Marks the records in uncompressed bytes [begin, end) as bad, because the shard is too short. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;
@@ -128,7 +128,7 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     return mark_range(p, begin, end, &error);
 }
 
-/* Marks the records that did not come with a part of a block. */
+/* Marks the records of a part of a block that could not be decompressed. */
 static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
                         const struct unpack_part *part, const struct sheaf_error *error)
 {
@@ -145,7 +145,7 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* How much of the stored bytes [begin, end) there is: a truncated shard has less. */
+/* Returns how many of the stored bytes [begin, end) exist. A truncated shard has fewer. */
 static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
 {
     const uint64_t there = shard->object->bytes;
@@ -153,7 +153,7 @@ static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t
     return MIN(end, there) - MIN(begin, there);
 }
 
-/* Reads, unless it was fetched. */
+/* Reads stored bytes, or waits for them if they were requested in advance. */
 static int read_object(struct work *w, struct store_object *object, const struct fetch *fetch,
                        uint64_t offset, void *data, uint64_t size)
 {
@@ -185,7 +185,8 @@ static int read_plain(struct pass *p)
     return code;
 }
 
-/* Unpacks parts of a block, a little at a time, and marks the records that do not come. */
+/* Decompresses parts of a block in small steps, and marks the records that cannot be
+ * decompressed. */
 static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
 {
     struct sheaf_error error;
@@ -207,8 +208,8 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* `stored` begins with the first block, and has `have` bytes.  Of a block that is not whole, or
- * damaged, what can be unpacked is. */
+/* Decompresses a block. `stored` begins with the first block and has `have` bytes. If the block is
+ * incomplete or damaged, the beginning that can be decompressed is used. */
 static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -242,13 +243,13 @@ static int read_blocks(struct pass *p)
     return code;
 }
 
-/* Where a record goes that is unpacked by itself. */
+/* Returns where a record goes that is decompressed by itself. */
 static uint8_t *home_of(const struct pass *p, const struct turn *t)
 {
     return p->work->read->table != NULL ? p->data + t->raw : (uint8_t *)(t->item + 1);
 }
 
-/* Unpacks each record into its place. */
+/* Decompresses each record to its place. */
 static int read_parts(struct pass *p)
 {
     const struct index_block *b = &p->section->blocks[p->extent.block];
@@ -296,7 +297,7 @@ static int read_names(struct pass *p)
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
-/* Checks a record, whose bytes are at `data`, and its .lst line; NULL: it has none. */
+/* Checks a record, whose bytes are at `data`, and its .lst line, which is NULL if it has none. */
 static int check_record(struct pass *p, const struct turn *t, const uint8_t *data,
                         const char *name, uint32_t name_size)
 {
@@ -321,7 +322,7 @@ static int check_record(struct pass *p, const struct turn *t, const uint8_t *dat
     return SHEAF_OK;
 }
 
-/* Says of an item that is not bad where it is, and moves it there. */
+/* Sets the place of a good item's data, and moves the data there. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {
@@ -357,7 +358,7 @@ static int finish_item(struct pass *p, const struct turn *t)
     item->name_size = 0;
     item->repeats = p->work->read->repeats;
     item->has_name = p->names != NULL;
-    if (p->names != NULL) {     /* each line with its newline */
+    if (p->names != NULL) {     /* each line includes its newline */
         name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
@@ -393,9 +394,9 @@ static int read_row_once(struct pass *p)
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
-/* Returns whether bytes of a shard in a store afar have proved damaged, and forgets that they have:
- * they may have been damaged on their way, in which case they come right when they are read again,
- * past what a cache has kept of them. */
+/* Clears the marks of damaged records in a remote shard, so that they are read once more. The bytes
+ * may have been damaged on the network or in the cache, so the cache is not used for the second
+ * read. Returns whether there were such records. */
 static bool forgives(struct pass *p)
 {
     const struct shard *shard = p->whole.shard;
@@ -431,7 +432,7 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* What its rows take where they are read into, all data before all names. */
+/* Computes the bytes that the runs take where they are read to. All data come before all names. */
 static void measure(const struct work *w, uint64_t *data, uint64_t *names)
 {
     *data = *names = 0;
@@ -447,7 +448,8 @@ static void measure(const struct work *w, uint64_t *data, uint64_t *names)
     }
 }
 
-/* Where data and names go first: into the block, or if items are apart, to be moved from there. */
+/* Finds the place to which data and names are read: the block, or, for items that lie apart, a
+ * buffer from which they are moved. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;
@@ -464,7 +466,7 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* It has failed: nobody will look at its items. */
+/* Frees the errors of a failed read's items, because nobody will look at them. */
 static void forget_bad(struct pass *p)
 {
     struct read *r = p->work->read;
@@ -544,7 +546,7 @@ static void start_fetch(struct work *w, struct fetch *fetch, struct store_object
     store_read_start(&fetch->read);
 }
 
-/* Starts reading what is one row. */
+/* Starts a remote read for each group of runs that is read as one. */
 static void fetch(struct work *w)
 {
     const struct shard *shard = w->runs[0].shard;
@@ -563,11 +565,12 @@ static void fetch(struct work *w)
     if (find_rooms(w, &data, &lines) == SHEAF_OK && s->blocks != NULL)
         data = work_room(&w->stored, end - begin, &w->error);
     if (data == NULL || lines == NULL) {
-        workers_submit(w->read->workers, &w->job);      /* it will fail there, and say so */
+        workers_submit(w->read->workers, &w->job);      /* the job will fail and report the error */
         return;
     }
     w->is_fetched = true;
-    atomic_init(&w->fetches_left, 1);       /* this call's own, given up at its end */
+    atomic_init(&w->fetches_left, 1);       /* one for this function, which it gives up at its
+                                               end */
     start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
     if (names != 0)
         start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of reads; see read_window.h. */
+ * Adapts the window of reads; see read_window.h. */
 #include "reader/load/read_window.h"
 
 #include "base/bytes.h"
 
-#define HARDLY_WAITED 32u       /* the consumer waits less than this part of the time */
-#define WORTH_IT 1.3            /* twice the reads must bring so much more; less may be chance */
+#define HARDLY_WAITED 32u       /* waiting less than this part of the time does not count */
+#define WORTH_IT 1.3            /* twice the reads must raise the rate by this factor; less may
+                                   be chance */
 #define REST_ROUNDS 16u
-#define FIRST_REST 8u           /* before the first trial over a link that is not slow */
-#define QUICK 0.75              /* bytes a nanosecond: such a link needs no more */
-#define SLOW 0.2                /* what memory costs does not count then */
-/* What is under way together comes together, so a rate is that of several windows. */
+#define FIRST_REST 8u           /* rounds before the first trial, unless the link is slow */
+#define QUICK 0.75              /* bytes per nanosecond: a link this fast needs no more reads */
+#define SLOW 0.2                /* bytes per nanosecond: on a link this slow, the cost of memory
+                                   does not matter */
+/* Reads that are under way together also finish together, so a rate is measured over several
+ * windows. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -33,7 +36,8 @@ static void set(struct window *w, unsigned now)
     w->is_settled = false;
 }
 
-/* The round that ended brought bytes at this rate, and the consumer waited for them. */
+/* Adjusts the window after a round in which the consumer had to wait. `rate` is the throughput of
+ * that round. */
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
@@ -50,7 +54,7 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* At the end of a window of reads.  Whether its round is over. */
+/* Called after each full window of reads. Returns whether the round has ended. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -68,10 +72,10 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* The consumer has waited longer for the first reads than a whole window of usual ones takes over a
- * quick link: begins so many more that the link is one.  (The first reads are small, so that the
- * first sample comes soon: what they take is the way there, or the server's thinking, and says
- * little of the link before it adds up to that.) */
+/* Handles a slow start. If the consumer has waited longer for the first reads than a fast link
+ * takes for a whole window of usual reads, enlarges the window in that proportion. The first reads
+ * are small, so that the first sample comes soon. Their time is mostly latency and says little
+ * about the link until it adds up to that much. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

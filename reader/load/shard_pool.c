@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Open shards for random access; see shard_pool.h. */
+ * Keeps shards open for random access; see shard_pool.h. */
 #include "reader/load/shard_pool.h"
 
 #include <pthread.h>
@@ -11,14 +11,15 @@
 #include "base/error.h"
 
 #define THREADS_MOST  8u
-#define IDLE_MOST     64u                       /* shards kept open: one descriptor each, or two; */
-#define IDLE_BYTES    ((uint64_t)256 << 20)     /* and what their indices may take together */
+#define IDLE_MOST     64u                       /* most idle shards kept open, with one or two
+                                                   descriptors each; */
+#define IDLE_BYTES    ((uint64_t)256 << 20)     /* and most memory for their indexes together */
 
 struct shard_pool {
     struct dataset_cache base;
     pid_t process;
     struct workers *workers;
-    struct budget budget;               /* of the indices; guarded by the lock */
+    struct budget budget;               /* for the indexes; guarded by the lock */
     pthread_mutex_t lock;
     struct {
         struct shards shards;
@@ -30,7 +31,7 @@ static void pool_free(struct dataset_cache *cache)
     struct shard_pool *pool = (struct shard_pool *)(void *)cache;
 
     if (pool->process != getpid())
-        return;                         /* it is the parent's */
+        return;                         /* it belongs to the parent process */
     if (pool->locked.shards.dataset != NULL)
         (void)shards_trim(&pool->locked.shards);
     workers_close(pool->workers);
@@ -50,7 +51,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    pool->budget.limit = UINT64_MAX;    /* what is kept has a limit, what is in use is needed */
+    pool->budget.limit = UINT64_MAX;    /* only idle shards are limited, because shards in use
+                                           are needed */
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)
                         ? MIN(workers_processors(), THREADS_MOST) : THREADS_MOST, err);
@@ -82,7 +84,7 @@ int shard_pool_of(const struct sheaf_dataset *dataset, struct shard_pool **resul
         return code;
     *result = own;
     if (!atomic_compare_exchange_strong(&d->cache, &there, &own->base)) {
-        pool_free(&own->base);          /* another thread was quicker */
+        pool_free(&own->base);          /* another thread was faster */
         *result = (struct shard_pool *)(void *)there;
     }
     return SHEAF_OK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards that random access has open: shared by all threads of a process that read from a data
- * set by number, and the latest kept open for the next call.
+ * The shards that random access has open. All threads of a process that read samples by number
+ * share them. The shards used last stay open for the next call.
  *
- * It is made by the first call and goes with the data set.  The child of a fork makes one of its
- * own: threads and connections of the parent's are not there, and its lock may be held. */
+ * The first call makes the pool. It is freed with the data set. The child of a fork makes a pool of
+ * its own, because the parent's threads and connections do not exist there, and the parent's lock
+ * may be held. */
 #ifndef READER_SHARD_POOL_H
 #define READER_SHARD_POOL_H
 
@@ -12,18 +13,18 @@
 
 struct shard_pool;
 
-/* The data set's in this process. */
+/* Returns the data set's pool in this process, and makes it if necessary. */
 int shard_pool_of(const struct sheaf_dataset *dataset, struct shard_pool **pool,
                   struct sheaf_error *err);
 
-/* The threads of its calls. */
+/* Returns the threads that the calls share. */
 struct workers *shard_pool_workers(const struct shard_pool *pool);
 
-/* Begins to open a shard, or takes part in one that is open: see shards_use.  *shard is the
- * caller's until shard_pool_drop. */
+/* Begins to open a shard, or uses a shard that is already open; see shards_use. *shard is valid
+ * until shard_pool_drop. */
 int shard_pool_use(struct shard_pool *pool, uint32_t number, struct shard **shard,
                    struct sheaf_error *err);
-/* What could not be opened is not kept. */
+/* Ends the use of a shard. A shard that could not be opened is freed. */
 void shard_pool_drop(struct shard_pool *pool, struct shard *shard);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walking through a shard; see walk.h. */
+ * Walks through a shard; see shard_walk.h. */
 #include "reader/load/shard_walk.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A walk through one whole shard: every frame in turn, and the hash of all its stored bytes. */
+ * A walk through a whole shard: returns every frame in turn, and the hash of all stored bytes. */
 #ifndef READER_SHARD_WALK_H
 #define READER_SHARD_WALK_H
 
@@ -17,8 +17,8 @@ struct walk {
     struct store_object *object;
     struct frames frames;
     XXH3_state_t *hash;
-    uint64_t offset;                    /* stored bytes read */
-    atomic_uint_fast64_t *progress;     /* bytes read, of all walks together */
+    uint64_t offset;                    /* number of stored bytes read */
+    atomic_uint_fast64_t *progress;     /* number of bytes read by all walks together */
     const volatile int *interrupt;
     uint64_t stored_bytes;              /* of the shard */
 };
@@ -29,15 +29,15 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
-/* Lets frames above the limit in, one of all walks at a time.  `large` must outlive the walk. */
+/* Accepts frames above the limit, for one walk at a time. `large` must outlive the walk. */
 static inline void walk_use_large(struct walk *w, struct frames_large *large)
 {
     w->frames.large = large;
 }
 
-/* As frames_next, the message with the shard's name before it. */
+/* As frames_next. The message begins with the shard's name. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
-/* Reads what is left, and gives the hash of everything as hex. */
+/* Reads the rest of the shard, and returns the hash of all its bytes in hexadecimal. */
 int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening shards; see shards.h. */
+ * Opens shards; see shards.h. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -30,13 +30,14 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
     return code;
 }
 
-/* So many sources have their index open all the time; of more, each is opened when it is read:
- * there may be a thousand, and a process may not have so many files open. */
+/* With at most this number of parts, all indexes stay open. With more, each is opened when it is
+ * read, because there may be a thousand and the number of open files is limited. */
 #define INDEXES_OPEN 16u
 
-/* Opens an object whose size the manifest says, and whose content it proves: `proof` is a hash from
- * the manifest, or "" for foreign shards.  The server of a remote object is not asked: the first
- * read will see whether the size is right, and a whole cache needs no server at all. */
+/* Opens an object whose size is known from the manifest. `proof` is a hash from the manifest that
+ * identifies the content, or "" for foreign shards. No request is sent for a remote object: the
+ * first read will show whether the size is right. If the cache has the whole object, no server is
+ * needed. */
 static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err)
@@ -48,7 +49,7 @@ static int open_known(const struct shards *s, const struct sheaf_dataset *source
     return shards_open_object(s->cache, url, object, err);
 }
 
-/* Writes the hash of all that the manifest says about the index of a source. */
+/* Writes the hash of everything that the manifest says about the index of a source. */
 static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
 {
     XXH128_hash_t sum = { 0 };
@@ -63,8 +64,8 @@ static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT
     hash_text(sum, proof);
 }
 
-/* An index that is far away is read at once if it is a small one: the first samples of many shards
- * then cost no more than those of one. */
+/* Reads a small remote index as a whole, so that the first samples of many shards need no more
+ * requests than those of one. */
 static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
 {
     const uint64_t bytes = index->object->bytes;
@@ -238,7 +239,8 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     return code;
 }
 
-/* Another host may have the .lst of a shard that this one has. */
+/* Opens the .lst of a shard that a manifest lists. If a platform gave the shard to this host, it
+ * may have given the .lst to another host. */
 static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
@@ -256,7 +258,7 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     return code;
 }
 
-/* The .lst beside a RecordIO shard. */
+/* Opens the .lst beside a RecordIO shard. */
 static int open_names(struct shard *shard, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = shard->owner->dataset;
@@ -288,7 +290,8 @@ static int open_parts(struct shard *shard)
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    /* Where bad records are skipped, a shorter one is dealt with record by record. */
+    /* If bad records are skipped, a shard that is too short is accepted, and its missing records
+     * are reported one by one. */
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
@@ -329,7 +332,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     const struct sheaf_dataset *source = dataset_source(s->dataset, number);
     uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
 
-    if (source->part_count != 0)  /* a block holds a sample or more */
+    if (source->part_count != 0)  /* a block has at least one sample */
         bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     if (source->manifest.joined)  /* a piece takes two bytes or more */
@@ -337,7 +340,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     return bytes;
 }
 
-/* *is_reserved: it is of what is reserved. */
+/* Takes memory from the budget. *is_reserved becomes whether it was taken from the reserve. */
 static bool take(struct shards *s, uint64_t bytes, bool reserved, bool *is_reserved)
 {
     if (budget_take(s->budget, bytes) || (shards_trim(s) && budget_take(s->budget, bytes)))
@@ -374,7 +377,7 @@ static void become_idle(struct shards *s, struct shard *shard)
     s->idle_bytes += shard->memory_bytes;
 }
 
-/* Nobody uses it. */
+/* Closes a shard that is not in use. */
 static void end_shard(struct shards *s, struct shard *shard)
 {
     workers_wait(s->workers, &shard->job);
@@ -405,8 +408,8 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* One more user of an open shard.  If it was opened with what is reserved, that must be free again
- * for those who read ahead. */
+/* Adds a user to an open shard. If the shard was opened with reserved memory and the new user reads
+ * ahead, the reserve must first become free again. Returns false if there is no memory for that. */
 static bool join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

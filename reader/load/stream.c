@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams; see stream.h.  One worker, so one job at a time and all in order; each job fills a
- * read with copies of the frames that come along, one behind the other in its buffer. */
+ * Streams; see stream.h. A stream has one worker, so its jobs run one at a time and in order. Each
+ * job fills a read with copies of frames, one after another in the buffer. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>
@@ -17,31 +17,33 @@
 #include "reader/load/frames.h"
 #include "store/interrupt.h"
 
-/* Of a shard that is read as a stream, so many pieces are read ahead at once. */
+/* Number of pieces that are read ahead in a shard that is read as a stream. */
 #define AHEAD_PIECES 4u
 
 struct stream {
     struct stream_context context;
     uint32_t lane;
     struct workers *workers;
-    size_t largest;                 /* bytes of a frame that is let in */
+    size_t largest;                 /* size of the largest frame that is accepted */
     uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
-    size_t place;                   /* on the line: the shard that is read, or will be */
-    size_t stride;                  /* to the next one */
-    bool ended;                     /* all shards are read */
+    size_t place;                   /* on the line: the shard that is read now or next */
+    size_t stride;                  /* distance to the stream's next shard */
+    bool ended;                     /* all shards have been read */
     bool failed;
-    bool lost;                      /* it is not known which attribute the next record is */
-    volatile int cancelled;         /* what a pipe's reads look at */
-    struct store_object *object;    /* of the shard at `place`; NULL: not open */
+    bool lost;                      /* it is unknown which attribute the next record has */
+    volatile int cancelled;         /* reads of a pipe check it */
+    struct store_object *object;    /* the shard at `place`; NULL if not open */
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    uint64_t passed_over;           /* in the shards before, less what reads have told */
-    uint64_t lost_bytes;            /* in the shards before, and not told by a read */
-    uint64_t repeated_keys;         /* in the shards before, less what reads have told */
-    uint64_t record;                /* the next one, in the shard */
-    uint64_t framed;                /* samples and bad records, of all shards */
-    uint64_t offset;                /* stored bytes read of it */
+    uint64_t passed_over;           /* in earlier shards, less the number already reported by
+                                       reads */
+    uint64_t lost_bytes;            /* in earlier shards, and not reported by a read yet */
+    uint64_t repeated_keys;         /* in earlier shards, less the number already reported by
+                                       reads */
+    uint64_t record;                /* number of the next record in the shard */
+    uint64_t framed;                /* number of samples and bad records in all shards */
+    uint64_t offset;                /* number of stored bytes read from the object */
     struct buf peeked;              /* the first bytes of a pipe */
     size_t peeked_used;
 };
@@ -73,7 +75,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
 
 uint64_t stream_memory(const struct stream *s)
 {
-    /* The frames' window, too. */
+    /* The additional read is for the window of the frames. */
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
@@ -119,7 +121,7 @@ const struct format_ops *stream_format(const struct stream *s)
     return s->format;
 }
 
-/* The frames' source: what was peeked, then the object. */
+/* Reads bytes for the frames: first the peeked bytes, then the object. */
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)
 {
@@ -142,7 +144,7 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     return code;
 }
 
-/* Makes `peeked` as long as `size`, or all that the pipe has. */
+/* Reads the first bytes of a pipe until `peeked` has `size` bytes, or all that the pipe has. */
 static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
 {
     size_t got = 1;
@@ -157,7 +159,7 @@ static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error 
     return code;
 }
 
-/* A pipe that ended before it began. */
+/* Handles a pipe that ended without any bytes. */
 static int no_bytes(const struct stream *s, struct sheaf_error *err)
 {
     if (s->context.dataset->pipes->may_be_empty)
@@ -166,7 +168,7 @@ static int no_bytes(const struct stream *s, struct sheaf_error *err)
                    "failed, or the channel has no objects", s->object->url);
 }
 
-/* Whether a whole data set is fed, not only its shards. */
+/* Returns whether the pipe brings a whole data set, and not only its shards. */
 static bool is_no_shard(const struct stream *s)
 {
     const uint8_t *data = s->peeked.data;
@@ -176,7 +178,8 @@ static bool is_no_shard(const struct stream *s)
            (size != 0 && data[0] == '{');
 }
 
-/* Finds container and codec of a pipe.  SHEAF_END: nothing came, and that may be. */
+/* Detects container and codec of a pipe. Returns SHEAF_END if the pipe is empty and may be
+ * empty. */
 static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
 {
     struct detected found = { .format = NULL };
@@ -204,7 +207,7 @@ static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* How many records make a sample. */
+/* Returns the number of records that form a sample. */
 static size_t records_of_sample(const struct stream *s)
 {
     const struct pipe_source *pipes = s->context.dataset->pipes;
@@ -212,7 +215,7 @@ static size_t records_of_sample(const struct stream *s)
     return pipes != NULL && pipes->attributes.count != 0 ? pipes->attributes.count : 1;
 }
 
-/* The object of the shard whose turn it is. */
+/* Opens the object of the next shard. */
 static int open_object(struct stream *s, struct sheaf_error *err)
 {
     const struct stream_context *c = &s->context;
@@ -260,13 +263,14 @@ static int own_error(struct item *item, struct stream *s, const struct sheaf_err
     return SHEAF_OK;
 }
 
-/* The ranks of a world each read their own pipe to its end, and take turns at its records. */
+/* Returns whether a record belongs to another rank. Each rank reads its own pipe to the end, and
+ * the ranks take the records in turn. */
 static bool is_others_turn(const struct stream *s, uint64_t record)
 {
     return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
-/* Appends the frame to `data`, and those that belong to the same sample. */
+/* Appends the frame, and the following frames of the same sample, to `data`. */
 static int take_frames(struct stream *s, struct frame *frame, struct item *item,
                        struct buf *data, struct sheaf_error *err)
 {
@@ -293,14 +297,14 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
     return error->code;
 }
 
-/* A bad record becomes an item; any other error is final. */
+/* Turns the error of a bad record into an item. Any other error is final. */
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
     if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
         const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
 
-        stream_error(err, error);       /* what a store says has the name already */
+        stream_error(err, error);       /* errors of a store already have the name */
         return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
     }
     item->size = 0;
@@ -308,8 +312,8 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     return own_error(item, s, error, err);
 }
 
-/* Opens the next shard if necessary, and finds its next frame.  SHEAF_END: all are read; any other
- * code but SHEAF_OK: *is_bad says whether it is a record that is bad, or the stream. */
+/* Opens the next shard if necessary, and finds its next frame. Returns SHEAF_END after the last
+ * shard. After any other error, *is_bad says whether a record is bad or the stream has failed. */
 static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)
 {
@@ -335,8 +339,8 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
     return SHEAF_END;
 }
 
-/* The next sample, whose bytes are appended to `data`, or bad record of the stream.  SHEAF_END:
- * all shards are read. */
+/* Finds the next sample or bad record of the stream. The bytes of a sample are appended to `data`.
+ * Returns SHEAF_END after the last shard. */
 static int next_item(struct stream *s, struct item *item, struct buf *data,
                      struct sheaf_error *err)
 {
@@ -369,7 +373,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
     }
 }
 
-/* The buffers have come to rest: shows the items where their frames are. */
+/* Sets the items to their frames, now that the buffer no longer moves. */
 static void place_items(struct read *r, const struct buf *data)
 {
     const uint8_t *at = data->data;
@@ -381,13 +385,14 @@ static void place_items(struct read *r, const struct buf *data)
     }
 }
 
-/* Members that were passed over and not told of yet. */
+/* Returns the number of skipped members that were not reported yet. */
 static uint64_t passed_over_now(struct stream *s)
 {
     const uint64_t all = s->passed_over +
                          (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
 
-    s->passed_over -= all;      /* wraps: what is open counts its own again when it is closed */
+    s->passed_over -= all;      /* may wrap; the open shard's count is added again when it is
+                                   closed */
     return all;
 }
 

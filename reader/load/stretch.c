@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs of records for a read; see stretch.h. */
+ * Chooses the records of a read; see stretch.h. */
 #include "reader/load/stretch.h"
 
 #include "base/bytes.h"
 
-#define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* of a lane's first read */
-/* Between records of one read.  What the kernel has in its cache costs more to copy beyond 8 KiB
- * than another call does (every 10th record of 100 bytes took twice as long without, every 1,000th
- * three times as long with 128 KiB), and it reads a disk ahead by itself; a network file system and
- * an object store have a round trip for each. */
+#define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
+/* Largest gap between records that is read along. For local files, copying more than 8 KiB from the
+ * kernel's cache costs more than another system call, and the kernel itself reads the disk ahead.
+ * (Measured: every 10th record of 100 bytes took twice as long without reading gaps along; every
+ * 1,000th took three times as long with 128 KiB.) A network file system and an object store need a
+ * round trip for each read. */
 #define GAP_LOCAL         ((uint64_t)8 << 10)
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* The first ones are small, so that the first sample does not wait for many, unless their block
- * would be unpacked again for the next. */
+/* The first reads of a lane are small, so that the first sample does not wait for many others. They
+ * are not small if their codec block would have to be decompressed again for the next read. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->in_parts ? l->read_most : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
@@ -26,8 +27,8 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Where a read ends that begins with the record: after `bytes` or, where there is memory, at the
- * end of the codec block that passes them. */
+/* Returns where a read ends that begins with the record: after `bytes`, or, if memory allows, at
+ * the end of the codec block in which that is. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -62,17 +63,18 @@ static uint64_t gap_of(const struct shard *shard)
     return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
 }
 
-/* On the way from the first record to the last. */
+/* The state while records are added to a read. */
 struct course {
     const struct loader *loader;
     const struct shard *shard;
-    uint64_t stop;              /* of raw bytes */
-    uint64_t left;              /* bytes that single records may still take */
+    uint64_t stop;              /* the position in uncompressed bytes at which the read ends */
+    uint64_t left;              /* number of bytes that single records may still take */
 };
 
-/* Adds a record, unless the read had better end before it: at c->stop, which is further on if what
- * lies between is not read.  `resumed`: that was, before the position that the epoch goes on from,
- * and resuming reads no more than it must. */
+/* Adds a record to the read. Returns false if the read should end before it: at c->stop, which
+ * moves on by gaps that are not read. `resumed` says that the samples between were returned before
+ * the position from which the epoch resumes. Such gaps are not read along, so that resuming reads
+ * as little as possible. */
 static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                 struct stretch *t)
 {

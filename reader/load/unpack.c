@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unpacking through the codec's stream.  A piece of a member gets the member's beginning before
- * it.
+ * Decompresses parts of a block through the codec's stream. A block is only a piece of a codec
+ * member, so the bytes with which a member begins are pushed first.
  *
- * A decoder that finds damage does not say what came before it in the same call.  So that the
- * answer is always the same, the calls are: whatever part of a block is wanted, it is unpacked from
- * its start, in steps of INPUT stored bytes, or of OUTPUT raw ones. */
+ * A decoder that finds damage does not tell how much of its output before the damage is good. To
+ * make the result independent of the parts that are wanted, the calls are always the same: a block
+ * is decompressed from its start, in steps of INPUT stored bytes or OUTPUT uncompressed bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>
@@ -16,16 +16,16 @@
 
 #define INPUT  ((uint64_t)64 << 10)
 #define OUTPUT ((uint64_t)32 << 10)
-/* Remotely, what is worth a round trip. */
+/* Size of a remote read that is worth its round trip. */
 #define READ_REMOTE (16 * INPUT)
 
-/* Where it is. */
+/* The current place in the block. */
 struct place {
-    const uint8_t *data;        /* stored bytes of this step that are not yet taken */
+    const uint8_t *data;        /* stored bytes of this step that are not used yet */
     size_t size;
-    uint64_t stored;            /* where the next step begins, in the shard */
+    uint64_t stored;            /* where the next step begins in the shard */
     uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
-    uint64_t raw;               /* in the block */
+    uint64_t raw;               /* offset in the uncompressed block */
 };
 
 uint64_t unpack_room(bool is_remote, uint64_t stored)
@@ -48,7 +48,7 @@ static int begin_member(const struct unpack *u, struct codec_stream *stream,
     return code;
 }
 
-/* The stored bytes of the next step, if there are more. */
+/* Gets the stored bytes of the next step, if there are more. */
 static int fill(struct unpack *u, struct place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -69,7 +69,8 @@ static int fill(struct unpack *u, struct place *at, struct sheaf_error *err)
     return code;
 }
 
-/* Takes what came of raw bytes [at, at + size) of the block. */
+/* Copies the wanted bytes of the output, which is uncompressed bytes [at, at + size) of the
+ * block. */
 static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
     while (u->done < u->count) {

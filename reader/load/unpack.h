@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unpacks parts of a block of a compressed shard in small steps: what is between them is
- * discarded, and what follows the last is not read.
+ * Decompresses parts of a compressed block in small steps. The bytes between the parts are
+ * discarded. The bytes after the last part are not read.
  *
  *     stored:  | read, then | read, then | ...
  *                    v
- *     raw:     | passed over ... | part | passed over | part | not unpacked |
+ *     raw:     | skipped ....... | part | skipped ... | part | not unpacked |
  *
- * So a sample of 30 MB takes little more than 30 MB to be read.  And of a block that is damaged, or
- * cut short, what comes before the damage is found: it is this file that decides which samples a
- * damaged block still has, so that it does not depend on how much memory there is. */
+ * A sample of 30 MB therefore needs little more than 30 MB of memory. In a block that is damaged or
+ * truncated, the samples before the damage are found. Only this file decides which samples of a
+ * damaged block are good, so the result does not depend on the amount of memory. */
 #ifndef READER_UNPACK_H
 #define READER_UNPACK_H
 
 #include "formats/codec.h"
 #include "store/store.h"
 
-/* Raw bytes [skip, skip + size) of the block. */
+/* Uncompressed bytes [skip, skip + size) of the block. */
 struct unpack_part {
     uint64_t skip, size;
-    uint8_t *raw;                   /* where they go */
-    uint64_t got;                   /* result: how many there are */
+    uint8_t *raw;                   /* where they are written */
+    uint64_t got;                   /* result: number of bytes written */
 };
 
 struct unpack {
     const struct codec_ops *codec;
     bool single;                    /* as for codec_ops.decompress */
-    struct store_object *object;    /* has stored bytes [begin, end) of the block; or */
-    const uint8_t *stored;          /* they are here: not NULL */
+    struct store_object *object;    /* has stored bytes [begin, end) of the block; */
+    const uint8_t *stored;          /* or they are in memory here, if not NULL */
     uint64_t begin, end;
-    uint8_t *room;                  /* of unpack_room() bytes, to read into */
-    struct unpack_part *parts;      /* in the order of the block, of which they share no byte */
+    uint8_t *room;                  /* unpack_room() bytes, to read into */
+    struct unpack_part *parts;      /* in the order of the block; they must not overlap */
     size_t count;
     /* Results. */
-    size_t done;                    /* parts that are whole */
+    size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* from the object */
-    bool is_damaged;                /* the error is of the block, which has no more bytes than
-                                       they got; others are final */
+    bool is_damaged;                /* the block is damaged, and the parts have all its good
+                                       bytes; other errors are final */
 };
 
-/* What reading a block of `stored` bytes takes. */
+/* Returns the memory for reading a block of `stored` bytes. */
 uint64_t unpack_room(bool is_remote, uint64_t stored);
 
 int unpack_parts(struct unpack *u, struct sheaf_error *err);

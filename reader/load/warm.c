@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that stay in their files; see warm.h. */
+ * Samples that stay in their files until they are drawn; see warm.h. */
 #include "reader/load/warm.h"
 
 #include <stdlib.h>
@@ -8,17 +8,18 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define DUE         64u     /* that are drawn at once, at most */
-#define JOBS        4u      /* that warm for a lane */
-#define RANGES      32u     /* of one: where samples were chosen, others lie between them */
-/* What is warmed at once, and how far ahead of the buffer. */
+#define DUE         64u     /* largest number of samples drawn at once */
+#define JOBS        4u      /* number of warming jobs of a lane */
+#define RANGES      32u     /* number of ranges of a job: chosen samples may have others between
+                               them */
+/* Number of bytes that a job warms, and number of bytes warmed ahead of the buffer. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Brings some of a file into the kernel's cache. */
+/* A job that reads parts of a file into the kernel's cache. */
 struct warming {
     struct job job;
-    struct shard *shard;            /* used by it; NULL: the job was never started, or is over */
+    struct shard *shard;            /* in use by the job; NULL if no job is running */
     struct { uint64_t offset, bytes; } ranges[RANGES];
     unsigned range_count;
     uint64_t bytes;
@@ -28,13 +29,14 @@ struct warmth {
     struct shards *shards;
     const struct order_line *line;
     struct sequence *sequence;
-    struct run due[DUE];            /* of one record each, their shards in use */
+    struct run due[DUE];            /* of one record each; their shards are in use */
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
-    struct shard *shard;            /* the one that is warmed, in use for that; NULL: not yet */
-    uint64_t warmed;                /* inputs before this were warmed, or will be soon */
-    uint64_t ahead;                 /* inputs that are warmed before the buffer takes them in */
+    struct shard *shard;            /* the shard that is warmed next, in use; NULL if none yet */
+    uint64_t warmed;                /* inputs before this were warmed, or soon will be */
+    uint64_t ahead;                 /* number of inputs that are warmed before they enter the
+                                       buffer */
 };
 
 int warmth_open(struct warmth **result, struct loader *l, const struct order_line *line,
@@ -75,8 +77,8 @@ static void warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* One range more, of the inputs from `input` on.  Returns of how many: 0 if they lie in another
- * shard, or there is no room. */
+/* Adds a range of inputs, beginning with `input`. Returns the number of inputs, which is 0 if they
+ * are in another shard or there is no room. */
 static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = locate(w, input);
@@ -94,7 +96,7 @@ static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t in
     return count;
 }
 
-/* Makes w->shard the one that is to be warmed next; false: it is not open yet. */
+/* Makes w->shard the shard to warm next. Returns false if it is not open yet. */
 static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;
@@ -108,7 +110,7 @@ static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
     return w->shard != NULL && loader_shard_is_open(l, w->shard);
 }
 
-/* Begins with what is to be warmed next, unless its shard is not open yet. */
+/* Starts the next warming job, unless its shard is not open yet. */
 static void begin(struct warmth *w, struct warming *g, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count;
@@ -118,7 +120,7 @@ static void begin(struct warmth *w, struct warming *g, struct loader *l)
     if (!open_next(w, run.shard, l))
         return;
     if (w->shard->code != SHEAF_OK) {
-        w->warmed += MIN(run.count, last - w->warmed);      /* who draws will be told */
+        w->warmed += MIN(run.count, last - w->warmed);      /* the draw will report the error */
         return;
     }
     g->shard = w->shard;

@@ -7,15 +7,15 @@
  *                      v
  *     due:     [run][run][run]  --> a read, which brings just these
  *
- * Where the kernel keeps what was read of a file, a buffer of samples would be a second copy of
- * the same bytes, written to memory that no cache has by then.  So each is read when its turn is
- * near: once, into memory that is used again at once.  The first sample needs no buffer to be
- * filled, either.
+ * The kernel caches what was read from a file. A buffer of samples would be a second copy of the
+ * same bytes, in memory that is no longer in the processor's cache when it is used. So each sample
+ * is read shortly before its turn, once, into memory that is used again at once. Also, the first
+ * sample need not wait until a buffer is filled.
  *
- * The file is still read from its start to its end: what the buffer is about to take in is brought
- * into the kernel's cache in large pieces, and the draws find it there.
+ * The file is nevertheless read from start to end: the samples that enter the buffer next are read
+ * into the kernel's cache in large pieces, and the draws find them there.
  *
- * Of the planning thread, but for the warming jobs. */
+ * Used only on the planning thread, except by the warming jobs. */
 #ifndef READER_WARM_H
 #define READER_WARM_H
 
@@ -24,30 +24,32 @@
 
 struct warmth;
 
-/* Everything is borrowed; the sequence is set up by warmth_begin. */
+/* All pointers are borrowed. The sequence must be set up before warmth_begin. */
 int warmth_open(struct warmth **warmth, struct loader *loader, const struct order_line *line,
                 struct sequence *sequence, struct sheaf_error *err);
 void warmth_begin(struct warmth *warmth);
-/* Waits for the warming; drops all shards.  NULL is fine. */
+/* Waits for the warming jobs, and drops all shards. NULL is allowed. */
 void warmth_close(struct warmth *warmth);
 
-/* Begins to warm what the buffer takes in next, as far as it is time for it.  Returns a job that
- * further draws had better wait for, as what they draw from is not warm: else a disk would be read
- * here and there, while it is read from start to end.  NULL: they need not wait. */
+/* Starts warming jobs for the samples that enter the buffer next, as far as they are due. Returns a
+ * job for which further draws should wait, because the samples that they draw are not warm.
+ * Otherwise a disk would be read at random places while it is being read from start to end. Returns
+ * NULL if draws need not wait. */
 struct job *warmth_go_on(struct warmth *warmth, struct loader *loader);
 
-/* Sees to it that a record is due: that of `position`, and those behind it.  It fails where the
- * index of a shard does not fit into the budget, and may be called again. */
+/* Makes the record of `position` due, and the records after it. Fails if the index section of a
+ * shard does not fit into the budget; the call may then be repeated. */
 int warmth_draw(struct warmth *warmth, struct loader *loader, uint64_t position,
                 struct sheaf_error *err);
-/* The first one that is due; the plan gets its runs. */
+/* Returns the first due record. The plan receives the due records as its runs. */
 const struct run *warmth_due(struct warmth *warmth, struct read_plan *plan);
-/* Leaves the plan as many of them as make one read of so many bytes, and are open. */
+/* Shortens the plan to the records that make one read of `bytes` bytes and whose shards are
+ * open. */
 void warmth_cut(const struct warmth *warmth, struct loader *loader, uint64_t bytes,
                 struct read_plan *plan);
-/* The first `count` have gone into a read, and their uses of shards with them. */
+/* Removes the first `count` records, which a read has taken together with their uses of shards. */
 void warmth_took(struct warmth *warmth, size_t count);
-/* The first one is read elsewhere, if it was due. */
+/* Removes the first record if it was due, because it is read elsewhere. */
 void warmth_pass(struct warmth *warmth, struct loader *loader);
 
 #endif

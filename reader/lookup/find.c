@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_find: samples by their keys.  The tables of keys give candidates; these are read by
- * their numbers, and those that have the key are given out. */
+ * sheaf_dataset_find: finds samples by their keys. The tables of keys return candidates. The
+ * candidates are read by number, and those that have the key are returned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 struct found {
     struct sheaf_kept base;
-    struct sheaf_kept *read;        /* what the samples lie in; NULL: there are none */
+    struct sheaf_kept *read;        /* holds the samples; NULL if there are none */
     struct sheaf_sample *samples;
     size_t *firsts;
 };
@@ -37,7 +37,7 @@ static int by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The candidates of all sources, with their numbers in the data set, in order. */
+/* Finds the candidates in all sources, in order, with their numbers in the data set. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)
@@ -69,7 +69,7 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* Keeps those that have their keys. */
+/* Keeps the candidates that have the requested keys. */
 static void choose(struct found *f, const char *const *keys, size_t count,
                    const struct key_match *matches, size_t match_count,
                    const struct sheaf_sample *samples)

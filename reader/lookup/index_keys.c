@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index_keys: gives a data set its table of keys, for those of releases that made none.  The
- * samples are read as an epoch is, in their order. */
+ * sheaf_index_keys: makes the table of keys for a data set that an old release made without one.
+ * The samples are read in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ struct indexing {
     struct sheaf_reader *reader;
     struct publish_keys keys;
     struct output output;
-    char *dest;                 /* the directory of the tables */
-    size_t part;                /* of which these are */
+    char *dest;                 /* directory of the tables */
+    size_t part;                /* number of the part that is being read */
 };
 
 static int open_dataset(const char *directory, struct sheaf_dataset **dataset,
@@ -60,7 +60,8 @@ static void show(const struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* A table that was made of what is there no more would be refused, so it is not left behind. */
+/* Checks that the data set has not changed. A table made from samples that no longer exist would be
+ * refused, so it is not written. */
 static int check_same(const struct indexing *x, struct sheaf_error *err)
 {
     struct sheaf_dataset *now = NULL;
@@ -74,7 +75,7 @@ static int check_same(const struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
-/* Writes the table of a part whose samples have been read; the next one begins. */
+/* Writes the table of a part after its last sample. Then begins the next part. */
 static int end_part(struct indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];
@@ -119,7 +120,8 @@ static int take_keys(struct indexing *x, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* The data set must still be the one that was opened: from the claim on nobody else changes it. */
+/* Claims the data set, which must still be the one that was opened. After the claim nobody else can
+ * change it. */
 static int claim(struct indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;

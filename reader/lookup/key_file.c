@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lookups read some keys at a time: the records of all their buckets, then the buckets, each with
- * many requests under way.  What lies close together is one request. */
+ * Looks up keys in groups: reads the records of all their buckets, then the buckets. Each step has
+ * many requests under way. Ranges that are close together are one request. */
 #include "reader/lookup/key_file.h"
 
 #include <inttypes.h>
@@ -14,11 +14,11 @@
 #include "store/interrupt.h"
 #include "store/read_item.h"
 
-#define KEYS_ONCE   ((size_t)1024)          /* looked up together */
-#define GAP_LOCAL   ((uint64_t)4 << 10)     /* between ranges of one read */
+#define KEYS_ONCE   ((size_t)1024)          /* number of keys looked up together */
+#define GAP_LOCAL   ((uint64_t)4 << 10)     /* largest gap between ranges of one read */
 #define GAP_REMOTE  ((uint64_t)32 << 10)
 #define READS_MOST  ((size_t)64)            /* under way */
-#define CHECK_BYTES ((uint64_t)4 << 20)     /* of buckets that are checked together */
+#define CHECK_BYTES ((uint64_t)4 << 20)     /* size of the buckets that are checked together */
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
@@ -30,8 +30,8 @@ struct key_file {
     const volatile int *interrupt;
 };
 
-/* What is wrong with a file that is not as it should be: its header may say that it is another data
- * set's. */
+/* Reports that the file is not as it should be. Its header may say that it belongs to another data
+ * set. */
 static int explain(const struct key_file *f, int code, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
@@ -77,15 +77,15 @@ static int open_file(struct key_file *f, struct sheaf_error *err)
 
 /* ---- Many ranges ----------------------------------------------------------------------------- */
 
-/* Bytes of the file that are read as one. */
+/* Bytes of the file that are read together. */
 struct span {
     struct read_item item;
     uint64_t offset;
     size_t size;
-    size_t at;                  /* in the room */
+    size_t at;                  /* offset in the room */
 };
 
-/* What lies where in the room. */
+/* Ranges that were fetched, and where they are in the room. */
 struct fetched {
     struct buf room;
     struct span *spans;
@@ -100,7 +100,7 @@ static void fetched_free(struct fetched *f)
     free(f->data);
 }
 
-/* The ranges ascend, and may overlap. */
+/* Makes the reads for some ranges. The ranges must ascend, and may overlap. */
 static int make_spans(const struct key_file *f, const struct key_range *ranges, size_t count,
                       struct fetched *to, struct sheaf_error *err)
 {
@@ -228,7 +228,7 @@ static int match_bucket(const struct key_file *f, const struct asked *asked,
     return code;
 }
 
-/* Of at most KEYS_ONCE keys. */
+/* Looks up at most KEYS_ONCE keys. */
 static int find_some(const struct key_file *f, const struct asked *asked, size_t count,
                      struct buf *matches, struct sheaf_error *err)
 {
@@ -255,7 +255,7 @@ static int find_all(const struct key_file *f, struct asked *asked, size_t count,
 
     for (size_t i = 0; i < count; i++)
         asked[i].bucket = key_table_bucket(&f->table, asked[i].hash);
-    qsort(asked, count, sizeof(asked[0]), by_hash);     /* which is by bucket, too */
+    qsort(asked, count, sizeof(asked[0]), by_hash);     /* this also sorts them by bucket */
     for (size_t i = 0; i < count && code == SHEAF_OK; i += KEYS_ONCE)
         code = find_some(f, asked + i, MIN(count - i, KEYS_ONCE), matches, err);
     return code;
@@ -316,7 +316,7 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Some consecutive buckets: their records, and what their ranges have in common. */
+/* Some consecutive buckets: their records, and the sums of their ranges. */
 struct piece {
     uint64_t first, end;
     struct key_bucket *buckets;
@@ -345,7 +345,7 @@ static int check_piece(const struct key_file *f, const struct piece *p, uint64_t
     return code;
 }
 
-/* Of at most KEYS_ONCE buckets, so many that their entries are not too many. */
+/* Checks some buckets: at most KEYS_ONCE, and fewer if they have many entries. */
 static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
                          struct sheaf_error *err)
 {

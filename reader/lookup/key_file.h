@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.keys beside a data set (formats/key_table.h): looks keys up, and checks it. */
+ * Looks up keys in dataset.keys beside a data set (formats/key_table.h), and checks that file. */
 #ifndef READER_LOOKUP_KEY_FILE_H
 #define READER_LOOKUP_KEY_FILE_H
 
 #include "base/buf.h"
 #include "reader/dataset/dataset.h"
 
-/* A sample that may have one of the keys that were asked for. */
+/* A sample that may have one of the requested keys. */
 struct key_match {
     size_t asked;               /* which */
-    uint64_t number;            /* in the source */
+    uint64_t number;            /* number of the sample in the source */
 };
 
-/* Appends the matches of keys with these hashes to `matches`, in no particular order.  `source` is
- * a data set that is no union.  SHEAF_ERR_UNSUPPORTED: it has no such file. */
+/* Appends the matches of keys with these hashes to `matches`, in no particular order. `source` must
+ * not be a union. Returns SHEAF_ERR_UNSUPPORTED if it has no table of keys. */
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
-/* Reads all of the file of a part of the source and checks it.  `sum`: of key_table_part over all
- * its samples; NULL: only what can be told without.  SHEAF_END: there is none, which is fine. */
+/* Reads and checks the whole table of a part of the source. `sum` is the sum of key_table_part over
+ * the part's samples; if it is NULL, only the table itself is checked. Returns SHEAF_END if there
+ * is no table, which is allowed. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

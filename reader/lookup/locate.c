@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_locate: when samples come in an epoch; see locate.h.  Here are the lanes of a data
- * set; locate_view.c has those of a view. */
+ * sheaf_dataset_locate: finds when samples come in an epoch; see locate.h. This file has the lanes
+ * of a data set; locate_view.c has those of a view. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,14 +14,15 @@ struct locating {
     const struct sheaf_dataset *dataset;
     struct comings *comings;
     struct order_line line;
-    uint64_t *starts;               /* of each shard on the line, by its number */
+    uint64_t *starts;               /* the first place of each shard on the line, by shard number */
     struct targets targets;
 };
 
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
-/* Where a lane repeats the place at its end.  Its own first place, if it has any; of an epoch with
- * more lanes than samples, any. */
+/* Adds the steps at which lanes repeat the place at their end. A padded lane repeats its own first
+ * place. If an epoch has more lanes than samples, a lane without samples repeats a place of another
+ * lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {
@@ -52,7 +53,7 @@ static int add_number(struct locating *x, uint64_t number, size_t asked, struct 
         const uint32_t lane = order_lane_at(order, places, place);
 
         if (lane == order->lanes)
-            break;                      /* it is dropped */
+            break;                      /* the place was dropped */
         code = targets_add(&x->targets, lane, place - dataset_lane(d, order, lane).start, asked,
                            err);
         if (code == SHEAF_OK && d->hosts == 0)

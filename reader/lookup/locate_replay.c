@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * At which steps a lane emits what is looked for; see locate.h.  Of the shuffle buffer, only the
- * slots that hold a target are followed. */
+ * Finds the steps at which a lane emits the targets; see locate.h. Only the slots of the shuffle
+ * buffer that hold a target are followed. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 
 /* ---- Targets and comings --------------------------------------------------------------------- */
 
-/* Makes room for one more item of `size` bytes in a list.  NULL: no memory. */
+/* Makes room for one more element of `size` bytes in a list. Returns NULL if memory is
+ * exhausted. */
 static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
                        struct sheaf_error *err)
 {
@@ -78,17 +79,17 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* The targets of one lane, in the order of their inputs. */
+/* Follows the targets of one lane, in the order of their inputs. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
-    struct target *next, *end;          /* those that are not in the buffer yet */
-    struct target **holders;            /* of each slot; NULL: nothing that is looked for.  Of
-                                           equal targets the first one */
-    size_t inside;                      /* slots with a holder */
+    struct target *next, *end;          /* targets that are not in the buffer yet */
+    struct target **holders;            /* the target in each slot, or NULL; the first of equal
+                                           targets */
+    size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Passes over the targets with the same input; they are emitted at `step`. */
+/* Sets the step of all targets with the same input to `step`, and returns the next target. */
 static struct target *pass(const struct replay *r, struct target *first, uint64_t step)
 {
     struct target *t = first;
@@ -128,8 +129,9 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Makes the draws before an input comes in; nothing is followed, and the buffer stays full.  The
- * generator is copied, so that it is in registers: this is nearly all the time of a replay. */
+/* Makes the draws before an input comes in. No slot holds a target and the buffer stays full, so
+ * only the generator matters. It is copied so that it stays in registers, because nearly all the
+ * time of a replay is spent here. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;
@@ -143,7 +145,7 @@ static void skip_to(struct replay *r, uint64_t input)
     r->step += steps;
 }
 
-/* Without a buffer inputs are emitted as they come. */
+/* Emits inputs in order, as a lane without a shuffle buffer does. */
 static void emit_in_order(struct replay *r, uint64_t limit)
 {
     while (r->next < r->end && r->next->input < limit)

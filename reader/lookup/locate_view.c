@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * When samples come in an epoch of a view; see locate.h.  Each of its sources has lines of its own:
+ * Finds when samples come in an epoch of a view; see locate.h. Each source of a view has lines of
+ * its own:
  *
  *     number -> source, rank among its chosen -> for each source epoch: place on its line
  *            -> lane and input of its stretch -> draw of the lane -> step (mix_steps.h) */
@@ -12,10 +13,10 @@
 #include "reader/order/mix_steps.h"
 #include "reader/view/view.h"
 
-/* A sample that is asked for. */
+/* A requested sample. */
 struct wanted {
     size_t source;
-    uint64_t rank;              /* among the chosen ones */
+    uint64_t rank;              /* among the chosen samples of its source */
     size_t asked;
 };
 
@@ -37,7 +38,7 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* The chosen ones among the numbers, by their sources.  Returns how many. */
+/* Finds the requested numbers that are chosen, ordered by source. Returns how many they are. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted *wanted)
 {
@@ -58,8 +59,8 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* The inputs that the samples are in a source epoch.  piece_places: where each piece, of `piece`
- * samples, is on the line. */
+/* Finds the inputs of the samples in a source epoch. piece_places[i] is the place on the line where
+ * piece i begins; a piece has `piece` samples. */
 static int find_inputs(struct locating *x, const struct wanted *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
@@ -80,7 +81,7 @@ static int find_inputs(struct locating *x, const struct wanted *wanted, size_t c
     return code;
 }
 
-/* The lane's step comes, and with it perhaps the one that pads it, or others. */
+/* Adds a step of a lane. If the sample pads this lane or other lanes, adds those steps as well. */
 static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
@@ -102,7 +103,7 @@ static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t ask
     return code;
 }
 
-/* Follows the targets of one lane, which are inputs of one stretch. */
+/* Follows the targets of one lane, which must be inputs of one stretch. */
 static int follow_lane(struct locating *x, size_t source, const struct order *order,
                        struct target *targets, size_t count, struct sheaf_error *err)
 {
@@ -122,7 +123,7 @@ static int follow_lane(struct locating *x, size_t source, const struct order *or
         const uint64_t draw = begin + targets[i].step;
 
         if (targets[i].step == UINT64_MAX || draw < first || draw >= end)
-            continue;                   /* in another epoch of the view */
+            continue;                   /* it is in another epoch of the view */
         code = mix_steps_find(&x->steps, lane, source, draw, &step, err);
         if (code == SHEAF_OK)
             code = add_step(x, lane, step, targets[i].asked, err);
@@ -152,7 +153,7 @@ static size_t pieces_of(const struct order *order, const struct order_chosen *ch
     return (size_t)((chosen->chosen.count + piece - 1) / piece);
 }
 
-/* Where each piece of a line is on it. */
+/* Finds where each piece begins on a line. */
 static void find_pieces(const struct order_line *line, size_t count, uint64_t *places)
 {
     for (size_t i = 0; i < count; i++) {
@@ -165,7 +166,7 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 
 /* ---- One source ------------------------------------------------------------------------------ */
 
-/* Finds samples of one source in one source epoch; `order` is its own there. */
+/* Finds samples of one source in one source epoch, whose order is `order`. */
 static int locate_in_epoch(struct locating *x, const struct order *order,
                            const struct wanted *wanted, size_t count, uint64_t *places,
                            struct sheaf_error *err)
@@ -183,7 +184,7 @@ static int locate_in_epoch(struct locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds them in all its source epochs. */
+/* Finds samples of one source in all source epochs of the epoch. */
 static int locate_in_source(struct locating *x, const struct wanted *wanted, size_t count,
                             struct sheaf_error *err)
 {

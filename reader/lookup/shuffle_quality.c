@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How well an epoch is shuffled: it is replayed on numbers, and compared with an ideal shuffle of
- * the same samples.  No data is read; labels come from the index.  Where several sources are mixed
- * by a view, a sample is compared with its own source: its distance is that of its place in the
- * epoch from its place among the chosen samples, and its neighbours are chosen ones. */
+ * Measures how well an epoch is shuffled. The epoch is replayed as numbers and compared with an
+ * ideal shuffle of the same samples. No data is read; labels come from the index. If a view
+ * mixes several sources, a sample is compared with its own source: its distance is measured
+ * between its place in the epoch and its place among the chosen samples, and its neighbours are
+ * chosen samples. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,31 +17,31 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* Steps within which two samples that were neighbours still count as such. */
+/* Number of steps within which two neighbouring samples still count as neighbours. */
 #define NEAR_STEPS 100u
 
 struct replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    struct view_replay *view;       /* or NULL, and: */
+    struct view_replay *view;       /* for a view; otherwise NULL, and: */
     struct order_line line;
     struct order_lane *lanes;
     struct shuffle *shuffles;
-    uint64_t **slots;               /* of each lane: inputs */
+    uint64_t **slots;               /* the inputs in the slots of each lane */
 };
 
-/* A source; a data set is one. */
+/* A source of the epoch. A data set that is not a view is one source. */
 struct mixed {
-    uint64_t first;                 /* chosen samples of the sources before it */
+    uint64_t first;                 /* number of chosen samples in the sources before it */
     uint64_t samples, drawn;
 };
 
-/* A sample that a step of the epoch is. */
+/* The sample of a step. */
 struct drawn {
     size_t source;
-    uint64_t rank;                  /* among the samples of its source */
-    uint64_t number;                /* in the data set */
-    bool comes_again;               /* on the line of a host */
+    uint64_t rank;                  /* its number among the chosen samples of its source */
+    uint64_t number;                /* its number in the data set */
+    bool comes_again;               /* a repetition on the line of a host */
 };
 
 struct mixing_tally {
@@ -48,12 +49,12 @@ struct mixing_tally {
     uint64_t steps;
     struct mixed *sources;
     size_t source_count;
-    uint8_t *near;                  /* how often a sample came within the last NEAR_STEPS */
+    uint8_t *near;                  /* how often each sample came within the last NEAR_STEPS */
     uint64_t recent[NEAR_STEPS];
     uint64_t near_count;
     double distance;                /* in epochs */
-    uint32_t *labels;               /* of each sample, + 1; NULL: not known */
-    uint64_t *seen;                 /* by label: the batch (+ 1) it was seen in last; */
+    uint32_t *labels;               /* for each sample, label + 1; NULL if unknown */
+    uint64_t *seen;                 /* for each label: 1 + the last batch that had it; */
     uint64_t *label_counts;
     uint32_t label_end;
     uint32_t last_label;
@@ -100,7 +101,7 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The sample that lane i emits next.  SHEAF_END: it has ended. */
+/* Returns the sample that lane i emits next. Returns SHEAF_END if the lane has ended. */
 static int replay_next(struct replay *r, uint32_t i, struct drawn *drawn, struct sheaf_error *err)
 {
     struct order_run run;
@@ -180,7 +181,7 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->steps++;
 }
 
-/* What an ideal shuffle would give: each label's share is all that matters. */
+/* Computes the values of an ideal shuffle. They depend only on the share of each label. */
 static void ideal_labels(struct mixing_tally *t)
 {
     double same = 0;
@@ -194,8 +195,8 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* The same of neighbours: each of a sample's two has come within NEAR_STEPS by chance.  Of two
- * samples that come once, only one comes after the other. */
+/* Computes the number of neighbours in an ideal shuffle: the chance that a sample's two neighbours
+ * came within NEAR_STEPS. For two samples that each come once, only one comes after the other. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;
@@ -230,7 +231,7 @@ static void finish(struct mixing_tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Reads the labels of all samples.  Without them (foreign shards, vectors) t->labels stays
+/* Reads the labels of all samples. If there are none (foreign shards, vectors), t->labels stays
  * NULL. */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that make the crops of batches.
+ * The threads that make the crops of batches.
  *
  *     sheaf_pixels_begin --a job for each sample--> workers --> the caller's memory
  *     sheaf_pixels_wait  <--all jobs of the batch are done--+
  *
- * A job needs memory for one picture, which it takes all at once from what the pool may use; a job
- * that finds too little waits for others to end, which then have all that they need. */
+ * A job needs memory for one picture. It takes that memory all at once from the pool's budget. A
+ * job that finds too little memory waits for others to end, and those already have all that they
+ * need. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ struct picture {
     struct job job;
     struct sheaf_pixels_batch *batch;
     size_t index;
-    struct sheaf_error *error;      /* NULL: it has its crops */
+    struct sheaf_error *error;      /* NULL if it has its crops */
 };
 
 struct sheaf_pixels_batch {
@@ -229,7 +230,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     b->crops = crops;
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
-        b->count = 0;               /* no job was begun */
+        b->count = 0;               /* no job was started */
         sheaf_pixels_batch_free(b);
         return code;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index: makes foreign shards a data set.  Each is walked through once; what the packer
- * would have known is gathered from it: extents, CRCs, counts, hashes, keys. */
+ * sheaf_index: turns foreign shards into a data set. Reads each shard once, and collects the facts
+ * that the packer would have known: extents, CRCs, counts, hashes, keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +26,12 @@ struct indexing {
     struct sheaf_verify_result *result;
     const char *directory;
     struct manifest manifest;
-    struct buf index;               /* dataset.index, as it grows */
+    struct buf index;               /* content of dataset.index so far */
     struct publish_keys keys;
     struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
-    struct store_seen seen;         /* of the manifest, when the directory was claimed */
+    struct store_seen seen;         /* the state of the manifest when the directory was claimed */
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
 };
@@ -50,7 +50,7 @@ static void show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* The payload and the key of a frame; the frame must be one that can be decoded. */
+/* Finds the payload size and the key of a frame. Reports a frame that cannot be decoded. */
 static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
                       uint64_t *bytes, struct sheaf_error *err)
 {
@@ -74,7 +74,7 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
     return publish_keys_add_hash(&x->keys, key_hash(sample.key), err);
 }
 
-/* Gathers the section of a shard frame by frame. */
+/* Makes the section of a shard frame by frame. */
 static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *shard,
                   struct index_writer *writer, struct sheaf_error *err)
 {
@@ -128,7 +128,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, shard->xxh3, err);
-    /* Remote shards are not scanned first: they are read completely, as here. */
+    /* Remote shards are not scanned first, because they are read completely here. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
@@ -193,7 +193,7 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
-/* The claim keeps others out until the manifest is there. */
+/* Claims the directory, so that no other run uses it until the manifest is written. */
 static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
 {
     char *url = store_join(x->directory, MANIFEST_NAME);
@@ -235,7 +235,7 @@ static int open_all(struct indexing *x, const char *index, struct sheaf_error *e
     return code;
 }
 
-/* Shards that are named one by one have no directory in which an index could be written. */
+/* Refuses shards that are named one by one, because an index needs a directory. */
 static int refuse_names(const char *directory, struct sheaf_error *err)
 {
     uint64_t bytes;

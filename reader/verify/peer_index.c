@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Other readers' index files of a shard, made once more from its frames, and compared with those
- * that lie beside it.  Sheaf does not read them, so one that is not there is no fault; one that is
- * wrong gives another program other samples, or none.
+ * Compares index files of other readers with the shard. They are made again from its frames and
+ * compared with the files beside it. Sheaf itself does not read them, so a missing file is
+ * accepted. A wrong file would give another program wrong samples, or none.
  *
- * Which there are the manifest says: the packer keeps the list, and RecordIO has its .idx always.
- * Of foreign shards without a manifest they are whoever's, and are left alone. */
+ * The manifest says which files exist: it lists the packer's files, and RecordIO always has its
+ * .idx. The files beside foreign shards without a manifest may come from any program and are not
+ * checked. */
 #include "reader/verify/peer_index.h"
 
 #include <inttypes.h>
@@ -17,12 +18,12 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define SHOWN_MOST 60       /* characters of a line in a message */
+#define SHOWN_MOST 60       /* number of characters of a line that a message shows */
 #define FAULT_SIZE 300
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* The number of a shard's first sample in its own data set. */
+/* Returns the number of a shard's first sample in its own data set. */
 static uint64_t first_sample(const struct sheaf_dataset *d, uint32_t shard)
 {
     uint64_t number = 0;
@@ -53,7 +54,7 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* What the packer numbered has holes where it skipped samples. */
+/* Finds the number of a frame's sample. The packer's numbers have gaps where it skipped samples. */
 static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                      struct sheaf_error *err)
 {
@@ -92,7 +93,7 @@ struct comparison {
     void *context;
 };
 
-/* A line, or what there is of it: its size, at most as much as is shown. */
+/* Returns how many characters of a line are shown. The line may be cut by the end of the file. */
 static int shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;
@@ -102,7 +103,8 @@ static int shown_size(const char *text, size_t begin, size_t end)
     return (int)size;
 }
 
-/* Says what is wrong with `found`, the file's first `size` bytes, of `all`.  False: nothing. */
+/* Describes how `found`, the first `size` bytes of a file of `all` bytes, differs from what was
+ * expected. Returns false if it does not differ. */
 static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, uint64_t all,
                        const char *expected, size_t expected_size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Comparing other readers' index files of a shard with the shard, for sheaf_verify. */
+ * Compares index files of other readers with the shard, for sheaf_verify. */
 #ifndef READER_VERIFY_PEER_INDEX_H
 #define READER_VERIFY_PEER_INDEX_H
 
@@ -13,16 +13,16 @@ struct peer_index {
     const struct sheaf_dataset *dataset;
     uint32_t shard;
     bool is_on;                     /* the shard may have such files */
-    uint64_t number;                /* of the next sample, in its data set */
+    uint64_t number;                /* number of the next sample in its data set */
     struct buf joined;
     struct interop_writer writer;
 };
 
-/* Is told of a file what is wrong, "line 3: ...". */
+/* Receives the fault of a file, such as "line 3: ...". */
 typedef void peer_index_tell_fn(void *context, const char *file, const char *fault);
 
-/* Then each frame of the shard, in order, and its end.  Frames that cannot be in such a file are an
- * error once. */
+/* Begins a shard. Then peer_index_add must be called for each frame, in order, and peer_index_end
+ * at the end. The first frame that cannot be in such a file is reported as an error. */
 int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *dataset, uint32_t shard,
                      struct sheaf_error *err);
 int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf_error *err);

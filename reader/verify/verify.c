@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_verify: reads every byte of every shard, checks and decodes every frame, and compares all
- * of it with the manifest and the index, and other readers' index files with it (peer_index.c).  A
- * job a shard; the calling thread reports. */
+ * sheaf_verify: reads every byte of every shard, and checks and decodes every frame. Compares the
+ * results with the manifest and the index, and index files of other readers with the results
+ * (peer_index.c). Each shard has a job. The calling thread reports. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "reader/verify/verify_keys.h"
 #include "store/interrupt.h"
 
-/* Problems of one shard that are told one by one; more are only counted. */
+/* Number of problems of one shard that are reported in full. Further problems are only counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
 
@@ -32,9 +32,10 @@ struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
-    struct shard *open;             /* section and .lst; NULL: there is none, or it failed: */
-    struct sheaf_error open_error;  /* its message is empty if there is nothing to tell */
-    struct buf lines;               /* RecordIO: a window of the .lst */
+    struct shard *open;             /* section and .lst; NULL if there is none, or opening
+                                       failed: */
+    struct sheaf_error open_error;  /* then its message, which is empty if nothing is wrong */
+    struct buf lines;               /* RecordIO: a part of the .lst */
     uint64_t lines_offset;
     struct decode_scratch scratch;
     struct peer_index peers;
@@ -42,15 +43,15 @@ struct check {
     uint64_t samples, bytes, problem_count, passed_over;
     uint64_t decoded, payload_bytes, largest;
     uint64_t labelled, unread_labels;
-    char unlabelled[512];           /* the first sample that has none */
-    bool has_cls;                   /* a sample has a field of that name */
+    char unlabelled[512];           /* the first sample without a label */
+    bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
-    size_t part;                    /* in the row of all sources' parts; */
-    struct key_table keys;          /* of that, in which it begins with this number; */
-    uint64_t first_number, key_sum; /* the sum of key_table_part */
+    size_t part;                    /* number of the shard's part among the parts of all sources; */
+    struct key_table keys;          /* of that part, in which the shard begins with number */
+    uint64_t first_number, key_sum; /* first_number; key_sum: the sum of key_table_part */
     struct sheaf_error *problems;
     size_t told;
-    int code;                       /* the check itself failed */
+    int code;                       /* set if the check itself failed */
     struct sheaf_error error;
 };
 
@@ -60,16 +61,17 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    size_t frame_limit;             /* of frames that each thread reads at any time; */
+    size_t frame_limit;             /* limit for frames that every thread may read at any time; */
     struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
     uint32_t first, end;            /* the shards that are checked */
     uint64_t total_bytes, total_samples;
     struct check *list;
-    atomic_uint_fast64_t *class_samples;    /* of each source's classes, one after another: */
-    size_t *first_classes;          /* the first of each source, and the end */
+    atomic_uint_fast64_t *class_samples;    /* number of samples of each class, source after
+                                               source */
+    size_t *first_classes;          /* index of each source's first class, and the end */
     uint64_t *key_sums;             /* of each part of each source */
-    struct tally *fields;           /* of each source */
+    struct tally *fields;           /* one for each source */
     struct repeated_keys repeated;  /* of sources that were not packed */
 };
 
@@ -106,7 +108,7 @@ problem(struct check *c, const char *format, ...)
     err_set(grown, SHEAF_ERR_CORRUPT, "%s", text);
 }
 
-/* The .lst line of a sample, without its newline. */
+/* Returns the .lst line of a sample, without its newline. */
 static int name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
 {
     const uint32_t *offsets = c->open->section->name_offsets;
@@ -161,7 +163,7 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     return SHEAF_OK;
 }
 
-/* What the manifest says of samples in general. */
+/* Compares a sample with what the manifest says about all samples. */
 static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                          const struct sheaf_sample *sample)
 {
@@ -208,8 +210,8 @@ static void count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* The scan of a foreign shard counts damaged records differently: after damage, its entry of this
- * number is another sample's. */
+/* Returns whether the index entry of this number belongs to the sample. The scan of a foreign shard
+ * counts damaged records differently, so after damage the entry belongs to another sample. */
 static bool has_place(const struct check *c, uint64_t i)
 {
     return c->open != NULL && i < c->open->section->samples &&
@@ -235,7 +237,7 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
     if (code != SHEAF_OK)
         return code;
     if (c->open == NULL && source->manifest.ours && source->format->has_names)
-        return SHEAF_OK;    /* its name is not to be had: that was told */
+        return SHEAF_OK;    /* its name is missing, which was reported */
     if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
@@ -261,7 +263,7 @@ static int add_to_peers(struct check *c, const struct frame *frame)
     return SHEAF_OK;
 }
 
-/* Walks through the frames; counts them into c->samples. */
+/* Checks all frames of the shard, and counts them in c->samples. */
 static int check_frames(struct check *c, struct walk *walk)
 {
     for (;;) {
@@ -321,7 +323,8 @@ static void tell_fault(void *check, const char *file, const char *fault)
     problem(check, "%s: %s", file, fault);
 }
 
-/* Of a damaged shard every line of them would be wrong. */
+/* Checks the index files of other readers, unless the shard is damaged, because then every line
+ * would differ. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK
@@ -356,7 +359,7 @@ static void check_shard(struct job *job)
         c->passed_over = frames_passed_over(&walk.frames);
         walk_close(&walk);
     }
-    /* What is wrong with one shard is a problem, and no reason not to look at the others. */
+    /* An error of one shard is reported as a problem, and the other shards are still checked. */
     if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY &&
         c->error.reason != SHEAF_REASON_STREAM_MEMORY) {
         problem(c, "%s", c->error.message);
@@ -414,7 +417,7 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
     return key_table_make(&c->keys, part->fingerprint, part->samples, &c->error);
 }
 
-/* Opens the shard's section (the shards' own cache does that), and starts the check. */
+/* Opens the shard's section, using the cache of open shards, and starts the check. */
 static int begin_check(struct checks *all, uint32_t i)
 {
     struct check *c = &all->list[i];
@@ -433,7 +436,7 @@ static int begin_check(struct checks *all, uint32_t i)
         workers_wait(all->workers, &c->open->job);
         code = c->open->code;
         if (code != SHEAF_OK) {
-            /* Missing or too long, which the walk will say, or no index. */
+            /* The walk will report a missing or overlong shard. Or there is no index. */
             c->open_error = c->open->error;
             shards_drop(&all->shards, c->open);
             c->open = NULL;
@@ -487,8 +490,8 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
     return code;
 }
 
-/* The shards of the part that is asked for.  Shards are of about one size, so their number will
- * do. */
+/* Chooses the shards of the requested part. Shards have about the same size, so they are divided by
+ * number. */
 static void choose_part(struct checks *all)
 {
     const struct manifest *m = &all->dataset->manifest;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of keys, one after another; see verify_keys.h. */
+ * Checks the tables of keys one after another; see verify_keys.h. */
 #include "reader/verify/verify_keys.h"
 
 #include "base/error.h"
 #include "reader/lookup/key_file.h"
 #include "store/interrupt.h"
 
-/* `sum`: NULL, or what its keys must add up to. */
+/* Checks the table of a part. `sum` is what its keys must add up to, or NULL if unknown. */
 static int check_part(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                       const struct sheaf_verify_options *options,
                       struct sheaf_verify_result *result, struct sheaf_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the conditions on keys of a view chose, as a file; see chosen_file.h. */
+ * A file with the samples that a view's conditions on keys chose; see chosen_file.h. */
 #include "reader/view/chosen_file.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define MAGIC       "SHEAFCHO"
 #define WORD        sizeof(uint64_t)
-#define HEAD        (2 * WORD)              /* of a source */
+#define HEAD        (2 * WORD)              /* of each source */
 #define BYTES_MOST  ((size_t)1 << 32)
 
 static size_t bits_bytes(uint64_t total)
@@ -94,7 +94,7 @@ int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const ui
     return SHEAF_OK;
 }
 
-/* Refuses a file that is no such file: a file of another program is not replaced. */
+/* Refuses a file of another program, because it must not be replaced. */
 static int refuse_other(const char *path, struct sheaf_error *err)
 {
     uint8_t begins[WORD] = { 0 };

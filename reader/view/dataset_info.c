@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is told of a data set: of itself, its shards, sources and classes, and what it has of each
- * field and class, as its manifest or its index says. */
+ * The public description of a data set, its shards, sources and classes, and the counts of each
+ * field and class from its manifest or index. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 /* ---- Of a union and of a part ---------------------------------------------------------------- */
 
-/* Under the numbers of the union. */
+/* Adds the class counts of a source, under the class numbers of the union. */
 static void add_class_samples(struct sheaf_dataset *d, const struct sheaf_dataset *source)
 {
     const struct manifest *m = &source->manifest;
@@ -209,7 +209,7 @@ static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t 
         samples[label - base]++;
 }
 
-/* Of a view, the chosen ones. */
+/* Counts the labels of all samples, or of the chosen samples of a view. */
 static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, uint64_t *samples)
 {
     for (uint64_t i = 0; d->view == NULL && i < dataset_samples(d); i++)
@@ -226,7 +226,7 @@ static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, 
     }
 }
 
-/* Reads the labels, + 1, of all samples into new memory. */
+/* Reads the labels of all samples, as label + 1, into new memory. */
 static int take_labels(const struct sheaf_dataset *d, uint32_t **labels, struct sheaf_error *err)
 {
     int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a data set by its sources: each is a view, or has a manifest, or is foreign shards; of
- * several a union is made. */
+ * Opens a data set by its sources. Each source is a view, a data set with a manifest, or foreign
+ * shards. Several sources become a union. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_to_join(const struct sheaf_dataset *d)
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;
 }
 
-/* Opens the source if it is a view or has a manifest; else *dataset is NULL. */
+/* Opens the source if it is a view or has a manifest. Otherwise sets *dataset to NULL. */
 static int open_one(const char *source, bool joins, struct sheaf_dataset **dataset,
                     struct sheaf_error *err)
 {
@@ -32,12 +32,12 @@ static int open_one(const char *source, bool joins, struct sheaf_dataset **datas
     return dataset_open_foreign(&source, 1, true, dataset, err);
 }
 
-/* Opens sources in turn: data sets, and as one of them the foreign shards between two.  A file is
- * not asked whether it is a directory with a manifest. */
+/* Opens the sources in turn. Consecutive foreign shards are opened as one data set. A source that
+ * is a file is not searched for a manifest. */
 static int open_each(const char *const *sources, const bool *is_file, size_t count, bool joins,
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {
-    size_t first = 0;       /* of the foreign shards that are not open yet */
+    size_t first = 0;       /* index of the first foreign shards that are not open yet */
     int code = SHEAF_OK;
 
     for (size_t i = 0; i <= count && code == SHEAF_OK; i++) {

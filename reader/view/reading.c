@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is read for the samples that a view chose, by arithmetic on the index: their own bytes, the
- * gaps that stretch.c reads along, and whole codec blocks.  Where pieces and chunks end, which is
- * seldom, less is read along, or a block twice. */
+ * Computes how many bytes are read for the chosen samples of a view, by arithmetic on the index:
+ * their own bytes, the gaps that stretch.c reads along, and whole codec blocks. The result differs
+ * slightly at the ends of pieces and reads, where less is read along or a block is read twice. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -13,9 +13,9 @@
 
 struct reading {
     const struct index_section *section;
-    uint64_t gap;               /* that is read along */
-    uint64_t last;              /* record that was added last, + 1; 0: none */
-    uint64_t next_block;        /* those before it are read */
+    uint64_t gap;               /* largest gap that is read along */
+    uint64_t last;              /* 1 + the record added last; 0 if none */
+    uint64_t next_block;        /* blocks before it have been counted */
     uint64_t raw_chosen, read;
 };
 
@@ -26,7 +26,7 @@ static void add_blocks(struct reading *r, uint64_t first, uint64_t last)
     r->next_block = MAX(r->next_block, last + 1);
 }
 
-/* Adds consecutive records, which follow the ones before. */
+/* Adds consecutive records, which must follow the records added before. */
 static void add_records(struct reading *r, uint64_t record, uint64_t count)
 {
     const struct index_section *s = r->section;
@@ -45,8 +45,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen ones of a shard, the first of which has this rank.  Returns that behind the last
- * one. */
+/* Adds the chosen samples of a shard. The first of them has rank `rank`. Returns the rank after the
+ * last. */
 static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                           uint64_t rank)
 {
@@ -65,7 +65,7 @@ static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint
     return rank;
 }
 
-/* Whether a shard has a chosen sample, where `rank` are in those before it. */
+/* Returns whether a shard has a chosen sample. `rank` is the number of chosen samples before it. */
 static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t rank)
 {
     uint64_t run;
@@ -74,7 +74,8 @@ static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t r
                                           of->first_numbers[shard + 1];
 }
 
-/* The section of a shard; *own: to be freed.  Foreign shards have theirs in memory. */
+/* Gets the section of a shard. If *own is not NULL, the caller frees it. The sections of foreign
+ * shards are already in memory. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines in use; see source_line.h. */
+ * The lines in use; see source_line.h. */
 #include "reader/view/source_line.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of the source epochs that are read at the moment, each made once for all lanes. */
+ * The lines of the source epochs that are being read. Each line is made once and shared by all
+ * lanes. */
 #ifndef READER_VIEW_SOURCE_LINE_H
 #define READER_VIEW_SOURCE_LINE_H
 
@@ -14,14 +15,14 @@ struct source_line {
     unsigned users;
 };
 
-/* The line of the source epoch that `order`, the source's own, says; NULL: no memory.  *lines is
- * the list of those in use. */
+/* Returns the line of the source epoch that `order` specifies, or NULL if memory is exhausted.
+ * `order` must be the source's own order. *lines is the list of lines in use. */
 struct source_line *source_line_use(struct source_line **lines, const struct dataset_view *view,
                                     size_t source, const struct order *order,
                                     struct sheaf_error *err);
-/* One user less; the last one frees it.  NULL is fine. */
+/* Removes one user of a line. The line is freed with its last user. NULL is allowed. */
 void source_line_drop(struct source_line **lines, struct source_line *line);
-/* Frees all, whoever uses them. */
+/* Frees all lines, even if they have users. */
 void source_line_free(struct source_line **lines);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening a view: its sources are opened and united, its conditions become numbers, its weights
- * tables; see view.h. */
+ * Opens a view: opens and unites its sources, and turns its conditions into sample numbers and its
+ * weights into tables; see view.h. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
@@ -42,19 +42,20 @@ void dataset_view_free(struct dataset_view *v)
 
 /* ---- Sources -------------------------------------------------------------------------------- */
 
-/* The text of the view that is at `url`, to be freed.  SHEAF_END: it is no view. */
+/* Reads the text of the view at `url`. The caller frees it. Returns SHEAF_END if there is no
+ * view. */
 static int read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* What is not there, or is a directory or a large shard of such a name, is no view. */
+    /* The name may belong to nothing, to a directory, or to a large shard. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
     return code;
 }
 
-/* Before it is opened: a view may name itself. */
+/* Refuses a source that is a view, before it is opened, because a view may name itself. */
 static int refuse_view(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
@@ -87,7 +88,7 @@ static int open_source(struct dataset_view *v, size_t i, const struct view_keys_
     return code;
 }
 
-/* Opens all sources; those that are open are to be freed on failure. */
+/* Opens all sources. After a failure, the caller frees those that were opened. */
 static int open_sources(struct dataset_view *v, const struct view_keys_how *how,
                         struct sheaf_dataset **sources, struct sheaf_error *err)
 {
@@ -140,7 +141,8 @@ static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sou
     return SHEAF_OK;
 }
 
-/* Sources whose fingerprint and conditions are equal differ by how many there are before. */
+/* Gives each source an identity. Sources with the same fingerprint and conditions are numbered in
+ * their order. */
 static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
                         struct sheaf_error *err)
 {
@@ -182,7 +184,8 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* How long an epoch is that ends when the first source, or the last, was drawn once. */
+/* Returns the length of an epoch that ends when the first (or the last) source has been drawn
+ * completely once. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
@@ -265,7 +268,8 @@ static int name_stage(struct dataset_view *v, const char *const *names, size_t s
     return SHEAF_OK;
 }
 
-/* The document with its sources' fingerprints for their names is all that a view is. */
+/* Makes the fingerprint of the view up to each stage: the hash of the document with the sources'
+ * fingerprints in place of their names. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {
@@ -298,7 +302,7 @@ size_t dataset_view_stage(const struct dataset_view *v, const struct order *orde
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* The part of an epoch that a source gives. */
+/* Returns the source's share of an epoch. */
 static double share_of(const struct dataset_view *v, size_t i)
 {
     return v->mix.stages == NULL
@@ -306,7 +310,8 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* How many samples a source chose that an earlier one of the same data set chose, too. */
+/* Returns how many chosen samples of a source were also chosen by an earlier source of the same
+ * data set. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
@@ -316,7 +321,7 @@ static uint64_t shared_of(const struct dataset_view *v, size_t i)
     return most;
 }
 
-/* Gives the view, whose sources are one data set now, the numbers of that. */
+/* Sets the numbers of a view, after its sources were united into one data set. */
 static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
     for (size_t i = 0; i < d->source_count; i++) {
@@ -389,7 +394,8 @@ static bool asks_for_keys(const struct view *view)
     return false;
 }
 
-/* `keep`: what conditions on keys choose is kept beside the view. */
+/* Opens the view of a document. With `keep`, the samples that its conditions on keys choose are
+ * stored in a file beside the view. */
 static int open_text(const char *text, size_t size, const char *url,
                      const struct sheaf_read_options *reading, bool keep,
                      struct sheaf_dataset **dataset, struct sheaf_error *err)
@@ -437,7 +443,8 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Sees what is under the name of a view that is to be written. Only a view is ever replaced. */
+/* Checks what exists under the name of a view that is to be written. Only a view may be
+ * replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {
@@ -478,14 +485,15 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        code = view_where_text(where, where->keys, where->not_keys, err);   /* not their hashes */
+        /* the text has the keys and not their hashes */
+        code = view_where_text(where, where->keys, where->not_keys, err);
     }
     if (code == SHEAF_OK)
         code = view_text(&d->view->document, NULL, SIZE_MAX, &text, err);
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    /* Of two who write the same view at once, one is told. */
+    /* If two programs write the same view at once, one of them gets an error. */
     code = store_put_over(path, text, strlen(text), &seen, &now, err);
     free(text);
     return code == SHEAF_ERR_CHANGED && !seen.is_there

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * A view: chosen samples of several data sets, and how they are mixed.  It is a union of its
- * sources (dataset.h), which has beside their shards what the order needs to know. */
+ * A view: chosen samples of several data sets, and how they are mixed. A view is a union of its
+ * sources (dataset.h) with additional facts for the order (dataset_view.h). */
 #ifndef READER_VIEW_VIEW_H
 #define READER_VIEW_VIEW_H
 
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/dataset_view.h"
 
-/* Opens the view that is at `url`.  SHEAF_END: it is no view. */
+/* Opens the view at `url`. Returns SHEAF_END if there is no view. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens the view that this document is, as if it were at `url`. */
+/* Opens a view from the text of its document, as if the document were at `url`. */
 int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
-void dataset_view_free(struct dataset_view *view);      /* NULL is fine */
+void dataset_view_free(struct dataset_view *view);      /* NULL is allowed */
 
-/* The stage (0, 1, ...) of the last step of so many rounds of an epoch, those of earlier epochs
- * before them; of no step, 0.  A stage that begins behind it has not changed anything yet. */
+/* Returns the stage (0, 1, ...) of the last step of the first `rounds` rounds of an epoch, or 0 if
+ * there are no steps. Earlier epochs are taken into account. A later stage has not had an effect
+ * yet. */
 size_t dataset_view_stage(const struct dataset_view *view, const struct order *order,
                           uint64_t rounds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys: lists of them, looked up, and patterns; see view_keys.h. */
+ * Conditions on keys: lists of keys, which are looked up, and patterns; see view_keys.h. */
 #include "reader/view/view_keys.h"
 
 #include <inttypes.h>
@@ -17,9 +17,9 @@
 #include "base/watch.h"
 #include "store/store.h"
 
-#define KEYS_BYTES_MOST ((size_t)4 << 30)       /* of a file of keys */
+#define KEYS_BYTES_MOST ((size_t)4 << 30)       /* size limit of a file of keys */
 #define BATCH           256u
-#define LOOKUP_MOST     ((uint64_t)4096)        /* keys looked up at once */
+#define LOOKUP_MOST     ((uint64_t)4096)        /* number of keys looked up at once */
 
 char *view_keys_path(const char *directory, const char *path)
 {
@@ -30,7 +30,7 @@ char *view_keys_path(const char *directory, const char *path)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* The lines of a file. */
+/* The lines of a file of keys. */
 struct keys {
     char *text;
     char **keys;            /* sorted */
@@ -49,7 +49,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Gathers the lines of the text that are not empty. */
+/* Collects the lines of the text that are not empty. */
 static int keys_split(struct keys *k, const char *text, size_t size, const char *name,
                       struct sheaf_error *err)
 {
@@ -135,7 +135,8 @@ static struct sheaf_read_options options_of(const struct view_keys_how *how)
     return how->reading != NULL ? *how->reading : options;
 }
 
-/* So many keys are looked up at once: their samples are read, to compare the keys. */
+/* Returns the number of keys to look up at once. It is limited because the samples of all of them
+ * are read, to compare the keys. */
 static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 {
     uint64_t largest = 1;
@@ -145,8 +146,8 @@ static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
     return (size_t)MIN(MAX(memory_bytes / 4 / largest, 1), LOOKUP_MOST);
 }
 
-/* Calls `each` for the samples that have keys of the list.  SHEAF_ERR_UNSUPPORTED: the data set has
- * no table of keys. */
+/* Calls `each` for the samples that have keys of the list. Returns SHEAF_ERR_UNSUPPORTED if the
+ * data set has no table of keys. */
 static int look_up(struct choice *c, const struct keys *list, const struct view_keys_how *how,
                    void (*each)(struct choice *, const struct sheaf_sample *, uint64_t *marks),
                    uint64_t *marks, struct sheaf_error *err)
@@ -186,7 +187,7 @@ static void unmark(struct choice *c, const struct sheaf_sample *sample, uint64_t
     choice_leave_out(c, sample->number);
 }
 
-/* Keeps those that the list has; they are marked first. */
+/* Keeps only the samples whose keys are in the list. They are marked first. */
 static int keep_listed(struct choice *c, const struct keys *keep, const struct view_keys_how *how,
                        struct sheaf_error *err)
 {
@@ -223,7 +224,7 @@ static void compare(struct choice *c, const struct keys *keep, const struct keys
             choice_leave_out(c, samples[i].number);
 }
 
-/* Reads all samples for their keys. */
+/* Reads all samples, because their keys are needed. */
 static int read_all(struct choice *c, const struct keys *keep, const struct keys *bad,
                     const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -255,7 +256,8 @@ static int read_all(struct choice *c, const struct keys *keep, const struct keys
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* A pattern is compared with the keys of the list, if there is one; else with all. */
+/* Evaluates the conditions. A pattern is compared with the keys of the list if there is one, and
+ * otherwise with all keys. */
 static int evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
                     const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -265,8 +267,8 @@ static int evaluate(struct choice *c, const struct keys *keep, const struct keys
     return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, keep, bad, how, err) : code;
 }
 
-/* What the file beside the view has, or else what is evaluated.  The file counts on the
- * fingerprint, which only a manifest gives. */
+/* Takes the result from the file beside the view, or evaluates the conditions. The file needs a
+ * fingerprint, which only a data set with a manifest has. */
 static int find_or_evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
                             const struct view_keys_how *how, struct sheaf_error *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of chosen numbers; see view_numbers.h.  A line of text, then a bit for each sample:
+ * Files of chosen numbers; see view_numbers.h. A file is a line of text, then one bit for each
+ * sample:
  *
  *     sheaf_numbers 1 FINGERPRINT SAMPLES\n  bits
  *
- * The file's name is the hash of its content.  So a view that names it says which samples it means,
- * and a file that was damaged or replaced is found out. */
+ * The file's name is the hash of its content. So the name in a view identifies the chosen samples,
+ * and a damaged or replaced file is noticed. */
 #include "reader/view/view_numbers.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static void name_of(const void *data, size_t size, char name[48])
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The header is not that of the data set as it is. */
+/* Reports that the header does not belong to the data set in its present state. */
 static int refuse_other(const struct sheaf_dataset *d, const char *path, const char *data,
                         size_t size, struct sheaf_error *err)
 {
@@ -101,7 +102,7 @@ int view_numbers_load(const struct sheaf_dataset *d, const char *path, uint64_t 
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* The file beside a view. */
+/* Returns the path of a file beside a view. */
 static char *beside(const char *path, const char *name)
 {
     const char *const slash = strrchr(path, '/');

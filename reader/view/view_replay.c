@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch of a view on numbers; see view_replay.h.  It does with numbers what mixing.c does with
- * samples. */
+ * Replays an epoch of a view as numbers; see view_replay.h. It does with numbers what mixing.c does
+ * with samples. */
 #include "reader/view/view_replay.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "reader/order/shuffle.h"
 #include "reader/view/source_line.h"
 
-/* What one lane draws from one source. */
+/* The draws of one lane from one source. */
 struct drawing {
-    uint64_t drawn;                 /* as mix_turns_begin counts */
-    struct source_line *line;       /* of the stretch; NULL: none was begun; */
-    uint64_t start, left;           /* its first place, and draws until its end */
+    uint64_t drawn;                 /* counted as in mix_turns_begin */
+    struct source_line *line;       /* of the stretch; NULL if none has begun */
+    uint64_t start, left;           /* its first place, and number of draws until its end */
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */
 };
@@ -76,7 +76,7 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     return code == SHEAF_OK ? begin_lanes(r, err) : code;
 }
 
-/* Begins the stretch of the next draw, and goes to that draw in it. */
+/* Begins the stretch of the next draw, and goes to that draw within it. */
 static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                          struct sheaf_error *err)
 {

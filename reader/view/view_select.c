@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conditions of a view, evaluated: which samples of a source are chosen.  Labels and classes
- * come from the index; view_keys.c has the conditions on keys. */
+ * Evaluates the conditions of a view: which samples of a source are chosen. Labels and classes come
+ * from the index. view_keys.c has the conditions on keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- Labels and classes ---------------------------------------------------------------------- */
 
-/* Marks the labels (+ 1) of the classes that are asked for. */
+/* Marks the labels (plus 1) of the requested classes. */
 static int mark_classes(const struct choice *c, uint8_t *marks, struct sheaf_error *err)
 {
     const struct manifest *m = &c->dataset->manifest;
@@ -152,7 +152,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        code = view_where_text(where, where->keys, where->not_keys, err);   /* not their hashes */
+        /* the text has the keys and not their hashes */
+        code = view_where_text(where, where->keys, where->not_keys, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
                            : "no sample fulfils \"where\": %s", where->text);

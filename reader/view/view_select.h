@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conditions of a view, evaluated. */
+ * Evaluates the conditions of a view. */
 #ifndef READER_VIEW_VIEW_SELECT_H
 #define READER_VIEW_VIEW_SELECT_H
 
@@ -9,9 +9,9 @@
 #include "reader/order/selection.h"
 #include "reader/view/view_keys.h"
 
-/* Which samples of a data set fulfil the conditions.  Where there are some on keys, `where` is
- * given the text that says what was in the files of keys.  An empty selection is
- * SHEAF_ERR_ARGUMENT. */
+/* Finds the samples of a data set that fulfil the conditions. If there are conditions on keys,
+ * `where` receives a text that identifies the content of the files of keys. Returns
+ * SHEAF_ERR_ARGUMENT if no sample fulfils the conditions. */
 int view_select(const struct sheaf_dataset *dataset, struct view_where *where,
                 const struct view_keys_how *how, struct selection *selection,
                 struct sheaf_error *err);
