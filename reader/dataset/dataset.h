@@ -189,8 +189,8 @@ bool dataset_is_manifest_path(const char *source);
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
 
-/* Opens foreign shards, of which it is known whether each is a file.  `joins`: as in struct
- * sheaf_dataset; SHEAF_ERR_UNSUPPORTED of what can only be read forward. */
+/* Opens foreign shards. is_file[i] says whether source i is a single file. `joins` is as in struct
+ * sheaf_dataset; it returns SHEAF_ERR_UNSUPPORTED if the shards can only be read forward. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens foreign shards even if a manifest lies beside them. */

@@ -301,7 +301,8 @@ static int by_first(const void *a, const void *b)
                                 : (x->extent > y->extent) - (x->extent < y->extent);
 }
 
-/* Puts extents with one key behind the first of them.  *samples: how many keys there are. */
+/* Sorts the extents so that those with the same key follow the first of them. *samples becomes the
+ * number of different keys. */
 static void sort_joining(struct scan *s, struct joining *list, uint64_t count, uint64_t *samples)
 {
     const char *keys = (const char *)s->keys.data;
@@ -318,7 +319,8 @@ static void sort_joining(struct scan *s, struct joining *list, uint64_t count, u
     qsort(list, count, sizeof(list[0]), by_first);
 }
 
-/* Fills in a section; what is behind the last sample in the shard is its last piece. */
+/* Fills in a section with joined samples. The bytes of the shard after the last sample become its
+ * last piece. */
 static void fill_joined(struct scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {
@@ -341,7 +343,7 @@ static void fill_joined(struct scan *s, const struct joining *list, uint64_t cou
     made->pieces[made->piece_count] = (struct index_block){ s->object->bytes, at };
 }
 
-/* A section of which samples with one key are one. */
+/* Makes a section in which all extents with the same key are one sample. */
 static int join_section(struct scan *s, struct joining *list, uint64_t count,
                         struct index_section **section, struct sheaf_error *err)
 {

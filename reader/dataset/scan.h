@@ -34,7 +34,8 @@ void scan_open(struct scan *s, const struct format_ops *format, struct store_obj
  * SHEAF_ERR_TRUNCATED for damage; the message has the place and the reason, and the loss if nothing
  * was found after it. May then be called again. */
 int scan_run(struct scan *s, struct sheaf_error *err);
-/* What was found, as a section without CRCs; with pieces, if samples were joined. */
+/* Makes an index section, without CRCs, of the samples found. It has pieces if samples were
+ * joined. */
 int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);
 /* Returns the number of tar members so far that belong to no sample. */
 uint64_t scan_passed_over(const struct scan *s);

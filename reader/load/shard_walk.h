@@ -23,8 +23,8 @@ struct walk {
     uint64_t stored_bytes;              /* of the shard */
 };
 
-/* `limit`: bytes of the largest frame.  `section`: NULL, or one that may have pieces: then these
- * are walked through.  `interrupt` may be NULL. */
+/* Begins a walk. `limit` is the size of the largest frame. If `section` is not NULL and has pieces,
+ * the walk follows the pieces. `interrupt` may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
