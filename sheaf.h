@@ -96,7 +96,8 @@ enum sheaf_reason {
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
     SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* ARGUMENT: the plan is one of a conversion where one of files is expected, or the reverse */
+    /* ARGUMENT: a plan of a conversion was given where a plan of files is expected, or the
+     * reverse */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -266,8 +267,8 @@ struct sheaf_dataset_info {
     int has_manifest;           /* whether the source, or each of several sources, has one */
     int is_stream;              /* counts are unknown, and it can only be read forward */
     enum sheaf_container container; /* 0 if its sources have different ones */
-    enum sheaf_codec codec;         /* if its sources have different ones, the codec of a
-                                       compressed one */
+    enum sheaf_codec codec;         /* if its sources have different codecs, the codec of one
+                                       that is compressed */
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
@@ -592,11 +593,11 @@ struct sheaf_channel_options {
     const char *root;               /* "/opt/ml" */
     uint64_t wait_seconds;          /* 600; limit of the wait for a pipe, and then for its first
                                        byte */
-    /* NULL, which uses the configuration; or names such as "image-ref,label" for an augmented
-     * manifest in a pipe: the attributes, each a RecordIO record, in this order. */
+    /* NULL, which uses the configuration. Or the attributes of an augmented manifest in a pipe,
+     * such as "image-ref,label": each of them is a RecordIO record, in this order. */
     const char *attributes;
-    const char *manifest;           /* NULL (in the directory); path or URL of dataset.json for a
-                                       host's part of the shards */
+    const char *manifest;           /* NULL (the manifest is in the directory); path or URL of
+                                       dataset.json if a host has only a part of the shards */
 };
 /* Information about a channel. Strings that are not specified are "". */
 struct sheaf_channel_info {
@@ -776,8 +777,8 @@ struct sheaf_pack_options {
      * overwrite would delete them. */
     const char *const *sources;
     size_t source_count;
-    const char *origin;             /* NULL (the identity); names the samples independently of
-                                       place and time */
+    const char *origin;             /* NULL, which uses the identity; a text that names the
+                                       samples independently of place and time */
     /* NULL (everything is packed); filter_count filters. The last one that matches a path
      * decides. If none matches, the path is packed unless the first filter packs. */
     const struct sheaf_filter *filters;
@@ -797,8 +798,8 @@ struct sheaf_pack_options {
                                        ended by NULL */
     /* 0; N makes larger images smaller, so that the side that the mode selects has N pixels. */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
-    int reshard, reshuffle;         /* 0; 1, for sheaf_convert: makes new shards; makes a new
-                                       order, of `seed`. */
+    int reshard, reshuffle;         /* 0. For sheaf_convert: `reshard` 1 makes new shards, and
+                                       `reshuffle` 1 makes a new order from `seed`. */
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
     uint32_t class_depth;           /* 0: a class is a whole directory path; N: its first N parts */
@@ -1106,9 +1107,9 @@ SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Reads a data set once and writes its dataset.keys, also if there is one already. It serves data
- * sets of releases that wrote none. Nothing else is changed. Returns SHEAF_ERR_NOT_FOUND if there
- * is no manifest. */
+/* Reads a data set once and writes its dataset.keys, even if there is one already. It is meant for
+ * data sets of releases that wrote no such table. Nothing else is changed. Returns
+ * SHEAF_ERR_NOT_FOUND if there is no manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
@@ -1179,7 +1180,7 @@ struct sheaf_feed_options {
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 struct sheaf_feed_result {
     uint64_t epochs;            /* epochs that had a reader */
-    uint64_t closed_early;      /* number of them in which the reader closed the pipe early */
+    uint64_t closed_early;      /* number of epochs in which the reader closed the pipe early */
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
     uint64_t left_out;          /* files in a data set's directory that are not its shards */
     uint64_t memory_peak_bytes; /* of reading ahead */
@@ -1217,9 +1218,10 @@ struct sheaf_survey {
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
-/* Return the kind and size of an image from its header, or SHEAF_END if it is not a known image;
- * and a small JPEG of a JPEG, whose longer side has at most `side` (up to 1024) pixels. *room is
- * the number of bytes at `thumbnail`, and then the number used. */
+/* sheaf_image_look returns the kind and size of an image from its header, or SHEAF_END if it is not
+ * a known image. sheaf_thumbnail makes a small JPEG from a JPEG; its longer side has at most `side`
+ * (up to 1024) pixels. *room is first the number of bytes at `thumbnail`, and afterwards the number
+ * used. */
 SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image);
 SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
     size_t *room, struct sheaf_error *error);
@@ -1245,10 +1247,11 @@ struct sheaf_pixels_options {
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
     double scale[2], ratio[2];      /* 0.08 to 1 of the area; 3/4 to 4/3, width by height */
-    double flip;                    /* 0.5: probability of a mirror image, of a random crop */
+    double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
-    int decodes_whole;              /* 0; 1: decode all of a JPEG: slower, and the same pixels */
+    int decodes_whole;              /* 0; 1 decodes the whole JPEG, which is slower and gives the
+                                       same pixels */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
 /* The box of a crop, in pixels of the upright picture. For CENTER it is rounded to whole pixels. */

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As jansson's json_get_alloc_funcs and json_set_alloc_funcs.  All notes are with the same two. */
+/* The types of jansson's json_get_alloc_funcs and json_set_alloc_funcs. All notes must use the same
+ * two functions. */
 typedef void alloc_note_get(void *(**take)(size_t), void (**give)(void *));
 typedef void alloc_note_set(void *(*take)(size_t), void (*give)(void *));
 

@@ -5,7 +5,7 @@
  *     data                    data+size            data+capacity
  *     |------- content --------|------- spare -------|          size <= capacity <= limit
  *
- * Zero-initialised with BUF_INIT(limit); buf_free() makes it that again. */
+ * BUF_INIT(limit) makes an empty buffer, and buf_free() makes a used buffer empty again. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 

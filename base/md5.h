@@ -12,7 +12,8 @@
 #include <stddef.h>
 
 #define MD5_BYTES 16
-#define MD5_LANES 3             /* messages side by side; more do not fit into the registers */
+#define MD5_LANES 3             /* number of messages hashed side by side; more do not fit into
+                                   the registers */
 
 struct md5_message {
     const void *data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The seed of a sample, from which everything random about the sample is drawn: crops, flips, a
- * program's transforms.  It is a function of numbers alone; reader/ORDER.md specifies it, and
- * tests pin it with vectors of an independent implementation. */
+ * The seed of a sample. Everything random about the sample is drawn from it: crops, flips, a
+ * program's transforms. The seed depends only on numbers. reader/ORDER.md specifies it, and tests
+ * compare it with vectors from an independent implementation. */
 #ifndef BASE_SAMPLE_SEED_H
 #define BASE_SAMPLE_SEED_H
 

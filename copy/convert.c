@@ -22,7 +22,7 @@
 #include "packer/packer.h"
 #include "reader/reader_features.h"
 
-/* Goes on reporting this call's progress while the packer waits. */
+/* Continues to report this call's progress while the packer waits. */
 static void show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
@@ -83,7 +83,7 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
     }
 }
 
-/* A sample that does not fit or fails a check is as bad as one that cannot be read. */
+/* Leaves out a sample that does not fit or fails a check, as if it could not be read. */
 static int leave_out(struct convert *c, const struct sheaf_sample *sample,
                      const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
@@ -148,7 +148,7 @@ static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t
         struct kept_features kept = reader_features(c->in.reader, &samples[i]);
         struct sheaf_error found;
 
-        /* a sample that cannot be mapped is refused where it is appended */
+        /* the error is reported when the sample is appended */
         if (field_map_apply(c->map, &mapped, &kept, &found) != SHEAF_OK)
             mapped.field_count = 0;
         code = convert_packed(c, packer_prepare_add(c->packer, &mapped), err);

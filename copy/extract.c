@@ -281,7 +281,7 @@ static int extract_publish(int directory, const char *name)
     return unlinkat(directory, PART_NAME, 0) != 0 ? errno : 0;
 }
 
-/* Writes a file that is complete under its name or does not exist, whenever the process ends.
+/* Writes a file so that it is complete under its name or does not exist, whenever the process ends.
  * Returns 0 or an errno value. */
 static int write_file(int directory, const char *name, const void *data, size_t size, bool resume)
 {

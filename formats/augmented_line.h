@@ -37,7 +37,8 @@ const struct attribute *augmented_line_find(const struct augmented_line *line, c
  * or NULL.  The value of an attribute "label" may be anything; others are chosen only if it can be
  * a label. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
-/* Returns the attribute that may be the name of that label: a text class or class_name; or NULL. */
+/* Returns the attribute that names the class of that label: an attribute class or class_name whose
+ * value is a text. Returns NULL if there is none. */
 const struct attribute *augmented_line_class(const struct augmented_line *line,
                                              const struct attribute *label);
 

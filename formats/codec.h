@@ -135,10 +135,10 @@ struct codec_stream {
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
                       struct sheaf_error *err);
-/* Takes up to *size bytes of data and gives up to *raw_size bytes. Sets both to the numbers taken
- * and given. If room is left, all input was taken and all output was given. Returns
- * SHEAF_ERR_CORRUPT if the data or a checksum is bad, or if the bytes after the last member do not
- * begin another one. */
+/* Decompresses up to *size bytes of `data` into at most *raw_size bytes of `raw`. Sets *size and
+ * *raw_size to the numbers of bytes used and written. If there is room left afterwards, all input
+ * was used and all its output was written. Returns SHEAF_ERR_CORRUPT if the data or a checksum is
+ * bad, or if the bytes after the last member do not begin another one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err);
 /* Ends the input, after a push that left room. Returns SHEAF_ERR_TRUNCATED if the stream may not

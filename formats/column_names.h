@@ -14,8 +14,9 @@ enum column_role {
 
 #define COLUMN_RANK_NONE 100u
 
-/* Returns the place of a name among the names of a role: of several columns with one role, that
- * with the lowest rank has it.  Returns COLUMN_RANK_NONE if the name has another role, or none. */
+/* Returns the rank of a name among the names of a role. If several columns have the same role, the
+ * column with the lowest rank is used. Returns COLUMN_RANK_NONE if the name has another role, or
+ * none. */
 unsigned column_rank(enum column_role role, const char *name);
 
 #endif

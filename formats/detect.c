@@ -14,8 +14,8 @@
 /* A container needs at least this many bytes to be sure. */
 #define RAW_BYTES 1024
 
-/* Returns the name of a compression that cannot be read, under the codec or instead of one, or NULL
- * if none is known. */
+/* Returns the name of a compression that cannot be read, either of the stream itself or inside its
+ * codec. Returns NULL if none is known. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);

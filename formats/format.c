@@ -88,7 +88,7 @@ static bool is_word(const char *text, size_t size)
     return false;
 }
 
-/* The length up to the last dot of the first `size` bytes; `size` if there is none. */
+/* Returns the length up to the last dot of the first `size` bytes, or `size` if there is no dot. */
 static size_t to_last_dot(const char *name, size_t size)
 {
     const char *dot = memrchr(name, '.', size);

@@ -17,8 +17,8 @@ struct jpeg_info {
  * header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
-/* Returns what follows `begins` in the first segment APP1 before the image data that begins so;
- * NULL without one. */
+/* Returns the data after the text `begins` in the first APP1 segment that begins with this text and
+ * precedes the image data. Returns NULL if there is no such segment. */
 const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
                          size_t *rest_size);
 

@@ -35,8 +35,8 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
     "holds an unfinished run: packing is in progress, or was interrupted"
 /* Returns whether a text is such a mark, and copies its run number. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
-/* Returns whether a text is a claim (publish/journal_claim.c) of a run that appends or indexes: to
- * everybody else, what is there stays what it is. */
+/* Returns whether a text is the claim (publish/journal_claim.c) of a run that appends or indexes.
+ * Such a run does not hide the existing data set or shards from others. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
 /* Sets SHEAF_ERR_NOT_FOUND for a directory with an unfinished run. All callers use it, so that the

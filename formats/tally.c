@@ -280,7 +280,7 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* A field that only the earlier samples have is lacking in the first of the later ones. */
+    /* If no later sample has a field, the first later sample is the first one that lacks it. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 

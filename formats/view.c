@@ -157,7 +157,7 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* One item of "label", a label or [first, last]; or the value of "labels", which is such a pair. */
+/* Takes one item of "label" (a label, or [first, last]), or the value of "labels" (such a pair). */
 static int take_label(const json_t *value, const char *name, struct view_labels *labels,
                       struct sheaf_error *err)
 {
@@ -179,7 +179,7 @@ static int take_label(const json_t *value, const char *name, struct view_labels 
     return SHEAF_OK;
 }
 
-/* "labels": [first, last], or "label": a list of labels and of such pairs. */
+/* Takes "labels": [first, last], or "label": a list of labels and of such pairs. */
 static int take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");

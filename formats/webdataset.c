@@ -17,11 +17,13 @@
 
 /* ---- Names of members --------------------------------------------------------------------- */
 
-/* The member that holds the labels beside a field `cls` that is not numbers.  Readers that do not
- * know it find one more member, whose name they reserve. */
+/* The suffix of the member that holds the labels if the sample has a field `cls` that does not
+ * consist of numbers. Readers that do not know it find one more member, under a name that they
+ * reserve. */
 #define LABEL_SUFFIX "__label__"
 
-/* A member's path as extracting it into a directory would write it, and its key and suffix. */
+/* The path that a member would get if it were extracted into a directory, and its key and
+ * suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
@@ -118,9 +120,9 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* Sets *suffix to that of the member which has to be made of the labels; NULL: none.  A field `cls`
- * of the sample's own that is numbers holds the labels, and must say the same.  Before it has been
- * read, it is taken for numbers. */
+/* Sets *suffix to the suffix of the member that must be made of the labels, or to NULL if none is
+ * needed. If the sample's own field `cls` consists of numbers, it holds the labels and must agree
+ * with them. Before the field has been read, it is assumed to consist of numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {
@@ -177,7 +179,8 @@ static int write_labels(struct buf *out, const struct sheaf_sample *sample, cons
     return code;
 }
 
-/* `due`: the suffix of a member that is made of the labels; NULL: there is none. */
+/* Writes the members of a sample. `due` is the suffix of the member that is made of the labels, or
+ * NULL. */
 static int write_members(struct buf *out, const struct sheaf_sample *sample,
                          const struct sheaf_field *const *fields, const char *due,
                          struct sheaf_error *err)
@@ -437,7 +440,7 @@ static bool is_cls(const struct slice *slice)
     return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
 }
 
-/* Sets the labels to those that a member says.  Text that says none leaves them. */
+/* Sets the labels to those in a member. A text that has no labels leaves them unchanged. */
 static int take_labels(struct buf *labels, const struct slice *slice, bool *found,
                        struct sheaf_error *err)
 {

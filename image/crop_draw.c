@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The distribution is that of torchvision's RandomResizedCrop.  The mathematical library of a
- * machine may round a logarithm in another way, so series compute it; the Makefile has the compiler
- * not contract them. */
+ * Draws crops with the distribution of torchvision's RandomResizedCrop. The C library of another
+ * machine may round a logarithm differently, so logarithms and exponentials are computed by series
+ * here. The Makefile keeps the compiler from contracting these operations. */
 #include "image/crop_draw.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 #include "base/rng.h"
 
 #define TRIES 10
-#define TERMS 20        /* of the exponential's series: for |x| <= 1/2 their rest is below 2^-80 */
+#define TERMS 20        /* terms of the exponential's series; for |x| <= 1/2 the omitted terms
+                           are below 2^-80 */
 
 static double power(double x)
 {
@@ -27,7 +28,7 @@ static double power(double x)
     return sum;
 }
 
-/* Halley's iteration; it has the last digit after four steps. */
+/* Computes the logarithm by Halley's iteration, which has the last digit after four steps. */
 double crop_log(double x)
 {
     double whole = 0, y = 0;
@@ -55,13 +56,14 @@ static double between(const double range[2], double at)
     return range[0] + (range[1] - range[0]) * at;
 }
 
-/* The place of a crop on a side that has `rest` more pixels; the last one is included. */
+/* Returns the position of a crop on a side that has `rest` more pixels. `at` is in [0, 1), and the
+ * largest position is `rest`. */
 static uint32_t place(double at, uint32_t rest)
 {
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);
 }
 
-/* The largest part in the middle whose ratio is in the range. */
+/* Returns the largest crop in the middle of the picture whose ratio is in the range. */
 static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
 {
     const double ratio = (double)width / height;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws a random crop of a picture: version "pixels1" of PIXELS.md, pinned by vectors that an
- * independent implementation has made.  A crop is a function of numbers, the same everywhere. */
+ * Draws a random crop of a picture, by version "pixels1" of PIXELS.md. Tests compare it with
+ * vectors from an independent implementation. A crop depends only on numbers, and is the same on
+ * every machine. */
 #ifndef IMAGE_CROP_DRAW_H
 #define IMAGE_CROP_DRAW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pixels of a picture, and whether they become a mirror image. */
+/* A rectangle of a picture in pixels, and whether it is mirrored. */
 struct crop {
     uint32_t top, left, height, width;
     bool flipped;
@@ -25,7 +26,7 @@ struct crop_range {
  * divisions alone. */
 double crop_log(double x);
 
-/* Draws crop number `view` of a sample with this seed, of a picture of that size. */
+/* Draws crop number `view` of a sample with this seed, from a picture of that size. */
 struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t view,
                       uint32_t width, uint32_t height);
 

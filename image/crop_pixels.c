@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crops of one picture; see crop_pixels.h.
+ * Makes the crops of one picture; see crop_pixels.h.
  *
- * Of a JPEG only the part is decoded that the crops need: rows from the first one on, and its
- * columns with one more on the left and two on the right, because the colours of a pixel are made
- * of its neighbours' too.  The result is that of decoding everything, byte for byte, which a test
- * compares.  A file that does not end as a JPEG does is decoded to its end, so that a truncated one
- * is found wherever its crops are.  So is one of several scans: nearly all of its time goes to
- * coefficients, and if scans lack, libjpeg smooths the blocks, which differs at a part's edges. */
+ * Only the part of a JPEG that the crops need is decoded: its rows, and its columns with one more
+ * column on the left and two more on the right, because the colours of a pixel depend on its
+ * neighbours. The result equals that of decoding the whole picture byte for byte, as a test checks.
+ * Two kinds of JPEG are decoded completely. A file without the usual end might be truncated, which
+ * must be noticed wherever the crops are. In a file with several scans nearly all time goes to the
+ * coefficients, and if scans are missing, libjpeg smooths the blocks, with another result at the
+ * edges of a part. */
 #include "image/crop_pixels.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 
 #define MARGIN_LEFT  1u
 #define MARGIN_RIGHT 2u
-#define END_BYTES    32u        /* from the end on in which a JPEG's last marker is looked for */
+#define END_BYTES    32u        /* number of bytes at the end in which a JPEG's last marker is
+                                   expected */
 
 struct cropping {
     const struct crop_plan *plan;
@@ -108,7 +110,7 @@ static bool is_as_looked(const struct cropping *c)
            (unsigned)c->in.codec.num_components == c->look.components;
 }
 
-/* Decodes the part, or all of it; the row begins with column `left`. */
+/* Decodes the region, or the whole picture, and adds its rows to the crops. */
 static void read_region(struct cropping *c, const struct region *r, bool whole)
 {
     struct jpeg_decompress_struct *codec = &c->in.codec;
@@ -184,7 +186,8 @@ static int crop_jpeg(struct cropping *c)
 
 /* ---- Other pictures -------------------------------------------------------------------------- */
 
-/* A room of which more is taken than a decoder asks for: for scalers, which come after it. */
+/* A room from which more memory is taken than a decoder asks for, because the scalers after it need
+ * some. */
 struct wider {
     const struct image_room *room;
     uint64_t more;

@@ -11,8 +11,9 @@
 #include "image/crop_plan.h"
 #include "image/room.h"
 
-/* Writes the crops of a picture: those of group g of the plan to out[g].  `crops` has a place for
- * each crop, or is NULL.  SHEAF_ERR_CORRUPT and _UNSUPPORTED are of the picture. */
+/* Writes the crops of a picture. Those of group g of the plan go to out[g]. `crops` has room for
+ * the box of each crop, or is NULL. SHEAF_ERR_CORRUPT and SHEAF_ERR_UNSUPPORTED concern only the
+ * picture. */
 int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uint64_t seed,
                 const struct image_room *room, uint8_t *const *out, struct sheaf_crop_box *crops,
                 struct sheaf_error *err);

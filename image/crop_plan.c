@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of crops; see crop_plan.h.  Sizes are torchvision's: the shorter side becomes `resize`,
- * the other one is rounded down, and a window in the middle begins at halves rounded to even. */
+ * The options of crops; see crop_plan.h. Sizes follow torchvision: the shorter side becomes
+ * `resize`, the other side is rounded down, and the offset of a window in the middle is rounded
+ * half to even. */
 #include "image/crop_plan.h"
 
 #include <inttypes.h>
@@ -202,7 +203,7 @@ struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t i, uint64_t s
     return cut;
 }
 
-/* A place in the resized picture, in pixels of the picture that it was made of. */
+/* Converts a position in the resized picture to pixels of the original picture. */
 static int32_t back(uint32_t at, uint32_t full, uint32_t of)
 {
     return (int32_t)rint((double)at * of / full);

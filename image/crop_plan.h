@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which crops are made of every picture: the caller's options, checked, and what they mean for a
- * picture of a given size. */
+ * The crops that are made of every picture: checks the caller's options, and computes what they
+ * mean for a picture of a given size. */
 #ifndef IMAGE_CROP_PLAN_H
 #define IMAGE_CROP_PLAN_H
 
@@ -36,15 +36,15 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *op
                    struct sheaf_error *err);
 void crop_plan_close(struct crop_plan *plan);
 
-/* A part of a picture, the size to which it is resized, and the part of that which is wanted, whose
- * size is the view's. */
+/* A part of a picture, the size to which it is resized, and the window of the resized part that is
+ * used. The window has the size of the view. */
 struct crop_cut {
     struct crop box;
     uint32_t full_width, full_height;
     uint32_t left, top;
 };
 
-/* The part of a picture of that size, for one of the plan's views. */
+/* Returns the part of a picture of this size for one of the plan's views. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
 /* Returns the box for the caller. For a cut that is a window, it is rounded to whole pixels. */

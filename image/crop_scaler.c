@@ -28,8 +28,8 @@ static struct resample_side down_of(const struct crop_plan *plan, const struct c
                                    cut->full_height, cut->top, plan->filter };
 }
 
-/* Pillow 13 takes the pass first that makes more of the picture smaller; earlier ones take rows
- * first, except of a picture that is very high. */
+/* Returns whether columns are resized before rows. Pillow 13 begins with the pass that shrinks the
+ * picture more. Earlier releases begin with rows, except for a very tall picture. */
 static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
 {
     const int64_t less_high = (int64_t)cut->box.height - cut->full_height;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one crop of a picture whose rows come from the top: each row is split into planes, of which
- * the resampler keeps as few rows as it can, so the crop never exists as a picture. */
+ * Makes one crop from the rows of a picture, which come from top to bottom. Each row is split into
+ * planes. The resampler keeps as few rows of them as possible, so the unscaled crop is never in
+ * memory as a whole. */
 #ifndef IMAGE_CROP_SCALER_H
 #define IMAGE_CROP_SCALER_H
 
@@ -17,7 +18,8 @@ struct crop_scaler {
     struct resample_axes axes;
     struct resampler planes[3];
     uint8_t *out;
-    uint8_t *scratch;               /* planes that the result is made of; NULL: they are in `out` */
+    uint8_t *scratch;               /* planes of the result; NULL if they are made directly in
+                                       `out` */
     size_t stride;                  /* of their rows */
 };
 
@@ -29,13 +31,13 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      uint8_t *out, struct sheaf_error *err);
 void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
 
-/* Takes row `y` of the picture, which begins with column `left`.  A pixel has `pixel` bytes: 1 of a
- * grey picture, else 3, or 4 of which the last is ignored. The row must be followed by
- * CROP_ROW_SLACK more bytes. */
+/* Takes row `y` of the picture, which begins with column `left`. `pixel` is the number of bytes of
+ * a pixel: 1 if grey, otherwise 3, or 4 of which the last is ignored. CROP_ROW_SLACK more bytes
+ * must follow the row. */
 #define CROP_ROW_SLACK 64u
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
-/* After the last row: brings the result into its layout. */
+/* Must be called after the last row. Converts the result to its layout. */
 void crop_scaler_finish(const struct crop_scaler *s);
 
 #endif

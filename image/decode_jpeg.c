@@ -91,7 +91,7 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    /* the whole picture is there, as every loader shows it */
+    /* Unless the image is being checked, faults are tolerated that every loader tolerates. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
         code = read_all(&r);

@@ -45,7 +45,7 @@ static double real(uint64_t bits, size_t bytes)
     return bytes == sizeof(single) ? single : value;
 }
 
-/* Returns the value at `at`, which is there, if it is a number; 1 if it is not. */
+/* Returns the value at `at`, which must be within the data, or 1 if its type is not a number. */
 static double value_at(const struct tiff *t, unsigned type, size_t at)
 {
     const uint64_t bits = number(t, at, type_bytes[type]);
@@ -72,7 +72,7 @@ static unsigned valid(double value)
     return 1;
 }
 
-/* Returns the orientation in an entry, of several values the first; 0 if none can be read. */
+/* Returns the orientation in an entry (the first of several values), or 0 if it cannot be read. */
 static unsigned of_entry(const struct tiff *t, size_t entry)
 {
     const uint64_t type = number(t, entry + 2, 2), count = number(t, entry + 4, 4);

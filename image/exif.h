@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How an image file says that it is to be turned: in EXIF, or else in XMP, as Pillow's
- * ImageOps.exif_transpose reads them. */
+ * Finds out how an image file must be turned: from EXIF, or else from XMP, as Pillow's
+ * ImageOps.exif_transpose does. */
 #ifndef IMAGE_EXIF_H
 #define IMAGE_EXIF_H
 
@@ -10,7 +10,7 @@
 
 #include "image/kind.h"
 
-/* Returns EXIF's orientation, 1 to 8; 1 if the file says nothing, or nothing that exists. */
+/* Returns the orientation, 1 to 8. Returns 1 if the file states none, or an invalid one. */
 unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size);
 
 #endif

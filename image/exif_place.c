@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF and XMP in a file: in JPEG's segments APP1; in PNG's chunk eXIf, and in its texts, where
- * ImageMagick's older releases have EXIF as hexadecimal digits; in WebP's chunks, if its header
- * announces them. */
+ * Finds EXIF and XMP in a file. In a JPEG they are in APP1 segments. In a PNG they are in the chunk
+ * eXIf and in texts; older releases of ImageMagick store EXIF in a text as hexadecimal digits. In a
+ * WebP they are in chunks that its header announces. */
 #include "image/exif_place.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct png_text {
     bool is_compressed;
 };
 
-/* Takes the texts that end at zero bytes, `count` of them, from the front. */
+/* Removes `count` NUL-terminated texts from the front. */
 static bool pass_texts(struct png_text *t, unsigned count)
 {
     for (; count != 0; count--) {
@@ -83,7 +83,8 @@ static int digit(uint8_t c)
          : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Makes bytes of the digits after a profile's three lines: an empty one, its name, its size. */
+/* Decodes the hexadecimal digits of a profile. Three lines precede them: an empty line, its name,
+ * its size. */
 static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYTES])
 {
     const uint8_t *p = t->data, *const end = t->data + t->size;

@@ -14,7 +14,8 @@
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
-    const uint8_t *exif, *xmp;      /* NULL: there is none; in the file, or in a text below */
+    const uint8_t *exif, *xmp;      /* point into the file or into a text below; NULL if there is
+                                       none */
     size_t exif_size, xmp_size;
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];
 };

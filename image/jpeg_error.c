@@ -16,9 +16,9 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* Returns whether bytes that belong to nothing lie where they cost no pixel: between the segments
- * of the header, or before the end of the image.  In front of other markers they show that the
- * decoder has lost its step. */
+/* Returns whether stray bytes are where they cost no pixel: between the segments of the header, or
+ * before the end of the image. In front of other markers they show that the decoder has lost its
+ * place. */
 static bool lies_outside(j_common_ptr codec)
 {
     const int marker = codec->err->msg_parm.i[1];

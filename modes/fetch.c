@@ -37,7 +37,8 @@ struct fetch {
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
-    uint32_t *items;            /* indexes of objects: first the host's, later the missing ones */
+    uint32_t *items;            /* indexes of objects: first those of this host, later only the
+                                   missing ones */
     size_t item_count;
     struct fetch_known known;
     struct fetch_destination to;

@@ -23,8 +23,8 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    /* TOGETHER: the launcher sets both or none, so one alone is a launch gone wrong.  IN_STEP: a
-     * Slurm job has them, too, but they count only in a job step. */
+    /* TOGETHER: the launcher sets both or neither, so a single one shows a failed launch. IN_STEP:
+     * every process of a Slurm job has them, but they count only in a job step. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -78,9 +78,9 @@ static int check_member(const struct member *member, const char *source, struct 
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process.  A batch script, and the shell of salloc, have the
- * variables of their job, but are one process: srun alone sets the number of a step, except for
- * the two steps that Slurm numbers so for the script and for the shell. */
+/* Returns whether srun started this process. A batch script and the shell of salloc also have the
+ * variables of their job, but each is a single process. Only srun sets the number of a step. Slurm
+ * uses two special numbers for the script and the shell. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };

@@ -92,7 +92,7 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Sets *keep if the run of a claim leaves to others what is there. */
+/* Sets *keep to whether the run of a claim leaves the existing data set or shards to others. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
@@ -108,7 +108,7 @@ static int claim_keeps(const struct objects *o, const char *name, bool *keep,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *keep if all unfinished runs append to data sets that are there, or index them. */
+/* Sets *keep to whether all unfinished runs append to existing data sets or index them. */
 static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -23,7 +23,7 @@
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 
-/* Takes a sample that was read, instead of block_add. May set block->refused. */
+/* Receives a sample that was read, in place of block_add. May set block->refused. */
 struct block;
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
@@ -117,7 +117,7 @@ struct block {
     const struct sheaf_field *refused;  /* set by block_add; NULL: the error concerns the sample */
 };
 
-/* `room` is memory for decoded images, or NULL if the setup decodes none. */
+/* Opens a block. `room` is memory for decoded images, or NULL if the setup decodes none. */
 int block_open(struct block *block, const struct block_setup *setup,
                const struct image_room *room, struct sheaf_error *err);
 void block_close(struct block *block);

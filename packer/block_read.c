@@ -76,7 +76,8 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
     return SHEAF_OK;
 }
 
-/* *fatal tells that the error is not that of the file. `fd` is as returned by file_ahead_take. */
+/* Reads a file. *fatal becomes whether an error does not concern the file. `fd` is the result of
+ * file_ahead_take. */
 static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
 {
@@ -140,8 +141,8 @@ static void count_word(struct cls_words *words, const struct sheaf_sample *sampl
         snprintf(words->first, sizeof(words->first), "%s", sample->key);
 }
 
-/* If the field `cls` contains numbers, these are the labels. Otherwise the sample keeps its other
- * label. */
+/* Takes the labels from the field `cls` if it consists of numbers. Otherwise the sample keeps the
+ * label that it has. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct sheaf_field *const fields = sample->fields, *field = fields;

@@ -157,7 +157,7 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Passes over shards that are not listed, which saves a request for each. */
+/* Skips shards that are not listed, which saves a request for each of them. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -275,7 +275,8 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* *finished tells that another commit has ended meanwhile (without locks). */
+/* Checks the shards and publishes the data set. *finished becomes whether another commit has ended
+ * meanwhile (only without locks). */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * How many finished shards are committed side by side.
+ * Limits how many finished shards are committed at the same time.
  *
- * At a distance a commit is a row of round trips that move few bytes, so several commits run at
- * once. The first one runs alone. If it fails because the store is full or refuses everything, no
- * other shard is tried. Each successful commit makes room for one more, so that their number
- * doubles with each round. After a failure no commit begins. */
+ * For a remote store, a commit is a sequence of round trips that move few bytes, so several commits
+ * run at once. The first one runs alone. If it fails because the store is full or refuses
+ * everything, no other shard is tried. Each successful commit makes room for one more, so that
+ * their number doubles with each round. After a failure no commit begins. */
 #ifndef PACKER_COMMIT_WINDOW_H
 #define PACKER_COMMIT_WINDOW_H
 
@@ -20,17 +20,17 @@ struct commit_window {
     unsigned most;
     struct {
         unsigned width, running;
-        struct sheaf_error error;       /* of the first commit that failed; code 0: none has */
+        struct sheaf_error error;       /* of the first failed commit; code 0 if none has failed */
     } locked;
 };
 
 void commit_window_open(struct commit_window *window, unsigned most);
 void commit_window_close(struct commit_window *window);
 
-/* Waits until there is room.  Returns false if a commit has failed, and then there is nothing to
- * end. */
+/* Waits until a commit may begin. Returns false if an earlier commit has failed; commit_window_end
+ * must then not be called. */
 bool commit_window_begin(struct commit_window *window);
-/* Ends a commit; `error` is NULL if it has succeeded. */
+/* Ends a commit. `error` is NULL if it succeeded. */
 void commit_window_end(struct commit_window *window, const struct sheaf_error *error);
 /* Lets no further commit begin: the run is over. */
 void commit_window_shut(struct commit_window *window);

@@ -132,7 +132,8 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* If another process has meanwhile finished the shard, its result replaces that of this process. */
+/* Commits a shard. If another process has finished the same shard meanwhile, its result replaces
+ * that of this process. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
@@ -262,7 +263,7 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* Returns SHEAF_END if the budget has no room for it. */
+/* Charges the memory of a slot. Returns SHEAF_END if the budget has no room for it. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
 {

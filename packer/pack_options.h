@@ -16,8 +16,8 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns the text for the hash of a program's samples that says what the packer changes in them,
- * to be freed: `samples` if it changes nothing.  NULL: out of memory. */
+/* Returns the text about a program's samples that is hashed: `samples`, and what the packer changes
+ * in the samples, if anything. The caller frees it. Returns NULL if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
 /* Sets the settings of blocks that follow from the options. */

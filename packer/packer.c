@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer: samples that a program makes, through the engine of sheaf_pack.
+ * sheaf_packer: packs samples that a program makes, with the engine of sheaf_pack.
  *
- * A sample is encoded into the open block as it comes, on the caller's thread; so it is copied
- * once, and refused at once if it must be.  A block that is full waits until it is known whether
- * it ends its shard, which is as late as the next sample, cut or finish. */
+ * A sample is encoded into the open block when it is appended, on the caller's thread. So it is
+ * copied once, and a bad sample is refused at once. A full block waits until it is known whether it
+ * ends its shard, which only the next sample, cut or finish shows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
                        p->options.jobs, shard_bytes, p->options.memory_bytes - images, err);
 }
 
-/* By these hashes the journal, and the data set, are known again. */
+/* Computes the hashes by which the journal and the data set are recognised later. */
 static int identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
@@ -197,7 +197,7 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     return SHEAF_OK;
 }
 
-/* Shards that have all their samples are finished first, for a run that resumes. */
+/* If a later run can resume, the shards that have all their samples are finished first. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
     struct sheaf_error ignored;
@@ -255,7 +255,8 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* The packer cannot continue after this: others may have its destination now. */
+/* Records an error after which the packer cannot continue, because another run may have its
+ * destination. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     give_up(p);
@@ -317,7 +318,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     p->shard_done = false;
 }
 
-/* Makes sure of an open block that may take a sample. */
+/* Opens a block, unless one is open that can take a sample. */
 static int open_block(struct sheaf_packer *p)
 {
     int code;
@@ -507,7 +508,8 @@ void packer_prepare_skip(struct sheaf_packer *p)
         (void)packer_images_next(p->images);
 }
 
-/* Takes the images of the sample that is appended, which become ready now if they are not. */
+/* Takes the images of the sample that is being appended. If they are not ready, they are made
+ * now. */
 static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
 {
     int code = SHEAF_OK;
@@ -564,7 +566,7 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
     return SHEAF_OK;
 }
 
-/* A sample has its place in the plan also if it is left out of it. */
+/* Counts a sample. A sample that is left out has its place in the plan as well. */
 static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
     bool has_cls = false;
@@ -601,7 +603,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
-/* Rounds fractions to 32-bit floats, as those of a list are. */
+/* Rounds fractions to 32-bit floats, as the labels of a list are rounded. */
 static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code;
@@ -739,7 +741,7 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
-/* The classes that the samples named, unless they were set before. */
+/* Sets the classes that the samples named, unless they were set before. */
 static int list_classes(struct sheaf_packer *p)
 {
     int base, code;
@@ -768,7 +770,8 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
 
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* Where uploads are told of by whole names alone, those of a killed run are known now. */
+        /* For a store that reports uploads only by whole names, the names of a killed run's uploads
+         * are now known. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -69,14 +69,16 @@ uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Does the same as sheaf_packer_append, with the kept features of the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* Says that the images of samples are to be converted or checked on several threads at once, before
- * the samples are appended.  Returns how many of the given samples to add; 0 if images stay as they
- * are, or if the samples are packed already.  Otherwise append works on one sample at a time. */
+/* Begins a group of samples whose images are converted or checked on several threads before the
+ * samples are appended. Returns how many of the given samples the caller must add. Returns 0 if
+ * images stay as they are, or if the samples are packed already. Without a group, append works on
+ * one sample at a time. */
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
-/* Adds the sample that is appended next, or after those added before, with its data unchanged. */
+/* Adds a sample to the group. Samples must be appended in the order in which they were added, and
+ * their data must not change. */
 int packer_prepare_add(struct sheaf_packer *p, const struct sheaf_sample *sample);
 void packer_prepare_run(struct sheaf_packer *p);
-/* Says that a sample that was added is not appended. */
+/* Tells that the next sample of the group will not be appended. */
 void packer_prepare_skip(struct sheaf_packer *p);
 /* Leaves out a sample in its place, as a problem of `path`. */
 int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
@@ -99,7 +101,7 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
  * the whole data set and removed the temporary files. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 void packer_stop(struct sheaf_packer *p);
-/* Opens the engine for shards of about this many bytes (0: not known). */
+/* Opens the engine for shards of about this many bytes (0: unknown). */
 int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct sheaf_error *err);
 
 #endif

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* The part of the memory: JPEGs may be larger than what they are made of, so a group of samples has
- * at most a quarter of this part. */
+/* JPEGs that were made get 1 / SHARE_PART of the memory. A JPEG may be larger than the image that
+ * it was made of, so the images of a group have at most a quarter of that. */
 #define SHARE_PART 8
 
 /* A sample's buffer of at most this size stays for the next group. */

@@ -36,7 +36,7 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Passes over shards that are not listed, so that their entries are not read. */
+/* Skips shards that are not listed, so that their entries are not read. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {

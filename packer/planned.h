@@ -19,8 +19,9 @@ struct planned {
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
 void planned_close(struct planned *planned);
-/* Refuses a plan that converts images by libraries other than those of this machine.  All parts
- * must make the same bytes, or the data set would depend on which machine had which part. */
+/* Refuses a plan that converts images with other libraries than those of this machine. All parts
+ * must make the same bytes; otherwise the data set would depend on which machine packed which
+ * part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
 /* Returns the shards of part `part` of `parts`, from *first to before *end. The range may be empty.

@@ -286,7 +286,8 @@ void planner_count_classes(const struct planner *p)
     }
 }
 
-/* If bad files are skipped, samples are checked where a split gets a fixed number of good ones. */
+/* Sorts the files into samples. If bad files are skipped and a split gets a fixed number of good
+ * samples, the samples are also checked. */
 static int sort_samples(struct planner *p, struct sheaf_error *err)
 {
     const bool tries = p->options->split != NULL && p->options->on_error == SHEAF_SKIP;

@@ -29,8 +29,9 @@ void resumed_free(struct resumed *resumed);
 
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
-/* A kept shard received as many samples as `shard` says. *ends tells whether it is complete.
- * Returns SHEAF_ERR_CHANGED if it was made of other samples. */
+/* Called when a kept shard has received the number of samples that `shard` has. *ends becomes
+ * whether the shard is complete. Returns SHEAF_ERR_CHANGED if the shard was made of other
+ * samples. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
 /* Returns whether the program may continue after these shards without their samples. */

@@ -13,12 +13,13 @@ struct trial {
     struct block block;
 };
 
-/* `options` and `source`: those of the run.  trial_close must be called if this has succeeded. */
+/* Opens a trial. `options` and `source` must be those of the run. trial_close must be called if
+ * this succeeds. */
 int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
                const struct source *source, struct sheaf_error *err);
 void trial_close(struct trial *trial);
 
-/* As plan_try_fn: packs the sample of a record into memory.  `context`: a struct trial. */
+/* A plan_try_fn: packs the sample of a record into memory. `context` is a struct trial. */
 int trial_try(void *context, const struct plan *plan, const uint8_t *record, size_t size,
               uint32_t label, bool *good, struct sheaf_error *err);
 

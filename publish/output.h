@@ -114,10 +114,10 @@ int output_parts(const struct output *output, uint32_t *parts, struct sheaf_erro
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
-/* Sets *found to whether a complete shard of an earlier run exists, and `entry` to its entry. Shard
- * and sides are read only if their stamps differ from the entry: because none were noted, or
- * because somebody has moved or changed the files. *stamp is that of the files that were found; 0
- * as above. */
+/* Looks for a complete shard of an earlier run. Sets *found, and sets `entry` to its entry. Shard
+ * and sides are read only if their stamps differ from the entry: either no stamps were recorded, or
+ * the files were moved or changed. *stamp becomes the stamp of the files that were found, or 0 as
+ * in output_stamp. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);

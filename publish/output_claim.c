@@ -37,16 +37,15 @@ enum action {
                                    no data set */
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    END,                        /* do nothing, but end the run that has published it */
+    END,                        /* only end the run that has published the data set */
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    MEND,                       /* the same, and remove leftovers of a run with a damaged claim */
+    MEND,                       /* as BEGIN, and remove leftovers of a run with a damaged claim */
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    G_ON,                       /* the same, and keep samples that a run of this plan has
-                                   appended */
-    G_ANEW,                     /* the same, and remove samples that a run has appended */
+    G_ON,                       /* as GROW, and keep samples that a run of this plan has appended */
+    G_ANEW,                     /* as GROW, and remove samples that a run has appended */
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
 
@@ -251,7 +250,7 @@ static int begin(struct output *o, const struct destination *d, bool is_mending,
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* The run was killed when only its journal was left. */
+/* Ends a run that was killed when only its journal was left. */
 static int end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);

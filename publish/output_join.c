@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of one plan that many processes pack into one DEST, some possibly twice at once. They join
- * the run that made the claim, find finished shards, and touch no files of other runs.
+ * Lets many processes pack the parts of one plan into one DEST, some parts possibly twice at once.
+ * They join the run that made the claim, find finished shards, and touch no files of other runs.
  * output_shard.c publishes a shard among them. */
 #include <stdio.h>
 #include <stdlib.h>

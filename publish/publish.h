@@ -63,8 +63,8 @@ struct publish_index {
     uint64_t shard_count;
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
-    char **options_json;        /* which get the names of the libraries that compressed them, and
-                                   what became of images, and what was left out */
+    char **options_json;        /* the options of the manifest, to which the libraries' names and
+                                   the counts of images and of skipped files are added */
     uint64_t skipped;           /* files left out */
 };
 

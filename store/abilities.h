@@ -11,13 +11,13 @@
 
 struct store_abilities {
     bool compares;      /* a conditional write (store/over.h) is decided by the store, at once */
-    bool identifies;    /* an object that is looked at is told from another one of its size */
+    bool identifies;    /* a look at an object tells it from another object of its size */
     bool locks;         /* store_lock keeps other processes out */
 };
 
-/* Finds out what the store of `directory` can do there, which must exist and be the caller's to
- * write to: an S3 server is tried with an object of a name of its own, once for each bucket, and a
- * notice names what it lacks. */
+/* Finds the abilities of the store of `directory`, which must exist and be writable. An S3 server
+ * is tested once for each bucket, with an object under a name of its own. A notice names the
+ * abilities that it lacks. */
 int store_find_abilities(const char *directory, struct store_abilities *abilities,
                          struct sheaf_error *err);
 

@@ -369,8 +369,8 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Another process may have replaced a damaged block meanwhile: then that goes, too, and is fetched
- * again. */
+/* Another process may have replaced a damaged block meanwhile. Its block is then removed as well,
+ * and is fetched again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = object_of(object);
@@ -408,7 +408,8 @@ static const struct store_ops cached_ops = {
     .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
-/* Puts *object into one that reads through the cache.  `version` is NULL if the object has one. */
+/* Replaces *object by one that reads through the cache. `version` is NULL if the object itself has
+ * one. */
 static int wrap(struct cache *cache, const char *version, struct store_object **object,
                 struct sheaf_error *err)
 {

@@ -40,8 +40,8 @@ void cache_close(struct cache *cache);
  * same size could be taken for it. On failure *object is unchanged. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
-/* Opens an object of `bytes` bytes through the cache and asks its server nothing.  `version` is a
- * text that names its content, such as a hash from a manifest.  Only blocks that are not in the
+/* Opens an object of `bytes` bytes through the cache without asking its server. `version` is a text
+ * that identifies its content, such as a hash from a manifest. Only blocks that are not in the
  * cache are read from the server, from the object that the first such read finds there. */
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);

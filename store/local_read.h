@@ -16,11 +16,11 @@
  * be 0 at first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
-/* Returns whether a name is a symbolic link to nothing.  `target` gets as much of where it leads as
- * it has room for, NUL-terminated. */
+/* Returns whether a name is a symbolic link to nothing. `target` receives the place that the link
+ * leads to, truncated to its size and NUL-terminated. */
 bool local_is_dangling(const char *path, char *target, size_t size);
-/* The error `failed` of a call on a file, which `what` names ("open").  Of a symbolic link to
- * nothing it says so. */
+/* Sets the error for a failed call on a file. `failed` is its errno, and `what` names the call
+ * ("open"). The message tells if the file is a symbolic link to nothing. */
 int local_failed(const char *url, int failed, const char *what, struct sheaf_error *err);
 
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);

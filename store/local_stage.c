@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages as directories.  A path through a stage leads nowhere once the stage has another name. */
+ * Stages as directories. A path through a stage leads nowhere once the stage has been renamed. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ int local_stage_check(const char *url, const char *stage, struct sheaf_error *er
     return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has taken the destination", url);
 }
 
-/* Removes the files in a directory.  Returns an errno; 0 also if there is no directory. */
+/* Removes the files in a directory. Returns an errno value, or 0 also if there is no directory. */
 static int empty(int above, const char *name)
 {
     const int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -69,7 +69,7 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Renames one stage in the directory, whose run is not known.  *took: there was one. */
+/* Renames a stage in the directory, of whatever run. *took becomes whether there was one. */
 static int take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
@@ -85,7 +85,8 @@ static int take_any(const char *partial, const char *stage, bool *took)
     return 0;
 }
 
-/* The directory may go at any time, as another run leaves it. */
+/* Makes the directory of a stage. Tries again if another run removes the directory above it
+ * meanwhile. */
 static int make(const char *partial, const char *stage)
 {
     int failed = ENOENT;
@@ -144,7 +145,7 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* A name in the stage that no other file has there. */
+/* Returns a name in the stage that no other file there has. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

@@ -16,10 +16,10 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
                      struct sheaf_error *err);
 int local_stage_remove(const char *url, const char *stage, struct sheaf_error *err);
 
-/* Renames a temporary file into the stage; *path is replaced by its path there.  A file of another
- * file system stays where it is, if the stage is there. */
+/* Renames a temporary file into the stage, and replaces *path by the new path. A file on another
+ * file system stays where it is, provided that the stage exists. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* SHEAF_ERR_CHANGED if the stage is not under its name any longer. */
+/* Returns SHEAF_ERR_CHANGED if the stage no longer has its name. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

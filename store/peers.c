@@ -75,7 +75,7 @@ bool peers_pay(struct peers *p)
 
 /* ---- The process's servers ------------------------------------------------------------------- */
 
-/* Servers beyond these share a place, which makes them a little less sure of what is usual. */
+/* Servers beyond this number share entries, so their means are less precise. */
 #define SERVERS 64u
 
 static struct {

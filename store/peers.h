@@ -19,12 +19,12 @@
 
 struct peers {
     uint64_t answered;          /* reads */
-    uint64_t mean_ns;           /* to the first byte of an answer; of the last ones above all */
+    uint64_t mean_ns;           /* time to the first byte of an answer; recent answers weigh most */
     uint64_t deviation_ns;      /* the mean distance from that mean */
     unsigned spent;             /* quarters of extra requests, less one for each answer */
 };
 
-/* Notes that a read's first byte came after so long. */
+/* Records the time until the first byte of a read came. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
 /* Returns how long a read may be silent that was asked again `times` times, or 0 if there is no
  * limit. */
@@ -32,7 +32,8 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Pays for an extra request.  Returns false if there is no credit. */
 bool peers_pay(struct peers *peers);
 
-/* Does the same for the servers of this process, known by their origins ("https://host:port"). */
+/* Do the same for the servers of this process, which are identified by their origins
+ * ("https://host:port"). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);
 bool peers_pay_of(const char *origin);

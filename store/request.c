@@ -312,7 +312,8 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* A read that is late is asked again at once, if that is paid for; else it counts as failed. */
+/* Sends a late read again at once if there is credit for that. Otherwise the attempt counts as
+ * failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings of a call, each in its own store. */
+ * Applies the settings of a call in the stores that they concern. */
 #include "store/scopes.h"
 
 #include "base/error.h"

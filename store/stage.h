@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages: how a run that has lost a directory is kept from changing it, even in the middle of a
- * call.
+ * Stages keep a run that has lost a directory from changing it, even in the middle of a call.
  *
- * A stage is a directory in DIR/.sheaf-partial that has the number of a run as its name.  Each file
- * to which the run gives a name in DIR, and each that it removes there, is first renamed into the
- * stage or out of it:
+ * A stage is a directory in DIR/.sheaf-partial whose name is the number of a run. Each file to
+ * which the run gives a name in DIR, and each file that it removes there, is first renamed into the
+ * stage:
  *
  *     write     .sheaf-partial/NAME.<random>.tmp -> .sheaf-partial/RUN.stage/... -> NAME
  *     remove    NAME -> .sheaf-partial/RUN.stage/... -> gone
  *
- * Another run takes the directory by renaming the stage, which only one of several can do.  From
- * then on no call of the run before finds the stage under its name, so what that run was about to
- * do fails. This needs neither locks nor clocks.  A store without stages compares and acts at once
- * instead (store/over.h). */
+ * Another run takes the directory by renaming the stage, which only one of several runs can do.
+ * From then on no call of the earlier run finds the stage under its name, so what that run was
+ * about to do fails. This needs neither locks nor clocks. A store without stages compares and acts
+ * in one step instead (store/over.h). */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
 
@@ -21,22 +20,22 @@
 
 #define STAGE_SUFFIX ".stage"
 
-/* Makes the stage of a new run in the directory `partial`, a .sheaf-partial.  *stage is its path,
- * which the caller frees, or NULL where a store has no stages. */
+/* Makes the stage of a new run in the directory `partial`, a .sheaf-partial. *stage becomes its
+ * path, which the caller frees, or NULL if the store has no stages. */
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Takes the stage of the run `from`, or of whichever run has taken it since, and empties it.  Makes
- * a new one if there is none. */
+/* Takes over the stage of the run `from`, or of a run that has taken it over since, and empties the
+ * stage. Makes a new stage if there is none. */
 int stage_take(const char *partial, const char *from, const char *run, char **stage,
                struct sheaf_error *err);
-/* Finds the stage of a run in which others take part.  *stage is NULL if there is none. */
+/* Finds the stage of a run that several processes share. *stage becomes NULL if there is none. */
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Removes the stages in the directory: all of them, or only one, or all except one (both NULL or
- * one of them). */
+/* Removes stages in the directory: only the stage `only`, or all stages except `except`, or all
+ * stages if both are NULL. */
 int stage_drop(const char *partial, const char *only, const char *except,
                struct sheaf_error *err);
 
-/* Removes what was seen, as store_remove_over, through a stage (NULL: without one).
- * SHEAF_ERR_CHANGED also if another run has the stage. */
+/* Removes the object that was seen, like store_remove_over, through a stage (NULL for none).
+ * Returns SHEAF_ERR_CHANGED also if another run has taken the stage. */
 int stage_remove(const char *url, const struct store_seen *seen, const char *stage,
                  struct sheaf_error *err);
 

@@ -558,7 +558,7 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* A lock that another process has shows that there are locks. */
+/* Finds whether there are locks. If another process holds the lock, there are. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* Returns the certificates' file, or NULL if libcurl's own place exists or no file does. Any
- * thread. */
+/* Returns the certificates' file, or NULL if libcurl's own place exists or no file does. May be
+ * called on any thread. */
 const char *trust_file(void);
 
 /* Returns whether the system has no certificates in any known place. */

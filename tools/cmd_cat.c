@@ -54,8 +54,8 @@ struct cat {
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
-    uint64_t left_out;              /* samples of those that are not in the tar because they
-                                       repeat the one before */
+    uint64_t left_out;              /* number of samples left out of the tar because they repeat
+                                       the sample before them */
     uint64_t last_record;           /* record of the sample written last, in this shard */
     uint32_t last_shard;
     struct ends ends;

@@ -83,9 +83,9 @@ struct plan {
     size_t shard_count;
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
-    char identity[PLAN_HASH_SIZE];  /* the hash and the files of which it is; plan_identify */
-    char origin[PLAN_HASH_SIZE];    /* the same, always with the sources of all shards: a note of
-                                       the manifest; "": unknown */
+    char identity[PLAN_HASH_SIZE];  /* hash over the plan's hash and its files; see plan_identify */
+    char origin[PLAN_HASH_SIZE];    /* the same, but always with the sources of all shards;
+                                       stored as a note of the manifest; "" if unknown */
 };
 
 void plan_free(struct plan *plan);

@@ -78,8 +78,8 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-#define PLAN_FILE_VERSION 4u        /* 1, which has no identity, 2, which has nothing of images, and
-                                       3, which skips any file, are read, too */
+#define PLAN_FILE_VERSION 4u        /* versions 1 (no identity), 2 (no facts about images) and 3
+                                       (skips any file) are also read */
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u

@@ -41,7 +41,7 @@ static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes each of its files a problem. `split` is the split that has the sample, or "" for this
+/* Makes each file of a sample a problem. `split` is the split that has the sample, or "" for this
  * one. */
 static int leave_out(struct asking *a, const uint8_t *record, size_t size, const char *split,
                      struct sheaf_error *err)

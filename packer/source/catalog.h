@@ -61,7 +61,7 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* Takes a file instead of the catalog. The caller owns all texts. */
+/* A file that is passed to a sink in place of the catalog. The caller owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;

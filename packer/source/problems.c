@@ -185,7 +185,8 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
                    "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
 }
 
-/* "12" or "0.5%": a number of files, or a share of them.  False: it is neither. */
+/* Parses "12", a number of files, or "0.5%", a share of them. Returns false if the text is
+ * neither. */
 static bool parse_limit(const char *text, double *number, bool *is_share)
 {
     char *end;

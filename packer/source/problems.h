@@ -89,7 +89,8 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
-/* Checks max_skipped (SHEAF_ERR_ARGUMENT); then says how many of `found` files that allows. */
+/* The first function checks max_skipped, and returns SHEAF_ERR_ARGUMENT if it is invalid. The
+ * second one sets how many of `found` files it allows to skip. */
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 

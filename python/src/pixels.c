@@ -12,7 +12,7 @@ struct pool_object {
     struct sheaf_pixels_pool *pool;
 };
 
-/* Crops that are made, or were, in memory of the program. */
+/* Crops that are being made, or were made, in memory of the program. */
 struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
@@ -119,7 +119,8 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Takes the memory of the views and, last, that of the places.  False with an exception. */
+/* Takes the memory of the views and, last, that of the boxes. Returns false with an exception on
+ * failure. */
 static bool take_buffers(struct crops_object *self, PyObject *list, void **out)
 {
     const size_t samples = self->samples->count;

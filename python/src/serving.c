@@ -32,8 +32,8 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
-/* Drops a client. The child of a fork closes the descriptors in the list, so none of them may be
- * closed already: its number may belong to another file by then. */
+/* Drops a client. The child of a fork closes all descriptors in the list. So the list must not have
+ * a closed descriptor, whose number may belong to another file by then. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;

@@ -69,8 +69,8 @@ static int finish(struct trial *t, struct sheaf_error *err)
     return code;
 }
 
-/* The codes of the writes; what is not tried, since the server has said that it knows no
- * conditions, has that code. */
+/* The results of the test writes. A write that is not made, because the server has said that it
+ * knows no conditions, has the code of that answer. */
 struct answers {
     int first, second, over_another;
 };
@@ -96,7 +96,8 @@ static int try_writes(const struct s3_bucket *bucket, const char *key, struct an
     return code;
 }
 
-/* Looks at the object, too, and removes it.  *again: somebody else has removed it meanwhile. */
+/* Makes the test once. Also looks at the object, and removes it. *again becomes whether somebody
+ * else removed the object meanwhile. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {

@@ -22,8 +22,9 @@ struct s3_proving {
                                        of the parts' checksums */
     bool content_md5;               /* whether Content-MD5 is sent; any thread sets it once the
                                        store demands it */
-    enum s3_repeats *repeats;       /* the bucket's: unless the store is known to verify the
-                                       checksum, ETags are compared as without one */
+    enum s3_repeats *repeats;       /* belongs to the bucket; until the store is known to verify
+                                       the checksum, ETags are compared as if there were no
+                                       checksum */
 };
 /* Returns the kind of proof that the key's settings demand. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);

@@ -35,8 +35,8 @@
  * following parts are twice as large, and so on, so that 10000 parts reach S3's largest object. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
-/* Parts wait to be hashed together if the memory has room for this many: the waiting and filled
- * parts of two writers, and one more. */
+/* Parts wait to be hashed together only if the memory has room for this number of parts: the
+ * waiting and filled parts of two writers, and one more. */
 #define PARTS_TO_WAIT   8
 
 /* A slot. The first of up to MD5_LANES parts that are hashed together has the job. */

@@ -24,7 +24,7 @@
 
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* A rate limit: the next bytes may go when the earlier ones have had their time. */
+/* A rate limit. The next bytes may be sent when the time for the earlier bytes has passed. */
 struct rate {
     pthread_mutex_t mutex;
     double ns_per_byte;         /* 0: no limit */
