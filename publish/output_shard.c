@@ -30,6 +30,7 @@ struct publication {
     struct journal_entry *entry;
     uint32_t split;
     struct seen seen;
+    bool is_begun;                      /* the entry is written, and files may be */
 };
 
 static const char *split_of(const struct publication *p)
@@ -147,6 +148,7 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
 
     p->entry->stamp = 0;
     code = journal_put(journal, split_of(p), p->entry, &p->seen.entry, &entry, err);
+    p->is_begun = code == SHEAF_OK;
     for (size_t i = 0; i < f->side_count && code == SHEAF_OK; i++)
         code = put_side(p, &f->sides[i], &p->seen.sides[i], err);
     if (code == SHEAF_OK)
@@ -172,7 +174,8 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Returns SHEAF_END if files exist, so that no other run may be at work. */
+/* Returns SHEAF_END if files exist, or another run has just begun to make this shard, so that no
+ * other run may be at work. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -195,6 +198,8 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
     code = publish_over(p, err);
     if (code != SHEAF_ERR_CHANGED)
         return code;
+    if (!alone && !p->is_begun)
+        return SHEAF_END;
     code = find_winner(p, &won, err);
     if (code != SHEAF_OK || won)
         return code;
@@ -233,7 +238,7 @@ int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_err
 int output_publish_shard(const struct output *o, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err)
 {
-    struct publication p = { o, files, entry, split, { .entry.is_there = false } };
+    struct publication p = { .output = o, .files = files, .entry = entry, .split = split };
     int lock, code = output_lock(o, true, &lock, err);
 
     if (code == SHEAF_OK)
