@@ -138,8 +138,8 @@ SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
  * in lower case ("jpg", "seg.png"). Its suffix is the same part as the file has it ("JPG"). */
 struct sheaf_field {
     const char *name;
-    const char *suffix;     /* differs from name only in case; may be NULL on input, which means
-                               `name` */
+    const char *suffix;     /* the field's suffix, which differs from name only in case; may be
+                               NULL on input, which means `name` */
     const void *data;
     size_t size;            /* bytes */
 };
@@ -157,8 +157,8 @@ struct sheaf_sample {
     const struct sheaf_field *fields; size_t field_count;
     const double *labels; size_t label_count;
     const char *class_name; /* the label's class, if the data set names its classes; or NULL */
-    uint64_t number;        /* from 0, in the data set, in manifest order; equal to `record` in
-                               streams */
+    uint64_t number;        /* number of the sample in the data set, in manifest order, from 0;
+                               equal to `record` in streams */
     uint32_t shard;         /* from 0, in manifest order */
     uint64_t record;        /* from 0, within the shard */
     /* From a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
@@ -227,7 +227,8 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *   - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
  *     valid only for the same union. */
 struct sheaf_shard_info {
-    const char *name;           /* within its source's directory; for a foreign shard as given */
+    const char *name;           /* name of the shard within its source's directory; for a foreign
+                                   shard as given */
     uint64_t bytes, payload_bytes, samples; /* Stored bytes, bytes of the fields' content, and
                                                number of samples; 0 if unknown. */
     const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL if unknown */
@@ -267,13 +268,14 @@ struct sheaf_dataset_info {
     int has_manifest;           /* whether the source, or each of several sources, has one */
     int is_stream;              /* counts are unknown, and it can only be read forward */
     enum sheaf_container container; /* 0 if its sources have different ones */
-    enum sheaf_codec codec;         /* if its sources have different codecs, the codec of one
-                                       that is compressed */
+    enum sheaf_codec codec;         /* codec of the shards; if sources have different codecs, the
+                                       codec of one that is compressed */
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
-    const char *fingerprint;    /* 32 hex digits; "" if it has no positions (standard input) */
+    const char *fingerprint;    /* 32 hex digits; "" if the data set has no positions (standard
+                                   input) */
     const char *manifest_json;  /* the manifest's text; NULL for foreign shards or several
                                    sources */
     size_t source_count;        /* at least 1 */
@@ -287,11 +289,13 @@ struct sheaf_dataset_info {
     int counts_fields, counts_classes; size_t field_count;
     uint64_t images_converted, images_resized;  /* Images that packing converted and made
                                                    smaller; 0 for a view, UINT64_MAX if unknown. */
-    uint64_t skipped;           /* files that packing left out; samples if they were converted */
+    uint64_t skipped;           /* number of files that packing left out; in a conversion, of
+                                   samples */
     /* Number of samples with the key of an earlier sample, and the first such key, or NULL: in the
      * same foreign tar, where a sample's files may not lie side by side; in an indexed data set. */
     uint64_t repeated_keys; const char *repeated_key;
-    uint64_t joined_keys;       /* such samples that were added to the earlier one instead */
+    uint64_t joined_keys;       /* number of samples with a repeated key that were added to the
+                                   earlier sample instead */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
@@ -536,17 +540,20 @@ SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
-    uint64_t read_bytes;            /* bytes of shards and indexes, from the store or the cache */
-    uint64_t corrupt;               /* skipped records; at most the number of samples x epochs */
+    uint64_t read_bytes;            /* bytes of shards and indexes, whether from the store or
+                                       from the cache */
+    uint64_t corrupt;               /* number of skipped records; at most the number of samples x
+                                       epochs */
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    uint64_t cached_bytes;          /* bytes from the cache instead of the store, in whole blocks */
+    uint64_t cached_bytes;          /* bytes that came from the cache instead of the store, in
+                                       whole blocks */
     uint64_t epoch;                 /* the current one */
-    uint64_t uncached_objects;      /* objects opened but not cached, because they have no strong
-                                       ETag */
-    uint64_t passed_over;           /* members of foreign tars that belong to no sample: links,
-                                       ... */
+    uint64_t uncached_objects;      /* number of objects that were not cached, because they have
+                                       no strong ETag */
+    uint64_t passed_over;           /* number of members of foreign tars that belong to no
+                                       sample: links, ... */
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
     uint64_t lost_bytes;            /* foreign shards: bytes after damage in which no record was
                                        found */
@@ -614,7 +621,7 @@ struct sheaf_channel_info {
     int has_shuffle_seed;           /* whether the platform shuffles whole objects with this
                                        seed: */
     int64_t shuffle_seed;
-    const char *description;        /* one line: what was found, and how it will be read */
+    const char *description;        /* one line that says what was found, and how it will be read */
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects the channel. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there is no such
@@ -673,8 +680,8 @@ struct sheaf_coming {
     size_t asked;               /* the sample is numbers[asked] */
     uint64_t sample;            /* number of the occurrence in the epoch, over all ranks */
     uint32_t rank;
-    uint64_t ordinal;           /* its number in the rank's part; with batches of B it is in step
-                                   ordinal / B */
+    uint64_t ordinal;           /* number of the occurrence in the rank's part; with batches of B
+                                   it is in step ordinal / B */
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
 /* Finds when samples come in options->epoch: calls `each` for every occurrence of the samples with
@@ -829,21 +836,24 @@ struct sheaf_pack_result {
     uint64_t stored_bytes;      /* bytes of the shards */
     uint64_t shards, shards_kept;   /* Shards, and shards kept by resume. A part that was already
                                        published has 0 shards and its own number kept. */
-    uint64_t skipped;           /* skipped files, each in the report file; for sheaf_packer,
-                                   samples */
-    uint64_t multipart_records; /* RecordIO: records that contain the magic number, stored in
-                                   parts */
+    uint64_t skipped;           /* number of skipped files, each listed in the report file; for
+                                   sheaf_packer, of samples */
+    uint64_t multipart_records; /* RecordIO: number of records that contain the magic number and
+                                   are stored in parts */
     uint64_t memory_peak_bytes, plan_bytes; /* Peak of buffers and parts to S3, at most
                                                memory_bytes; and the memory of the plan. */
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
                                    ... */
-    uint64_t unlabelled;        /* samples without a label in a source where others have one */
-    char first_unlabelled[512]; /* the first of their keys in byte order, possibly truncated */
-    uint64_t filtered;          /* left out by filters: files, and directories as a whole */
+    uint64_t unlabelled;        /* number of samples without a label in a source where others
+                                   have one */
+    char first_unlabelled[512]; /* the first key, in byte order, of a sample without a label;
+                                   possibly truncated */
+    uint64_t filtered;          /* number of files, and of whole directories, left out by filters */
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    uint64_t duplicates;        /* samples with a repeated key: renamed, or in the report file */
+    uint64_t duplicates;        /* number of samples with a repeated key: renamed, or listed in
+                                   the report file */
 };
 /* Packs a source. Writes shards, dataset.index, dataset.keys and finally dataset.json to the
  * directory `dest`, which is created if necessary (each split to a directory of its own in it).
@@ -920,10 +930,10 @@ struct sheaf_plan_info {
     const char *dest;
     const char *source;             /* kind of the source: "tree", "list", ... */
     const char *root;               /* the base of the files' paths */
-    const char *fingerprint;        /* of the data set to be converted at `root`; "" if files are
-                                       packed */
-    const char *hash;               /* 32 digits; covers everything that determines the data
-                                       set's bytes */
+    const char *fingerprint;        /* fingerprint of the data set to be converted at `root`; ""
+                                       if files are packed */
+    const char *hash;               /* hash in 32 digits that covers everything that determines
+                                       the data set's bytes */
     enum sheaf_container container;
     enum sheaf_codec codec;
     uint64_t plan_bytes, files, samples, payload_bytes, shards; /* size of the plan, and the
@@ -957,8 +967,8 @@ SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
  * them. */
 struct sheaf_planned;
 struct sheaf_planned_info {
-    const char *identity, *hash;    /* of the plan and its files; of everything that determines
-                                       the bytes */
+    const char *identity, *hash;    /* hash of the plan and its files; hash of everything that
+                                       determines the bytes */
     uint64_t samples, shards; size_t class_count, split_count; int label_base;
 };
 SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
@@ -1086,13 +1096,15 @@ struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* numbers read */
     uint64_t problems, passed_over; /* 0 problems mean that the data set is sound. passed_over is
                                        as in sheaf_reader_stats, without directories. */
-    uint64_t unused_classes;    /* classes without samples; 0 for a part, or if there are
-                                   problems */
+    uint64_t unused_classes;    /* number of classes without samples; 0 for a part, or if there
+                                   are problems */
     uint64_t labelled, unread_labels;   /* Samples with a label, and samples with a cls that does
                                            not consist of numbers. */
-    char unlabelled[512];       /* the first sample without a label and its location, or "" */
-    uint64_t repeated_keys;     /* samples with the key of an earlier one; 0 if they were packed */
-    char repeated_key[512];     /* location and key of the first such sample, or "" */
+    char unlabelled[512];       /* the first sample without a label, and its location; or "" */
+    uint64_t repeated_keys;     /* number of samples with the key of an earlier one; 0 if they
+                                   were packed */
+    char repeated_key[512];     /* location and key of the first sample with a repeated key, or
+                                   "" */
 };
 /* Reads everything. Checks each shard's size and hash, each record's framing and checksums, the
  * counts, and the index, dataset.keys and other readers' .idx files against the shards. Problems
@@ -1119,8 +1131,8 @@ struct sheaf_fetch_options {
     uint32_t host, hosts;           /* 0 of 1, which means every object; otherwise each n-th
                                        (ShardedByS3Key) */
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
-    unsigned threads;               /* 0 (one per processor, at most 8); threads that write and
-                                       check */
+    unsigned threads;               /* 0, which means one per processor, at most 8; number of
+                                       threads that write and check */
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
 SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
@@ -1131,8 +1143,8 @@ struct sheaf_fetch_result {
     uint64_t verified;                  /* number of fetched objects that were verified by hash
                                            or MD5 */
     uint64_t repeated;                  /* objects that a manifest names repeatedly */
-    uint64_t unfinished;                /* files of an unfinished run, because of which the
-                                           source is refused */
+    uint64_t unfinished;                /* number of files of an unfinished run, because of which
+                                           the source is refused */
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
 /* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object,
@@ -1182,7 +1194,8 @@ struct sheaf_feed_result {
     uint64_t epochs;            /* epochs that had a reader */
     uint64_t closed_early;      /* number of epochs in which the reader closed the pipe early */
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
-    uint64_t left_out;          /* files in a data set's directory that are not its shards */
+    uint64_t left_out;          /* number of files in a data set's directory that are not its
+                                   shards */
     uint64_t memory_peak_bytes; /* of reading ahead */
 };
 /* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the
@@ -1191,13 +1204,13 @@ struct sheaf_feed_result {
  * - a directory or prefix, in byte order of names (if nothing is under the prefix, the objects
  *   whose names start with it); of a data set's directory only the shards are written;
  * - a manifest file;
- * - an augmented manifest: the attributes of each line in the given order, which is the object's
- *   bytes for a NAME-ref, the text of a string, and the text of the line for anything else;
+ * - an augmented manifest: the attributes of each line in the given order. A NAME-ref becomes the
+ *   bytes of its object, a string becomes its text, and any other value is written as in the line;
  * - one object.
  *
- * A reader that closes its pipe early gets the next epoch next. Pipes are removed when they are
- * done, also after a failure. A stream that a failure cuts short never ends at the end of an
- * object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds the
+ * If a reader closes its pipe early, the next pipe has the next epoch. Pipes are removed when they
+ * are done, also after a failure. If a failure cuts a stream short, the stream does not end at the
+ * end of an object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds the
  * channel, and _CHANGED if an object changed during the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
@@ -1246,7 +1259,8 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    double scale[2], ratio[2];      /* 0.08 to 1 of the area; 3/4 to 4/3, width by height */
+    double scale[2], ratio[2];      /* 0.08 to 1 of the picture's area; 3/4 to 4/3, width divided
+                                       by height */
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */

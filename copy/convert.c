@@ -176,7 +176,8 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* Strings that the packer's options point to. */
 struct names {
-    char identity[224];         /* of the data set and how it is read; "" if unknown */
+    char identity[224];         /* identity of the data set and of the way it is read; "" if
+                                   unknown */
     char origin[224];           /* the same, wherever it is */
     const char **sources;
 };

@@ -18,7 +18,8 @@ struct convert {
                                    share; 0 if shards get equal numbers of samples */
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
-    uint64_t left_out;          /* samples that do not fit, or fail a check, and are skipped */
+    uint64_t left_out;          /* number of samples that are skipped because they do not fit or
+                                   fail a check */
 };
 
 /* Initialises a conversion. Half of the memory is for reading, and the packer reports this call's

@@ -19,8 +19,8 @@ struct copying {
     struct sheaf_reader *reader;
     struct watch watch;
     struct sheaf_progress progress;
-    bool shuffles; uint64_t seed;   /* reads in a shuffled order of this seed instead of the data
-                                       set's order */
+    bool shuffles; uint64_t seed;   /* shuffles: read in a shuffled order of this seed, not in
+                                       the data set's order */
     pthread_t waker;
     bool has_waker;
     pthread_mutex_t lock;

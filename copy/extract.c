@@ -26,7 +26,8 @@
 /* A slot of the table. A directory's slot follows from the hash of its path, and a new directory
  * replaces the old one. */
 struct slot {
-    char *path;             /* relative to the root; NULL if the slot is empty */
+    char *path;             /* path of a directory relative to the root; NULL if the slot is
+                               empty */
     int fd;
 };
 

@@ -123,9 +123,9 @@ void codec_total_free(struct codec_total *total);
  * sets it. */
 struct codec_stream {
     const struct codec_ops *ops;
-    bool skips_checksums;       /* may be set after opening for blocks of our own, whose
-                                   checksums decompress() skips too */
-    size_t shown, room;         /* the input size and the room of the push that is running */
+    bool skips_checksums;       /* may be set after opening if the blocks are ours; decompress()
+                                   does not verify their checksums either */
+    size_t shown, room;         /* input size and output room of the current push */
     size_t whole_taken, whole_given;    /* input taken and output given by the last push up to
                                            the end of the last complete member; output beyond it
                                            may be damaged if damage was found later */

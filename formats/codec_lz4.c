@@ -186,7 +186,7 @@ struct lz4_stream {
     struct codec_stream base;
     struct run run;
     uint8_t head[5];
-    size_t head_size;       /* below 5 between frames: bytes of the next frame's head seen so far */
+    size_t head_size;       /* size of the next frame's head so far; less than 5 between frames */
 };
 
 static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err)

@@ -125,8 +125,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    total->table.limit = (size_t)1 << 30;       /* because the table's own frame has a size of 32
-                                                   bits */
+    total->table.limit = (size_t)1 << 30;       /* limited because the frame of the table has a
+                                                   size of 32 bits */
     return buf_append(&total->table, entry, sizeof(entry), err);
 }
 
@@ -212,8 +212,8 @@ struct zstd_stream {
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    size_t head_size;       /* below 4 between frames: bytes of the next frame's magic number
-                               seen so far */
+    size_t head_size;       /* size of the next frame's magic number so far; less than 4 between
+                               frames */
 };
 
 static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *err)

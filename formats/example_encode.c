@@ -183,7 +183,7 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature of that name that became no field, or NULL. */
+/* Returns the kept feature with this name if it did not become a field, or NULL. */
 static const struct kept_feature *taken_out(const struct source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)

@@ -27,8 +27,8 @@
 #define LABEL_LIMIT  65536      /* labels of a sample */
 
 enum part_kind {
-    PART_MORE,      /* undecided; the next call must show at least `need` bytes, counted from
-                       `data` */
+    PART_MORE,      /* the part is undecided; the next call must show at least `need` bytes,
+                       counted from `data` */
     PART_START,     /* a new frame starts here; its first piece has `size` bytes */
     PART_NEXT,      /* `size` more bytes of the same frame */
     PART_SKIP,      /* `size` bytes that belong to no frame (directory, zero block, ...) */
@@ -55,8 +55,8 @@ struct format_scan {
     struct buf passed_name;     /* tar: NUL-terminated name of the last such member, for a
                                    report; empty if there was none */
     struct key_seen keys;       /* tar: keys of the frames so far */
-    bool skips_key;             /* the key of the next frame is not noted, because the frame may be
-                                   the rest of a damaged sample and is looked at twice */
+    bool skips_key;             /* do not record the key of the next frame, which may be the rest
+                                   of a damaged sample and is examined twice */
 };
 
 /* A frame, found by the index or by a scan. */
@@ -97,13 +97,13 @@ struct kept_feature {
     const uint8_t *data;        /* the message Feature, `size` bytes */
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
-    const char *suffix;         /* suffix of the field made of it (the same pointer), or NULL if
-                                   there is none */
+    const char *suffix;         /* suffix of the field made from the feature (the same pointer),
+                                   or NULL if there is none */
     const void *content;        /* the field's data; a different pointer shows that the data was
                                    changed */
     size_t content_size;
     bool is_renamed;            /* whether the field was renamed; the feature then gets the new
-                                   name too */
+                                   name as well */
 };
 struct kept_features {
     struct kept_feature *features;
@@ -149,14 +149,15 @@ struct format_ops {
     const char *suffix;         /* ".tfrecord" */
     const char *words[2];       /* suffixes of a file's name that indicate the container */
     bool has_names;             /* whether the keys are in a .lst beside each shard (RecordIO) */
-    bool has_members;           /* whether a frame consists of several independent parts (tar); a
-                                   missing part then does not show, and adjacent samples with
-                                   equal keys merge */
+    bool has_members;           /* whether a frame consists of several independent members (tar).
+                                   A missing member is then not noticed, and adjacent samples
+                                   with equal keys merge */
     bool keeps_class;           /* whether a frame holds the name of its sample's class
                                    (TFRecord) */
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
-    uint64_t content_most;      /* The fields of a sample must have fewer bytes; 0: any number. */
+    uint64_t content_most;      /* limit of the bytes of a sample's fields, which must be less; 0
+                                   for no limit */
     unsigned interop;           /* bit mask of the readers whose index files a shard can have */
     unsigned interop_always;    /* and which it always has */
     /* Appends a line to an index that lists frames. NULL if has_members is set, where the index

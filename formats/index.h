@@ -74,19 +74,20 @@ struct index_gap {
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */
-    uint32_t *crcs;             /* one for each sample, or NULL if unknown (foreign shards whose
+    uint32_t *crcs;             /* CRC of each sample, or NULL if unknown (foreign shards whose
                                    headers were scanned) */
     uint32_t *name_offsets;     /* samples + 1 offsets in the .lst, or NULL without names */
     struct index_gap *gaps;     /* in order; NULL: none */
     uint64_t gap_count;
-    struct index_block *blocks; /* block_count + 1 blocks, of which the last one marks the ends;
-                                   or NULL without a codec */
+    struct index_block *blocks; /* block_count + 1 blocks, of which the last marks the end; NULL
+                                   without a codec */
     uint64_t block_count;
-    struct index_block *pieces; /* piece_count + 1, the last one's raw offset being the end: of a
-                                   shard whose samples were joined, where its raw bytes are, which
-                                   are as if the files of each sample lay side by side; or NULL */
+    /* piece_count + 1 pieces, of which the last marks the end; NULL unless samples were joined.
+     * The raw bytes of such a shard are its pieces in this order, so the files of each sample
+     * are adjacent */
+    struct index_block *pieces;
     uint64_t piece_count;
-    uint64_t memory_bytes;      /* what all this takes */
+    uint64_t memory_bytes;      /* size of everything above */
 };
 
 /* Returns whether the bytes begin like an index. */

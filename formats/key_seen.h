@@ -14,7 +14,7 @@
 
 struct key_seen {               /* zero-initialised */
     uint64_t *slots;            /* hashes; 0: empty */
-    size_t capacity, count;     /* a power of 2; of the keys that are kept */
+    size_t capacity, count;     /* size of the table, a power of 2; number of keys in it */
     uint64_t repeated;          /* keys that came again */
     char *first;                /* the first of them; NULL */
 };

@@ -67,7 +67,8 @@ int manifest_option_number(const struct manifest *manifest, const char *name, ui
  * options that change them by a release that did not count the changes. */
 #define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
-    uint64_t converted;         /* converted into plain JPEGs; each has a line in converted.tsv */
+    uint64_t converted;         /* number of images converted into plain JPEGs; each has a line
+                                   in converted.tsv */
     uint64_t resized;           /* only made smaller */
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,

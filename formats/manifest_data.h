@@ -50,7 +50,8 @@ struct manifest {
     size_t class_count;
     uint64_t *class_samples;    /* samples of each class, or NULL if unknown or if there are no
                                    classes */
-    struct tally fields;        /* is_unknown is set if an older release did not count the fields */
+    struct tally fields;        /* counts of the fields; is_unknown is set if an older release
+                                   did not count them */
     char *options_json;         /* the packer's options as a JSON object, or NULL */
     struct manifest_shard *shards;
     size_t shard_count;

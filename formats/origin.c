@@ -59,9 +59,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    if (strstr(text, "\"program\"") == NULL)    /* a quick test for the source that a conversion
-                                                   names; a union of many data sets asks this
-                                                   about each pair */
+    if (strstr(text, "\"program\"") == NULL)    /* A quick test for the source that a conversion
+                                                   names. A union of many data sets asks this
+                                                   about each pair. */
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);
     if (code != SHEAF_OK)

@@ -35,7 +35,8 @@ struct tar_member {
     const char *prefix, *name;
     size_t prefix_size, name_size;
     bool is_label;              /* whether tar_write made the member of the labels */
-    const char *problem;        /* why a file's data cannot be read, as static text; or NULL */
+    const char *problem;        /* reason, as static text, why a file's data cannot be read; or
+                                   NULL */
 };
 
 static inline uint64_t tar_padded(uint64_t bytes)

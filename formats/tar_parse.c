@@ -21,8 +21,8 @@
 
 /* The content of the extension headers before a member. */
 struct extensions {
-    const char *path, *gnu_path;        /* from a pax header, which takes precedence; from a GNU
-                                           header */
+    const char *path, *gnu_path;        /* path of a pax header, which takes precedence; path of
+                                           a GNU header */
     size_t path_size, gnu_path_size;
     bool has_size;
     uint64_t size;

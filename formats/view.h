@@ -27,7 +27,8 @@ struct view_labels {
 struct view_where {
     char **classes;
     size_t class_count;
-    struct view_labels *labels;             /* a label must be in one of them; or NULL */
+    struct view_labels *labels;             /* ranges of labels; a sample's label must be in one
+                                               of them; or NULL */
     size_t label_count;
     char *keys, *not_keys;                  /* files of keys, one per line; or NULL */
     char *key_glob;
@@ -69,8 +70,8 @@ struct view {
                                                by name */
     struct view_class *classes;             /* the mapping, by names or by numbers, sorted */
     size_t class_count;
-    uint64_t samples;                       /* samples of an epoch; 0 if the document does not
-                                               say */
+    uint64_t samples;                       /* number of samples of an epoch; 0 if the document
+                                               does not say */
     enum view_until until;                  /* with weights and without samples */
     struct view_stage *stages;              /* after the first, in order */
     size_t stage_count;

@@ -29,7 +29,7 @@ struct member_path {
     size_t size;
     size_t key_size;
     const char *suffix;
-    const char *problem;        /* why the file cannot be read, as static text; or NULL */
+    const char *problem;        /* reason, as static text, why the file cannot be read; or NULL */
 };
 
 /* Copies the path. At most KEY_LIMIT bytes are kept. */

@@ -14,7 +14,7 @@
 struct crop_view {
     uint32_t width, height;     /* of the result */
     size_t group;               /* of options.views */
-    size_t at;                  /* where its result begins among the bytes of its group */
+    size_t at;                  /* offset of the crop in the bytes of its group */
     struct crop_range range;
 };
 

@@ -131,7 +131,8 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
             write_planes(&w, planes, quality);
     } else {
         out->size = before;
-        if (w.result == SHEAF_OK)       /* if not, it is wider or higher than a JPEG may be */
+        if (w.result == SHEAF_OK)       /* otherwise the picture is too wide or too high for a
+                                           JPEG */
             w.result = err_set(err, SHEAF_ERR_UNSUPPORTED, "cannot become a JPEG: %s",
                                w.failure.message);
     }

@@ -21,8 +21,9 @@ struct decoding {
     const uint8_t *data;
     size_t size;
     const struct image_room *room;
-    uint32_t width, height;     /* size of the picture to be made, before it is turned; 0 keeps
-                                   the size. A JPEG may be decoded smaller, by `divisor`. */
+    uint32_t width, height;     /* size of the picture to make, before it is turned; 0 keeps the
+                                   size. A JPEG may be decoded at a smaller size, given by
+                                   `divisor` */
     unsigned divisor;           /* set by the decoder */
     bool checks;                /* only checks that all pixels are there */
     bool by_row;                /* set by a decoder that needs only one row in this case */

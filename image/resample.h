@@ -28,8 +28,10 @@ struct resampler {
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
     size_t to_stride;
-    uint32_t made;              /* rows of the result; with down_first, rows of its height */
-    uint32_t waiting;           /* rows of these in `between` that do not have its width yet */
+    uint32_t made;              /* number of finished rows; with down_first, of rows with the
+                                   final height */
+    uint32_t waiting;           /* number of rows in `between` that do not have the final width
+                                   yet */
     uint8_t *between;
 };
 
@@ -53,8 +55,8 @@ int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uin
 uint64_t resampler_bytes_on(const struct resample_axes *axes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
-/* Returns where to put the next rows, `staged_stride` apart. Their number must be a power of two,
- * at most 32, and always the same. */
+/* Returns the place for the next rows, which must be `staged_stride` apart. The number of rows must
+ * be a power of two, at most 32, and the same in each call. */
 uint8_t *resampler_place(struct resampler *r);
 /* Processes `count` rows that were put there. Rows beyond the plane are ignored. With the last row
  * the result is complete. */

@@ -23,8 +23,8 @@ struct resample_pair {
 /* One side of the result. Each of its pixels is the sum of 2 * `pairs` pixels from `first`, an even
  * number, on, times weights. */
 struct resample_axis {
-    uint32_t size, most;        /* pixels of the result, and the largest number of pairs of one
-                                   of them */
+    uint32_t size, most;        /* number of pixels of the result, and the largest number of
+                                   pairs for one pixel */
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };

@@ -330,8 +330,8 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
     for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
-    if (code != SHEAF_OK) {     /* must happen before a reader sees the end of its pipe and opens
-                                   the next one */
+    if (code != SHEAF_OK) {     /* the pipe must be removed before a reader sees its end and
+                                   opens the next pipe */
         remove_pipe(f, epoch - 1);
         remove_pipe(f, epoch);
     }

@@ -195,8 +195,8 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        f->is_useless |= is_last && !failed;    /* the file will be finished now, or it is
-                                                   complete and wrong */
+        f->is_useless |= is_last && !failed;    /* the file is finished now, or is complete and
+                                                   wrong */
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;
         if (!failed)

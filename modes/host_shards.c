@@ -208,7 +208,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
         dataset_forget_counts(d);
-        d->has_keys = false;    /* the table has the numbers of the whole data set */
+        d->has_keys = false;    /* the table of keys has the numbers of the whole data set */
     }
     if (code == SHEAF_OK)
         code = dataset_move(d, h->directory, h->err);

@@ -18,8 +18,8 @@
 #define OBJECT_UNKNOWN UINT64_MAX
 
 struct object {
-    const char *name;           /* relative to the source; for an augmented manifest the object's
-                                   key */
+    const char *name;           /* name relative to the source; for an augmented manifest, the
+                                   object's key */
     const char *url;            /* NULL if the URL is the root followed by the name */
     const char *text;           /* the content itself, `bytes` bytes, or NULL */
     const uint8_t *md5;         /* the MD5 that its ETag states, or NULL */
@@ -36,8 +36,8 @@ struct object_claim {
 
 /* Zero-initialised. */
 struct objects {
-    struct object *items;       /* sorted by name for a prefix or tree, otherwise in the given
-                                   order */
+    struct object *items;       /* the objects, sorted by name for a prefix or tree, otherwise in
+                                   the given order */
     size_t count, capacity;
     size_t *units;              /* unit i has items [units[i], units[i + 1]); NULL if unit i is
                                    item i */
@@ -48,7 +48,8 @@ struct objects {
     bool is_part;               /* whether it lists only names that begin alike */
     size_t unfinished;          /* number of objects left out because they belong to an
                                    unfinished run of the packer */
-    struct object_claim *claims;        /* the claims among them, which state what their run does */
+    struct object_claim *claims;        /* the claims among the objects, which state what their
+                                           run does */
     struct arena arena;
 };
 

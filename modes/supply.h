@@ -30,7 +30,8 @@ struct supply_setup {
 struct piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
-    const struct object *object;    /* NULL for the end of an epoch, which has no data */
+    const struct object *object;    /* the object of the piece; NULL at the end of an epoch,
+                                       where there is no data */
     bool begins, ends;          /* the object */
     const void *data;
     size_t size;

@@ -21,7 +21,8 @@
 #define STRETCH_BYTES ((uint64_t)256 << 20)
 #define READ_BYTES    ((size_t)4 << 20)
 #define READERS_MOST  64
-#define READERS_USUAL 16        /* the readers wait for a network, not for a processor */
+#define READERS_USUAL 16        /* number of readers, which wait for a network and not for a
+                                   processor */
 #define LOOK_NS       50000000
 
 struct warming;

@@ -57,7 +57,8 @@ struct block_sample {
     uint64_t key_hash;          /* for the table of keys */
     uint32_t crc;               /* the index's */
     uint32_t name_line_size;
-    uint64_t label;             /* label + 1; 0: no label; LABEL_OTHER: not one small integer */
+    uint64_t label;             /* label + 1; 0 for no label; LABEL_OTHER if it is not one small
+                                   integer */
 };
 #define LABEL_OTHER UINT64_MAX
 

@@ -11,10 +11,11 @@
 #include "sheaf.h"
 
 struct class_names {            /* zero-initialised */
-    char **names;               /* by label; NULL: no sample with that label had a name */
+    char **names;               /* class names by label; NULL if no sample with that label had a
+                                   name */
     size_t count, capacity;
-    bool unlistable;            /* whether no list can hold them, so that only the records have
-                                   them */
+    bool unlistable;            /* whether no list can hold the names, so that only the records
+                                   have them */
 };
 
 /* Checks that a reader can find the sample's class name again: in its record (`in_record`), in the

@@ -20,7 +20,8 @@ struct commit_window {
     unsigned most;
     struct {
         unsigned width, running;
-        struct sheaf_error error;       /* of the first failed commit; code 0 if none has failed */
+        struct sheaf_error error;       /* error of the first failed commit; code 0 if none has
+                                           failed */
     } locked;
 };
 

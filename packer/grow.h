@@ -19,8 +19,8 @@ struct grow {
     struct plan_grow plan;      /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    char *prefix, *index;       /* prefix of its shard names, and list of its other readers; or
-                                   NULL */
+    char *prefix, *index;       /* prefix of the data set's shard names, and list of its other
+                                   readers; or NULL */
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
 };
 

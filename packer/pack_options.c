@@ -52,7 +52,7 @@ static int check_prefix(const char *prefix, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The parser of the list knows the names of other readers. */
+/* Checks the list of other readers by parsing it. */
 static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     struct interop_writer interop;

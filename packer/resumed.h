@@ -12,14 +12,14 @@
 struct resumed {
     struct resumed_shard {
         uint64_t samples, payload_bytes, files;
-        uint64_t place;         /* the place that the program noted with the shard; 0: none */
+        uint64_t place;         /* the place that the program stored with the shard; 0 for none */
     } *shards;
     size_t count;
     size_t at;                  /* the shard whose samples come now; `count`: none */
     bool has_cls;               /* whether a sample of these shards has a field `cls` */
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool lacks_keys;            /* whether some of the keys are missing */
-    bool converts;              /* images changed as they were packed, and so did the payload */
+    bool converts;              /* images, and so the payload, were changed when they were packed */
 };
 
 /* Finds the shards, and counts them as work that the engine has done. */

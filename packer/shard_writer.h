@@ -22,7 +22,8 @@
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
-    struct part_memory *memory;         /* for data that wait for the store; NULL: no limit */
+    struct part_memory *memory;         /* memory for data that wait for the store; NULL for no
+                                           limit */
     struct shard_files files;
     struct store_writer *names;         /* the .lst, until it becomes one of the files next to
                                            the shard; only with has_names */

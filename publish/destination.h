@@ -16,10 +16,11 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    MANIFEST_OF_RUN,            /* not a data set: the document of a running run */
-    MANIFEST_UNREADABLE,        /* of a data set, but cannot be parsed: see `fault` */
+    MANIFEST_OF_RUN,            /* the document of a run that is at work, which is not a data set */
+    MANIFEST_UNREADABLE,        /* the manifest of a data set, which cannot be parsed: see
+                                   `fault` */
     MANIFEST_OF_OTHER_PLAN,
-    MANIFEST_OF_PLAN,           /* of the data set that the run's own plan describes */
+    MANIFEST_OF_PLAN,           /* the manifest of the data set that the run's own plan describes */
 };
 
 /* The content of a manifest's file. */
@@ -72,11 +73,12 @@ enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_P
 enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
-    INSPECT_WHOLE = 4,          /* and whether the shards of this plan's data set have their
-                                   sizes */
-    INSPECT_FILES = 8,          /* lists DEST: leftovers, splits of other runs, files without an
-                                   owner */
-    INSPECT_STRAY = 16,         /* reports, indexes and tables of keys, if there is no data set */
+    INSPECT_WHOLE = 4,          /* also find out whether the shards of this plan's data set have
+                                   their sizes */
+    INSPECT_FILES = 8,          /* list DEST: find leftovers, splits of other runs, files without
+                                   an owner */
+    INSPECT_STRAY = 16,         /* if there is no data set, find reports, indexes and tables of
+                                   keys */
 };
 
 /* Zero-initialised. Values that were not requested remain 0. */
@@ -86,8 +88,9 @@ struct destination {
     struct store_seen claim_seen;
     char *dataset;              /* a directory with a data set, of any plan; NULL: none */
     bool is_finished;           /* whether the data set of this plan exists, in all splits */
-    uint64_t grown_from;        /* number of samples of this plan's data set before appending; 0:
-                                   nothing was appended, or it was not published */
+    uint64_t grown_from;        /* number of samples of this plan's data set before the first
+                                   append; 0 if nothing was appended, or the data set was not
+                                   published */
     uint64_t samples;           /* number of its samples now */
     struct sheaf_error fault;   /* the error of a file that cannot be read or is missing; code
                                    SHEAF_OK: none */
@@ -95,8 +98,8 @@ struct destination {
     bool has_leftovers;         /* of a run, in the journal's directory */
     char *unknown;              /* a file with the name of a shard that belongs to no data set;
                                    NULL: none */
-    char *stray;                /* a file with another name of Sheaf's that belongs to no data
-                                   set; NULL: none */
+    char *stray;                /* a file with another name that Sheaf uses, which belongs to no
+                                   data set; NULL: none */
 };
 
 /* Adds the requested findings to *found. The claim is inspected first. A commit removes it after

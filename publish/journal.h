@@ -39,7 +39,7 @@
  * that it appends to the existing data set. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
-    CLAIM_INDEXES       /* it makes an index, or a table of keys, for existing shards */
+    CLAIM_INDEXES       /* the run makes an index, or a table of keys, for existing shards */
 };
 
 /* The content of the plan file. */
@@ -48,7 +48,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    char run[RUN_SIZE];         /* a random number; "" in the claims of release 0.1 */
+    char run[RUN_SIZE];         /* a random number that identifies the run; "" in the claims of
+                                   release 0.1 */
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
 };
@@ -67,9 +68,10 @@ struct shard_facts {
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    struct buf keys;            /* key_hash() of each sample's key, in order: u64, little-endian;
-                                   empty: unknown, as in entries from before the table of keys */
-    struct buf fields;          /* a tally of their fields as text; empty: unknown, as for keys */
+    struct buf keys;            /* key_hash() of each sample's key, in order, as little-endian
+                                   u64; empty if unknown, as in entries of releases without
+                                   tables of keys */
+    struct buf fields;          /* a tally of the fields as text; empty if unknown, as for keys */
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
     struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" for each file next to the
@@ -82,7 +84,8 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    char *stage;                /* of the claim's run (store/stage.h); NULL: the store has none */
+    char *stage;                /* stage of the claim's run (store/stage.h); NULL if the store
+                                   has none */
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
 

@@ -18,7 +18,8 @@ struct output {
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;        /* list of readers that get index files; or NULL */
     const char *prefix;
-    const volatile int *interrupt;      /* or NULL; once it is not 0, waiting for a lock ends */
+    const volatile int *interrupt;      /* flag or NULL; once the flag is not 0, waiting for a
+                                           lock ends */
     const char *const *sources; /* sources of the run, which must not be in DEST; or NULL */
     size_t source_count;
     struct journal journal;
@@ -53,7 +54,7 @@ enum output_ask {
     ASK_PACK, ASK_RESUME, ASK_REPLACE,          /* a new data set */
     ASK_JOIN,                                   /* to join the existing run */
     ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,        /* to append to the data set `grows` */
-    ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,     /* an index for existing shards; or only its
+    ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,     /* make an index for existing shards; or only its
                                                    table of keys */
     ASKS
 };

@@ -13,7 +13,8 @@
 #include "publish/output_remove.h"
 #include "store/store.h"
 
-#define SORT_BYTES ((uint64_t)32 << 20) /* of memory: a million samples; more go to a file */
+#define SORT_BYTES ((uint64_t)32 << 20) /* memory for sorting a million samples; more go to a
+                                           file */
 
 int publish_keys_open(struct publish_keys *k, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err)

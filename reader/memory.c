@@ -72,9 +72,10 @@ struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    uint64_t mean;              /* mean size of a sample in the shard with the largest */
+    uint64_t mean;              /* mean size of a sample, in the shard where it is largest */
     uint64_t block;             /* most that a codec block adds to a read */
-    uint64_t sections;          /* of all shards that are open at the same time */
+    uint64_t sections;          /* memory for the sections of all shards that are open at the
+                                   same time */
     uint64_t tables;
     uint64_t foresight;         /* for all lanes, if samples wait as numbers (horizon.h) */
     uint64_t reserve;

@@ -18,12 +18,14 @@ struct drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    uint64_t before;                /* draws of this epoch in the stretches begun so far */
+    uint64_t before;                /* number of draws of this epoch in the stretches begun so
+                                       far */
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
-    bool is_second;                 /* its lane is in the second half of the table */
-    struct source_line *coming;     /* of the next stretch, in the other half; or NULL */
+    bool is_second;                 /* the source's lane is in the second half of the table */
+    struct source_line *coming;     /* line of the next stretch, whose lane is in the other half;
+                                       or NULL */
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
 
@@ -35,7 +37,8 @@ struct pad {
 
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
-    size_t *sources;                /* 1 + the source of the lane's next step; 0 if not known yet */
+    size_t *sources;                /* for each lane: 1 + the source of its next step; 0 if not
+                                       known yet */
     struct pad *pads;               /* of each lane */
     struct drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;

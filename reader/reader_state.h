@@ -21,14 +21,14 @@ struct sum {
     uint64_t promised;              /* number of samples, including bad ones; unused for a stream */
     uint64_t corrupt;               /* number of bad records */
     uint64_t empty;                 /* number of turns of lanes that had ended */
-    uint64_t read_past;             /* for a stream: samples read to reach the position where it
-                                       was resumed */
+    uint64_t read_past;             /* for a stream: number of samples read to reach the position
+                                       where it was resumed */
 };
 
 /* A sample that the caller holds. */
 struct out {
     struct ref ref;
-    bool lent;                      /* the piece with its bytes is lent to the program */
+    bool lent;                      /* the piece with the sample's bytes is lent to the program */
 };
 
 struct sheaf_reader {
@@ -36,24 +36,25 @@ struct sheaf_reader {
     struct sheaf_reader_options options;
     struct order_member member;
     struct loader load;
-    struct lane *lanes;             /* load.lane_count lanes, in the order of their turns; for a
+    struct lane *lanes;             /* load.lane_count lanes in the order of their turns; for a
                                        view see mixing.h */
     uint32_t own_lanes;             /* number of lanes of the order that this reader has */
     struct mixing *mixing;          /* for a view; else NULL */
     uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
-    uint64_t turns;                 /* turns taken since the epoch began, including those of
+    uint64_t turns;                 /* number of turns since the epoch began, including those of
                                        ended lanes */
-    uint64_t start_turns;           /* turns before the position where the epoch began or was
-                                       resumed; next() reads a stream forward to it */
+    uint64_t start_turns;           /* number of turns before the position where the epoch began
+                                       or was resumed; next() reads a stream forward to it */
     bool is_reading;                /* a sample of the epoch has been asked for */
     uint64_t handed;                /* samples handed out since the start */
     struct sum sum;
-    struct gap *gaps;               /* only as far back as a position may be asked for */
+    struct gap *gaps;               /* gaps, kept only as far back as a position may be asked for */
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the tables of slots */
-    uint64_t lane_most;             /* most samples that a lane may have in memory; 0: all */
-    uint64_t alone_bytes;           /* exact memory for reading any single record; 0 if not known */
+    uint64_t lane_most;             /* largest number of samples that a lane may have in memory;
+                                       0 for all */
+    uint64_t alone_bytes;           /* exact memory for reading any single record; 0 if unknown */
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;
@@ -63,7 +64,8 @@ struct sheaf_reader {
     struct decode_scratch *scratch;
     size_t out_count, out_capacity;
     bool keeps_features;            /* of the samples' records (reader_features.h) */
-    int kept_code;                  /* an error that was met after samples, for the next call */
+    int kept_code;                  /* an error that followed some samples, kept for the next
+                                       call */
     struct sheaf_error kept;
     uint64_t opened_ns;
     struct sheaf_reader_stats stats;

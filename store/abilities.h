@@ -10,7 +10,7 @@
 #include "sheaf.h"
 
 struct store_abilities {
-    bool compares;      /* a conditional write (store/over.h) is decided by the store, at once */
+    bool compares;      /* the store itself compares and writes in one step (store/over.h) */
     bool identifies;    /* a look at an object tells it from another object of its size */
     bool locks;         /* store_lock keeps other processes out */
 };

@@ -40,11 +40,12 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    char *version;              /* if the caller knows the content; else NULL: the inner object's */
+    char *version;              /* version of the content if the caller knows it; NULL for the
+                                   inner object's */
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    pthread_cond_t settled;     /* a block is no longer BUSY, or a fetch is done */
+    pthread_cond_t settled;     /* signalled when a block is no longer BUSY, or a fetch is done */
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
 };
@@ -53,7 +54,7 @@ struct cached_object {
 struct task {
     struct job job;
     struct task *next;
-    struct store_read *read;    /* NULL if the read is over; guarded by the object's lock */
+    struct store_read *read;    /* the read; NULL if it is over; guarded by the object's lock */
     atomic_bool cancelled;
 };
 

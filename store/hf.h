@@ -25,7 +25,7 @@ struct hf_name {
     const struct hf_hub *hub;
     char *repository;           /* "OWNER/NAME" */
     char *revision;             /* as in URLs: a slash in it is "%2F" */
-    char *path;                 /* encoded, without slashes at its ends; "" for the root */
+    char *path;                 /* path, encoded, without slashes at its ends; "" for the root */
     char commit[HF_COMMIT_SIZE];
 };
 

@@ -33,8 +33,8 @@ enum http_failure {
     HTTP_NOT_TRUSTED,       /* TLS: its certificate */
     HTTP_NO_CA,             /* TLS: the CA file cannot be read, or has no certificates */
     HTTP_BROKEN,            /* reset, or ended before the announced length */
-    HTTP_NOT_HTTP,          /* the response has no status line, because bytes of another one
-                               precede it */
+    HTTP_NOT_HTTP,          /* the response has no status line, because it begins with bytes of
+                               another response */
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
     HTTP_LATE,              /* silent for longer than `patience` permits */

@@ -16,7 +16,7 @@
 #define TIMES_MOST 5u
 #define PEERS_LEAST 4u              /* before that little is known, and a read gets */
 #define PATIENCE_FIRST (5 * SECOND)
-#define MEAN_OF 16u                 /* the averages move by such a part of the difference */
+#define MEAN_OF 16u                 /* the averages move by 1 / MEAN_OF of a difference */
 #define SPENT_MOST 64u
 #define REQUEST_COSTS 4u
 

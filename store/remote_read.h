@@ -20,14 +20,14 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server sent it, or NULL */
-    uint64_t stamp;                 /* etag_stamp of the ETag if only that is known; or 0 */
+    uint64_t stamp;                 /* etag_stamp of the ETag, if only that is known; or 0 */
     char *modified;                 /* Last-Modified, which identifies the object if the ETag
                                        cannot; or NULL. If an object has neither, its replacement
                                        by one of the same size goes unnoticed. */
-    bool is_new;                    /* opened without a request: the first response describes it,
-                                       and all others must agree */
-    bool is_fixed;                  /* its URL always names the same content, so neither value is
-                                       kept */
+    bool is_new;                    /* the object was opened without a request: the first
+                                       response describes it, and all others must agree */
+    bool is_fixed;                  /* the URL always names the same content, so neither ETag nor
+                                       time is kept */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     struct http_header headers[2];  /* headers that each read has in addition to its own */
     size_t header_count;

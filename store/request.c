@@ -21,8 +21,8 @@
 #define CREDENTIALS_WAIT_NS (10 * MS)       /* interval between checks for credentials that are
                                                being fetched */
 #define AUTHORIZATION_MOST 4096
-#define FIRST_ATTEMPTS 5u           /* attempts to reach any server at all: about a second with
-                                       the usual waits */
+#define FIRST_ATTEMPTS 5u           /* number of attempts to reach any server at all: about a
+                                       second with the usual waits */
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 

@@ -25,8 +25,8 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    uint64_t patient_ns;        /* used instead of stall_ns if the server may take long before it
-                                   responds */
+    uint64_t patient_ns;        /* time limit used instead of stall_ns if the server may take
+                                   long before it responds */
     uint64_t limit_ns;          /* limit of a whole request with all its attempts, plus the time
                                    that its bytes take at REQUEST_RATE; 0 for none */
 };
@@ -69,10 +69,10 @@ struct request {
     char *query;                        /* canonical, or NULL; the request's */
     struct http_header headers[REQUEST_HEADERS_MOST];
     size_t header_count;
-    char *what;                         /* for messages, as in "reading s3://bucket/key"; owned
-                                           by the request */
+    char *what;                         /* name of the request for messages, as in "reading
+                                           s3://bucket/key"; owned by the request */
     bool is_patient;                    /* whether the server may take minutes before it responds */
-    bool has_peers;                     /* whether it is sent again when it is late
+    bool has_peers;                     /* whether the request is sent again when it is late
                                            (store/peers.h) */
 
     /* Called after an attempt, complete or not, on the engine's thread. Returns SHEAF_OK if the

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct retry_policy {
-    unsigned attempts;          /* failed attempts in a row without progress; at least 1 */
-    uint64_t time_ns;           /* no attempt begins later than this after the first one */
+    unsigned attempts;          /* limit of failed attempts in a row without progress; at least 1 */
+    uint64_t time_ns;           /* no attempt begins later than this after the first attempt */
     uint64_t base_ns;
     uint64_t longest_ns;        /* longest wait, except for Retry-After */
 };

@@ -31,16 +31,17 @@ struct store_scope;
 /* An open object for reading. A store embeds it in a struct of its own. */
 struct store_object {
     const struct store_ops *ops;
-    char *url;                  /* as opened, without a query, for messages; owned by the object */
-    char *asked;                /* as requested, including a query, if that differs from `url`,
-                                   else NULL; owned by the object, and not for messages */
+    char *url;                  /* the URL as opened, without a query, for messages; owned by the
+                                   object */
+    char *asked;                /* the URL as requested, including a query, if that differs from
+                                   `url`, else NULL; owned by the object, and not for messages */
     uint64_t bytes;             /* size at the time of opening; UINT64_MAX for a stream */
-    const char *version;        /* certain to differ for different content; owned by the object;
+    const char *version;        /* text that differs for different content; owned by the object;
                                    or NULL */
     bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
     bool is_remote;             /* whether it pays to start many reads early */
     size_t block_bytes;         /* best size of reads, as a multiple; 0 for no preference */
-    const volatile int *interrupt;  /* set by the caller, NULL at first; once it is nonzero,
+    const volatile int *interrupt;  /* flag set by the caller, NULL at first; once it is nonzero,
                                        store_read_next returns SHEAF_ERR_INTERRUPTED */
 };
 
@@ -73,7 +74,8 @@ struct store_entry {
     const char *name;           /* relative to the start of the listing */
     uint64_t bytes;
     uint64_t stamp;             /* differs for different content; 0 if unknown */
-    const char *etag;           /* as the store sends it, including quotes; NULL if unknown */
+    const char *etag;           /* the ETag as the store sends it, including quotes; NULL if
+                                   unknown */
     int64_t modified_s;         /* time of writing in seconds since 1970; 0 if unknown */
 };
 /* Returns whether an entry of a walk marks a directory. Tools create such objects in stores without

@@ -34,7 +34,7 @@ struct url {
     bool tls;
     char *host;         /* "example.org", "127.0.0.1", "[::1]" */
     uint16_t port;      /* 0: the scheme's own */
-    char *path;         /* from the first slash on, including the query; at least "/" */
+    char *path;         /* path from the first slash on, including the query; at least "/" */
 };
 
 /* Splits an http:// or https:// URL. A fragment is dropped. A user name and password are

@@ -42,7 +42,8 @@ struct cat {
     int json;                       /* the list is of JSON */
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
-    uint64_t from;                  /* number of the first one in this reader's part of the epoch */
+    uint64_t from;                  /* number of the first sample in this reader's part of the
+                                       epoch */
     uint64_t step, batch;           /* the step whose samples are printed, and its batch size;
                                        NOT_GIVEN if not requested */
     struct sheaf_reader_options options;

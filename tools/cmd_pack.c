@@ -103,7 +103,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* as the run would; the dry run itself has succeeded */
+        (void)fail(&error);         /* fails as the run would; the dry run itself has succeeded */
     count_result(&result);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped, result.files);

@@ -62,14 +62,16 @@ enum input_mode {
 const char *mode_name(enum input_mode mode);
 
 struct mode_estimate {
-    double prepare_s;               /* before the first job: packing, or filling a file system */
+    double prepare_s;               /* time before the first job: for packing, or for filling a
+                                       file system */
     double startup_s;               /* from the start of the job until training begins */
     double first_epoch_s, epoch_s;  /* the first epoch, and each later one */
     double total_s;                 /* of the job: without prepare_s */
-    double requests;                /* GET, PUT and LIST requests over all epochs and the
-                                       preparation */
+    double requests;                /* number of GET, PUT and LIST requests over all epochs and
+                                       the preparation */
     double request_cost;            /* $ */
-    double other_cost;              /* $ for the file system and the instances over total_s */
+    double other_cost;              /* cost in $ of the file system and the instances over
+                                       total_s */
 };
 
 #define MODE_REASONS_MOST 6

@@ -35,8 +35,8 @@ struct plan_sample {
     uint32_t file, file_count;  /* a range of plan.files */
     uint32_t label;             /* an index of plan.labels */
     uint16_t split;
-    bool has_cls;               /* has a field `cls`; if that contains numbers, they are its
-                                   labels */
+    bool has_cls;               /* the sample has a field `cls`; if that contains numbers, they
+                                   are its labels */
 };
 
 struct plan_label {             /* labels[0]: none */
@@ -52,7 +52,8 @@ struct plan_shard {
     uint64_t first;             /* number of its first sample within the split */
     uint64_t payload_bytes;
     uint64_t largest;           /* upper bound for the payload of its largest sample */
-    uint64_t source;            /* hash of its files' stamps and URLs; 0 in a stored plan */
+    uint64_t source;            /* hash of the stamps and URLs of the shard's files; 0 in a
+                                   stored plan */
 };
 
 struct plan_split {
@@ -71,8 +72,8 @@ struct plan {
     uint64_t payload_bytes;
     struct plan_label *labels;
     uint32_t label_count;
-    const char **classes;       /* in byte order; when appending, after the classes of the data
-                                   set */
+    const char **classes;       /* class names in byte order; when appending, they follow the
+                                   classes of the data set */
     double *class_values;       /* label_base, label_base + 1, ... */
     uint64_t *class_samples;    /* samples of each class, except those with a file .cls; or NULL */
     char *class_texts;          /* names of classes that are named by their numbers; or NULL */
@@ -84,7 +85,7 @@ struct plan {
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
     char identity[PLAN_HASH_SIZE];  /* hash over the plan's hash and its files; see plan_identify */
-    char origin[PLAN_HASH_SIZE];    /* the same, but always with the sources of all shards;
+    char origin[PLAN_HASH_SIZE];    /* the same hash, always with the sources of all shards;
                                        stored as a note of the manifest; "" if unknown */
 };
 

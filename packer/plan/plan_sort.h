@@ -51,11 +51,12 @@ struct plan_sort {
     uint64_t file_count;
     struct odd_fields odd;
     uint64_t *label_counts;     /* samples of each label of the catalog, */
-    uint64_t *cls_counts;       /* except those with a file .cls, which are counted here */
+    uint64_t *cls_counts;       /* for each label: number of samples with a file .cls */
     unsigned cls_looked;        /* number of such files that were examined; */
-    bool cls_is_number;         /* whether one of them contains numbers, or may contain them */
-    uint64_t merged;            /* texts of a sample that several lines of a list have, beyond the
-                                   first, or all if they differ */
+    bool cls_is_number;         /* whether one of the files .cls contains numbers, or may contain
+                                   them */
+    uint64_t merged;            /* number of texts that several lines of a list have for one
+                                   sample: all but the first, or all of them if they differ */
     uint64_t differing;         /* fields for which several lines have different texts */
     char first_differing[200];
     uint32_t *renamed;          /* index of each label in the plan */

@@ -17,8 +17,8 @@ struct dealing {
     struct plan *plan;
     struct split_spec spec;
     bool tries;                 /* whether samples of N/class splits are checked first */
-    struct sort *strata;        /* by label, hash and key; value: the position in the stream, and
-                                   the record if samples are checked */
+    struct sort *strata;        /* entries by label, hash and key; the value is the position in
+                                   the stream, and the record if samples are checked */
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };

@@ -18,7 +18,7 @@ struct archive_member {
     const char *path;
     uint64_t bytes;
     const char *problem;        /* NULL; or why it cannot be packed */
-    char where[80];             /* its location, as text for the function that reads it */
+    char where[80];             /* location of the member, as text for the function that reads it */
 };
 typedef int archive_member_fn(void *context, const struct archive_member *member,
                               struct sheaf_error *err);

@@ -29,17 +29,18 @@ enum catalog_origin {
 };
 
 struct catalog_file {
-    const char *path;           /* relative to the root; the first key_size bytes are the key, */
-    uint64_t bytes;             /* then comes a dot, and the rest is the suffix */
+    const char *path;           /* relative to the root: key_size bytes of key, a dot, the suffix */
+    uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        uint64_t stamp;         /* for BELOW with a root in a store; as in store_entry */
+        uint64_t stamp;         /* stamp of a file BELOW a root in a store, as in store_entry */
         const struct catalog_object *object;
         const char *text;
     };
     uint32_t label;             /* an index of catalog.labels */
     uint16_t key_size;
-    bool bad;                   /* has a problem, noted before; its sample cannot be packed */
+    bool bad;                   /* the file has a problem that was recorded; its sample cannot be
+                                   packed */
     uint8_t origin;             /* enum catalog_origin */
 };
 
@@ -74,7 +75,8 @@ typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
 
 /* Zero-initialised. */
 struct catalog {
-    catalog_sink_fn *sink;      /* NULL; or receives the files, and the catalog has labels only */
+    catalog_sink_fn *sink;      /* NULL; or a function that receives the files, so that the
+                                   catalog has only labels */
     void *sink_context;
     struct catalog_file *files;
     size_t file_count, file_capacity;

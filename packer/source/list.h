@@ -38,8 +38,8 @@ struct list_field {
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    const char *class_name;     /* NULL: numbers or nothing; with one number: the name of that
-                                   number */
+    const char *class_name;     /* NULL if the label is numbers or missing; with one number, the
+                                   name of that number */
     size_t class_size;
     const double *labels;
     size_t label_count;

@@ -20,7 +20,8 @@ struct list_root {
     size_t name_count;          /* the last name is the one without symbolic links */
     struct buf text;            /* the path that was found last */
     char *directory;            /* the last directory whose symbolic links were resolved; or NULL */
-    char *below;                /* its path below the root; NULL: it is not below the root */
+    char *below;                /* path below the root of that directory; NULL if it is not below
+                                   the root */
 };
 
 /* list_root_close must be called also after an error. */

@@ -28,13 +28,13 @@ struct cls_words {
 };
 
 struct problems {
-    struct problems *converted;         /* changed files in the same form, as lines of
-                                           converted.tsv; NULL: files are not changed */
+    struct problems *converted;         /* changed files, which become lines of converted.tsv;
+                                           NULL if files are not changed */
     enum sheaf_on_error on_error;
     enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */
     const char *max_skipped;    /* as in struct sheaf_pack_options */
     uint64_t most;              /* how many may be left out; meaningless without max_skipped */
-    size_t known;               /* of `count`: in the data set that is to grow */
+    size_t known;               /* number of those whose samples are in the data set that grows */
     bool has_changed;           /* `changed` is the first that vanished or changed */
     size_t changed;
     sheaf_report_fn *report;    /* NULL: none */
@@ -43,8 +43,9 @@ struct problems {
     struct arena arena;
     struct problem *items;
     size_t count, capacity;
-    uint64_t labelled, unlabelled;      /* number of samples; samples without a label among
-                                           samples with one are not a problem, but are reported */
+    uint64_t labelled, unlabelled;      /* numbers of samples with and without a label; samples
+                                           without a label among others are reported, but not as
+                                           problems */
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
     /* Samples whose field `cls` does not contain numbers: without another label; with one, which
      * they keep. */

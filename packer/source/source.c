@@ -43,7 +43,7 @@ char *source_root_name(const struct source *s)
 struct look {
     const char *url;
     enum source_at at;
-    bool is_readable;           /* at any offset; not a pipe, whose bytes come only once */
+    bool is_readable;           /* the content can be read at any offset, so it is not a pipe */
     bool is_read;
     char bytes[4096];           /* the first ones */
     const char *text;           /* their part after a byte order mark and blanks */
@@ -627,8 +627,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     own = path + MIN(scan->below_size, strlen(path));
     slash = strrchr(own, '/');
     size = class_size(own, scan->class_depth);
-    if (slash == NULL && own != path) {     /* directly in one of several sources, whose name is
-                                               the class */
+    if (slash == NULL && own != path) {     /* the file is directly in one of several sources,
+                                               whose name is the class */
         const char *end = own - 1;
 
         for (own = end; own > path && own[-1] != '/'; own--)

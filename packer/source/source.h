@@ -22,7 +22,8 @@ struct source;
 enum source_at {
     SOURCE_AT_FILE,             /* or a named pipe, a terminal, an object */
     SOURCE_AT_DIRECTORY,
-    SOURCE_AT_PREFIX            /* not an object, but objects in a store whose URLs begin so */
+    SOURCE_AT_PREFIX            /* the URL is not an object but the beginning of objects' URLs in
+                                   a store */
 };
 
 /* The meaning of such a source for a caller that takes whole objects, such as an input mode. */
@@ -79,7 +80,7 @@ struct source {
     char *root;                 /* prefix of the paths: a directory, or the beginning of URLs */
     bool is_remote;             /* whether the content is in a store and must be fetched */
     int root_fd;                /* the root directory, or -1 */
-    void *content;              /* state of a kind that reads its files itself; else NULL */
+    void *content;              /* state of a source kind that reads its files itself; else NULL */
     char *below;                /* NULL; or the source's own part of a common root: "a/b" */
 };
 
@@ -92,8 +93,8 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
-    uint64_t passed_over;       /* marks of directories; rows of an inventory that are not
-                                   current or not below the root */
+    uint64_t passed_over;       /* number of skipped entries: marks of directories; rows of an
+                                   inventory that are not current or not below the root */
     uint64_t left_out;          /* clutter (clutter.h): files; directories, each counted once; or
                                    objects */
     uint32_t class_depth;       /* 0; or the number of a path's directories that are its class */
@@ -102,8 +103,8 @@ struct scan {
     struct naming *naming;      /* NULL: names do not change */
     const struct source *source;    /* the scanned source; source_scan sets it */
     size_t below_size;          /* number of bytes of each path before the source's own part */
-    uint64_t filtered;          /* files, objects, and directories (each counted once) that the
-                                   filter left out */
+    uint64_t filtered;          /* number of files, objects and directories (each counted once)
+                                   that the filter left out */
     /* In a list: the line of the first label that is a number, and that of the first that is a
      * class. 0: none so far; LINE_NONE: in a source without lines. A number with a name is a
      * number. */

@@ -43,11 +43,12 @@
 struct content {
     char *below;                /* NULL; or the directory of the archive that is the root */
     int archive_fd;             /* -1: not opened, or a copy that is no longer needed */
-    bool is_copy;               /* of a remote archive: nobody else can write to it */
-    struct archive_file file;   /* the file with the places: the archive, or its decompressed
-                                   content */
+    bool is_copy;               /* the file is a copy of a remote archive, so nobody else can
+                                   write to it */
+    struct archive_file file;   /* the file with the members' bytes: the archive, or its
+                                   decompressed content */
     bool is_zip;
-    uint64_t stamp;             /* of the archive when it was opened: its size and time */
+    uint64_t stamp;             /* stamp of the archive when it was opened: its size and time */
     struct libarchive lib;      /* of a tar */
 };
 

@@ -86,8 +86,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 
     *names_paths = false;
     if (augmented_line_parse(text, size, &line, &ignored) != SHEAF_OK)
-        found = memmem(text, size, "://", 3) != NULL;   /* the line is longer than the text that
-                                                           was read */
+        found = memmem(text, size, "://", 3) != NULL;   /* the line is longer than the text, so
+                                                           only the text is searched */
     for (size_t i = 0; i < line.count; i++) {
         const struct attribute *a = &line.attributes[i];
         const char *value = json_string_value(a->value);

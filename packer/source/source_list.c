@@ -193,8 +193,8 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
-    if (r->parser.kind == LIST_PLAIN)     /* it contains no labels, so classes are directories,
-                                             as in a tree */
+    if (r->parser.kind == LIST_PLAIN)     /* a plain list has no labels, so classes are
+                                             directories, as in a tree */
         code = scan_class_of(r->scan, r->path, &label, err);
     if (code == SHEAF_OK)
         code = look_for(r, r->path, NULL, label, err);

@@ -14,7 +14,8 @@ struct stat_queue;
 /* A question about a file. */
 struct stat_question {
     const char *path;
-    const char *named;          /* the path under which it is packed; NULL: its own */
+    const char *named;          /* the path under which the file is packed; NULL if it is the
+                                   file's own path */
     uint32_t label;
 };
 

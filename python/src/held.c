@@ -8,11 +8,12 @@
 #include <string.h>
 
 #define WORD_BYTES ((size_t)64)
-#define AHEAD_BATCHES 8u        /* requests of a worker that may be on their way */
+#define AHEAD_BATCHES 8u        /* largest number of requests of a worker that may be under way */
 #define HELD_MOST  ((size_t)256 << 20)
-#define ASKED_MOST 1024u        /* far more than there are workers, so that a gap is found soon */
+#define ASKED_MOST 1024u        /* number of requests that is far above the number of workers, so
+                                   that a gap is found soon */
 #define HOLES_MOST ((size_t)1 << 20)
-#define PAST_STEP  ((uint64_t)256)  /* samples of a stream that are skipped in one call */
+#define PAST_STEP  ((uint64_t)256)  /* number of samples of a stream that are skipped in one call */
 
 uint32_t *held_word(const struct held *h, size_t number)
 {

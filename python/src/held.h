@@ -21,7 +21,7 @@ struct piece {
     struct piece *next;         /* those held, by ordinal */
     const struct sheaf_sample *samples;
     size_t count;
-    uint64_t from, end;         /* range of ordinals; the ones without a sample were skipped */
+    uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
     size_t left;                /* number of samples not given yet; at 0 the piece is no longer
                                    held */
     size_t users;               /* the list, and the answers */
@@ -33,7 +33,8 @@ struct lease {
     int owner;                  /* -1: free */
     struct piece **pieces;
     size_t piece_count;
-    void *copy;                 /* a piece of the arena with bytes that were not there; or NULL */
+    void *copy;                 /* a piece of the arena with the bytes that were not in it
+                                   before; or NULL */
     size_t copy_bytes;
 };
 
@@ -51,9 +52,10 @@ struct held {
     uint64_t epoch;             /* the reader's */
     uint64_t place;             /* the next ordinal that the reader returns; UINT64_MAX if it
                                    must seek */
-    uint64_t real;              /* number of its samples; after them its last one is repeated */
-    uint64_t repeats, repeated_bytes;   /* number of these repetitions, and the bytes of their
-                                           fields */
+    uint64_t real;              /* number of samples of the rank; its last sample is repeated
+                                   after them */
+    uint64_t repeats, repeated_bytes;   /* number of repetitions of the last sample, and the
+                                           bytes of their fields */
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;

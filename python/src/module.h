@@ -108,7 +108,8 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    uint32_t rank, world_size;  /* of a channel, when it was opened; 0 of 0 if unknown */
+    uint32_t rank, world_size;  /* rank and world size of a channel when it was opened; 0 of 0 if
+                                   unknown */
     const char *world_by;       /* what says so */
     char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
@@ -150,8 +151,8 @@ void hold_drop(struct hold *hold);
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    struct sheaf_sample *own;       /* equal to `samples` if they belong to more than one hold;
-                                       or NULL */
+    struct sheaf_sample *own;       /* same pointer as `samples` if the samples belong to more
+                                       than one hold; or NULL */
     size_t count;
     struct hold **holds;
     size_t hold_count;

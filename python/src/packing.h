@@ -27,8 +27,8 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    uint64_t fields, labels;                /* its first field and label; they follow those of
-                                               the sample before */
+    uint64_t fields, labels;                /* indexes of the sample's first field and label;
+                                               they follow those of the sample before */
     uint64_t number, record;
     uint64_t shard, repeated;
     uint64_t seed;

@@ -133,7 +133,8 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        note_place(self, code);     /* otherwise it is refused, and the reader stays where it is */
+        note_place(self, code);     /* otherwise the position is refused, and the reader stays
+                                       where it is */
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);
         reader_leave(self);

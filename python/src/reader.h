@@ -31,8 +31,8 @@ struct reader_object {
     struct guard guard;
     PyObject *dataset;
     struct sheaf_reader *reader;    /* NULL: closed */
-    bool closing;                   /* another thread waits to close it, so calls under way must
-                                       end */
+    bool closing;                   /* another thread waits to close the reader, so calls under
+                                       way must end */
     struct watch *watch;
     struct teller *teller;
     PyObject *report;

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-#define ARENA_PART   8u             /* of the memory, for bytes that are not in it already */
+#define ARENA_PART   8u             /* part of the memory for bytes that are not in the arena
+                                       already */
 
 /* Reports of skipped records, until the program asks for them. */
 struct reports {
@@ -175,8 +176,8 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    options.remainder = SHEAF_KEEP;     /* the program pads by ordinals itself, unless the
-                                           padding must be the same on other hosts */
+    options.remainder = SHEAF_KEEP;     /* The program itself pads, by ordinals, unless the
+                                           padding must be the same on other hosts. */
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
         options_set(&options, server_options_table, keywords) != 0)
         return -1;

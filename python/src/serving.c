@@ -527,7 +527,8 @@ static bool take_in(struct serving *s, bool work)
 
         (void)!read(s->wake, &ignored, sizeof(ignored));
     }
-    for (size_t i = count; i-- > 1;)        /* the last one takes the place of a dropped one */
+    for (size_t i = count; i-- > 1;)        /* the last descriptor takes the place of a dropped
+                                               one */
         if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
             serving_drop_client(s, &s->clients[i]);
     if (polled[1].revents != 0)

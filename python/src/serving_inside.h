@@ -16,9 +16,9 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    struct serving_ask ask;         /* the request that it waits for; count 0 if none */
+    struct serving_ask ask;         /* the request that the client waits for; count 0 if none */
     bool is_noted;                  /* in the pass */
-    uint64_t end;                   /* end of the pass that it was told, or UINT64_MAX */
+    uint64_t end;                   /* end of the pass that the client was told, or UINT64_MAX */
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
     size_t input_size;
@@ -27,8 +27,8 @@ struct client {
 /* A rank of the host. */
 struct member {
     uint32_t workers;               /* 0: it has not come yet */
-    uint32_t joined, left;          /* number of its workers that made a request in the pass, and
-                                       number of those that are gone */
+    uint32_t joined, left;          /* number of the rank's workers that made a request in the
+                                       pass, and number of those that are gone */
 };
 
 /* A request of this process. */

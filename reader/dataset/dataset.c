@@ -269,7 +269,7 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Turns the result of one of the two searches into an error for the caller. */
+/* Reports the result of find_claim or find_stand_in. Returns SHEAF_OK if nothing was found. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {

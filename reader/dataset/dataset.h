@@ -47,8 +47,8 @@ struct sheaf_dataset {
     bool is_stream;                     /* counts are unknown, and shards are read from start to
                                            end */
     const struct format_ops *format;    /* in a union: of its first source */
-    const struct codec_ops *codec;      /* NULL if none; in a union: of any source that has a
-                                           codec */
+    const struct codec_ops *codec;      /* codec of the shards, or NULL; in a union, the codec of
+                                           any source that has one */
     struct manifest manifest;           /* foreign shards: the known names and sizes; a union:
                                            shards, classes, fingerprint */
     char *manifest_json;                /* or NULL */
@@ -65,16 +65,17 @@ struct sheaf_dataset {
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
-    uint64_t passed_over;               /* number of members that belong to no sample, in scanned
-                                           tars */
+    uint64_t passed_over;               /* in scanned tars: number of members that belong to no
+                                           sample */
     uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
-    uint64_t repeated_keys;             /* number of samples with the key of an earlier sample: of
-                                           the shard, if that was scanned; of the data set, if it
-                                           was indexed */
-    char *repeated_key;                 /* the first such key; NULL if it is not known */
-    bool joins;                         /* in foreign tars, files with one key are one sample */
+    uint64_t repeated_keys;             /* number of samples with the key of an earlier sample,
+                                           which is in the same shard if that was scanned, or in
+                                           the data set if that was indexed */
+    char *repeated_key;                 /* the first repeated key; NULL if unknown */
+    bool joins;                         /* in foreign tars, all files with the same key form one
+                                           sample */
     uint64_t joined;                    /* number of samples that were added to an earlier one */
-    struct pipe_source *pipes;          /* if it is a channel with one pipe for each epoch; else
+    struct pipe_source *pipes;          /* the channel, which has one pipe for each epoch; else
                                            NULL */
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
@@ -84,8 +85,8 @@ struct sheaf_dataset {
     /* For a data set whose shards a platform has divided among hosts (modes/host_shards.h). */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    uint64_t host_pad, host_drop;       /* samples of an epoch that each host can give, by
-                                           repeating some, or by leaving some out */
+    uint64_t host_pad, host_drop;       /* number of samples of an epoch that every host can
+                                           give: with repetitions, or with samples left out */
     /* A union's. */
     struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
     size_t source_count;
@@ -94,10 +95,10 @@ struct sheaf_dataset {
                                            its label */
     /* A source's. */
     uint32_t first_shard, end_shard;    /* its shards in the union */
-    uint64_t first_number, end_number;  /* its samples in the union; also set if it is not in a
-                                           union */
-    size_t first_part;                  /* number of its first part among the parts of all
-                                           sources */
+    uint64_t first_number, end_number;  /* range of the source's samples in the union; also set
+                                           if it is not in a union */
+    size_t first_part;                  /* number of the source's first part among the parts of
+                                           all sources */
     uint32_t *class_map;                /* see classes.h; NULL if its labels stay; */
     size_t class_map_count;             /* of labels, */
     int class_map_first;                /* the first label in the map; */

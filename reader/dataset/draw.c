@@ -17,7 +17,7 @@ struct drawing {
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    uint64_t *wanted, *drawn;   /* number of its samples to draw, and drawn so far */
+    uint64_t *wanted, *drawn;   /* number of samples of each label to draw, and drawn so far */
     size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
 };

@@ -15,7 +15,8 @@ struct dataset_part {
     char *index_url, *keys_url;
     uint64_t index_offset, index_bytes;     /* where its sections begin among those of all parts */
     uint64_t first_number, samples;         /* numbers of its samples in the source */
-    char fingerprint[33];                   /* of the data set when this was its last part */
+    char fingerprint[33];                   /* fingerprint of the data set when this was its last
+                                               part */
 };
 
 /* Makes the parts of a manifest whose files are in `directory`. There is at least one part. */

@@ -18,7 +18,8 @@ struct look {
     int code;                       /* the result of look_sizes or look_inside for this shard
                                        alone */
     struct sheaf_error error;       /* and its error */
-    uint64_t bytes;                 /* UINT64_MAX for a pipe; the fields below are then not set */
+    uint64_t bytes;                 /* size of the shard; UINT64_MAX for a pipe, for which the
+                                       fields below are not set */
     enum sheaf_codec codec;
     const struct format_ops *format;
     struct store_object *object;    /* look_inside: the open file, or NULL; the caller closes it */

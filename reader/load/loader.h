@@ -18,8 +18,10 @@ struct queue;
 struct ref {
     struct item *item;          /* NULL if it is not in memory; */
     union {
-        uint64_t input;         /* then this is its number within the lane, or REF_EMPTY; */
-        struct read *read;      /* otherwise its read; NULL if it lies apart and has landed */
+        uint64_t input;         /* if `item` is NULL: the sample's number within the lane, or
+                                   REF_EMPTY; */
+        struct read *read;      /* otherwise: the read of the item; NULL if the item lies apart
+                                   and has landed */
     };
 };
 
@@ -32,35 +34,37 @@ struct loader {
     struct shards shards;
     struct cache *cache;            /* NULL: none */
     struct pipe_shift pipe_shift;
-    struct queue *queues;           /* one for each lane of this reader, in the order of turns */
-    uint32_t lane_count;            /* for a view: number of lanes times number of sources */
+    struct queue *queues;           /* the queue of each lane of this reader, in the order of
+                                       turns */
+    uint32_t lane_count;            /* number of lanes; for a view, multiplied by the number of
+                                       sources */
     uint32_t queue_count;           /* lane_count; or twice that if a view's next stretches are
-                                       read ahead, and then half of them are in use for the next
+                                       read ahead: half of the queues are then for the next
                                        stretches */
-    bool keeps;                     /* samples stay in memory until they are drawn; otherwise
-                                       they are read in the order of drawing, */
-    bool draws;                     /* which `draws` says differs from the order of the line */
+    bool keeps;                     /* keep samples in memory until they are drawn; otherwise
+                                       read them in the order of drawing, */
+    bool draws;                     /* which differs from the order of the line if this is set */
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
     bool few_sections;              /* in a view: memory has no room for the sections of all
                                        lanes */
     bool apart;                     /* each sample is in a piece of its own, */
-    bool in_parts;                  /* and codec blocks are decompressed only for wanted samples,
-                                       because memory has no room for whole blocks */
+    bool in_parts;                  /* decompress codec blocks only for wanted samples, because
+                                       memory has no room for whole blocks */
     uint64_t outsize_bytes;         /* a frame larger than this is read when it is drawn */
     struct heap *heap;              /* memory for samples; it is kept for the next epoch */
     uint64_t lend_bytes;            /* part of the heap that may be lent to the program */
     struct read *reads;             /* all that there are */
     struct work *spare;             /* buffers of finished reads, which are used again */
     uint64_t spare_most_bytes;      /* larger buffers held an outsize sample and are freed */
-    uint64_t spare_bytes;           /* size of all of them; budget.used + spare_bytes <=
+    uint64_t spare_bytes;           /* size of all spare buffers; budget.used + spare_bytes <=
                                        budget.limit */
     uint64_t read_bytes;
-    uint64_t passed_over;           /* in streams: number of tar members that belong to no
-                                       sample, */
+    uint64_t passed_over;           /* in streams: number of tar members that belong to no sample */
     uint64_t lost_bytes;            /* and of bytes lost after damage */
-    uint64_t repeated_keys;         /* by streams: samples whose key came before in their shard */
+    uint64_t repeated_keys;         /* in streams: number of samples whose key occurred before in
+                                       their shard */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
 };

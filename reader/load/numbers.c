@@ -36,7 +36,8 @@
 struct entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    struct item *item;          /* in the part's block; equal numbers have the same item */
+    struct item *item;          /* place of the sample in the part's block; equal numbers have
+                                   the same item */
 };
 
 /* The entries that are in one shard. */

@@ -15,7 +15,8 @@
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
-#define DRAWS_COLD 32u          /* the first samples of a lane, which do not wait for warm files */
+#define DRAWS_COLD 32u          /* number of first samples of a lane that do not wait for warm
+                                   files */
 #define LOOK_NS    5000000u     /* time between two checks whether a read is late */
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
@@ -343,7 +344,8 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         return code == SHEAF_END ? SHEAF_OK : code;
     if (!l->keeps)
         return plan_alone(l, q, err);
-    q->planned++;                   /* the slot gets its number, and it is read when it is drawn */
+    q->planned++;                   /* the slot gets the sample's number, and the sample is read
+                                       when it is drawn */
     return SHEAF_OK;
 }
 

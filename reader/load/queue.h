@@ -22,7 +22,8 @@ struct horizon;
 struct stream;
 struct warmth;
 
-#define QUEUE_LATER 100         /* not here yet, and the call was not to wait */
+#define QUEUE_LATER 100         /* result of queue_take if the sample is not here yet and the
+                                   call was not to wait */
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
@@ -32,17 +33,20 @@ struct queue {
                                        lanes of a view */
     uint64_t before;                /* number of positions in the lane's earlier stretches of the
                                        epoch */
-    bool is_ahead;                  /* its first turn comes later, because another stretch is not
-                                       used up */
-    uint64_t planned;               /* number of positions in reads, or given up; >= taken */
+    bool is_ahead;                  /* the lane's first turn comes later, because another stretch
+                                       is not used up */
+    uint64_t planned;               /* number of positions that are in reads or were given up; >=
+                                       taken */
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
     unsigned waiting;               /* for a stream: number of reads that still have samples */
     struct stream *stream;          /* the shards of the lane if the data set is a stream; else
                                        NULL */
-    struct warmth *warmth;          /* if samples are read when they are drawn; else NULL */
+    struct warmth *warmth;          /* reads samples when they are drawn; NULL if samples are
+                                       read in the order of the line */
     struct shard *shard;            /* the shard of the planned position */
-    struct shard *next;             /* the shard after it on the line; NULL: none, or not yet */
+    struct shard *next;             /* the next shard on the line; NULL if there is none, or it
+                                       is not open yet */
     struct shard *alone;            /* the shard of the record that is read alone next; or NULL */
 };
 

@@ -95,22 +95,25 @@ struct work {
     uint64_t read_bytes;
     uint64_t passed_over;       /* of a stream: number of tar members that belong to no sample; */
     uint64_t lost_bytes;        /* number of bytes after damage, up to the ends of shards */
-    uint64_t repeated_keys;     /* of a stream: samples whose key came before in their shard */
+    uint64_t repeated_keys;     /* of a stream: number of samples whose key occurred before in
+                                   their shard */
 };
 
 struct read {
     struct read *next;          /* in its queue */
     struct read *newer, *older; /* in the list of all reads */
-    struct work *work;          /* NULL if it has landed and belongs to no stream */
+    struct work *work;          /* working buffers; NULL if the read has landed and belongs to no
+                                   stream */
     struct workers *workers;    /* the threads that run its job */
     uint64_t at;                /* the first position of its queue that it has, */
-    size_t span, taken;         /* the number of positions, and of those that the queue has
-                                   returned */
+    size_t span, taken;         /* number of positions of the read, and number of those that the
+                                   queue has returned */
     size_t users;               /* number of references to it */
     struct item *table;         /* if together: its items, `span` of them; else NULL */
     struct item **each;         /* if apart: each item, or NULL if the position is skipped */
     uint8_t *block;             /* if together: the table and all frames; */
-    uint64_t alone_bytes;       /* if not a piece of the heap: the memory taken from the budget; */
+    uint64_t alone_bytes;       /* memory taken from the budget if the block is not a piece of
+                                   the heap; */
     bool is_reserved;           /* as reserved */
     bool repeats;
     bool is_remote;

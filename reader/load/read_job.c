@@ -22,9 +22,9 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    uint8_t *data;              /* where the bytes of the range go, or only those of its records,
-                                   one after another */
-    char *names;                /* where its .lst lines go; NULL if it has none */
+    uint8_t *data;              /* where the bytes of the range are read to, or only those of its
+                                   records, one after another */
+    char *names;                /* where the range's .lst lines are read to; NULL if it has none */
     bool is_marked;             /* is_bad is set in all items */
 };
 

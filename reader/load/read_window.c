@@ -6,13 +6,15 @@
 #include "base/bytes.h"
 
 #define HARDLY_WAITED 32u       /* waiting less than this part of the time does not count */
-#define WORTH_IT 1.3            /* twice the reads must raise the rate by this factor; less may
-                                   be chance */
+#define WORTH_IT 1.3            /* factor by which twice the reads must raise the rate; a smaller
+                                   gain may be chance */
 #define REST_ROUNDS 16u
-#define FIRST_REST 8u           /* rounds before the first trial, unless the link is slow */
-#define QUICK 0.75              /* bytes per nanosecond: a link this fast needs no more reads */
-#define SLOW 0.2                /* bytes per nanosecond: on a link this slow, the cost of memory
-                                   does not matter */
+#define FIRST_REST 8u           /* number of rounds before the first trial, unless the link is
+                                   slow */
+#define QUICK 0.75              /* rate of a fast link in bytes per nanosecond; such a link needs
+                                   no more reads */
+#define SLOW 0.2                /* rate of a slow link in bytes per nanosecond; there the cost of
+                                   memory does not matter */
 /* Reads that are under way together also finish together, so a rate is measured over several
  * windows. */
 #define MEASURED_WINDOWS 3u

@@ -23,7 +23,7 @@ struct window {
     unsigned most;              /* largest number of reads that memory allows; 0: no window */
     uint64_t read_bytes;        /* size of a usual read */
     unsigned now;               /* number of reads that may be under way */
-    unsigned before;            /* its value before the trial; 0 if there is no trial */
+    unsigned before;            /* value of `now` before the trial; 0 if there is no trial */
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
     bool is_settled;            /* the reads that finish now were requested with the current

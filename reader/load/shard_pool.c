@@ -11,8 +11,8 @@
 #include "base/error.h"
 
 #define THREADS_MOST  8u
-#define IDLE_MOST     64u                       /* most idle shards kept open, with one or two
-                                                   descriptors each; */
+#define IDLE_MOST     64u                       /* largest number of idle shards that stay open,
+                                                   with one or two descriptors each; */
 #define IDLE_BYTES    ((uint64_t)256 << 20)     /* and most memory for their indexes together */
 
 struct shard_pool {

@@ -34,7 +34,8 @@ struct shard {
 
 /* The index of one part of a source. */
 struct index_file {
-    struct store_object *object;        /* NULL if there is none, or it is opened when it is read */
+    struct store_object *object;        /* the index file; NULL if there is none, or it is opened
+                                           when it is read */
     uint8_t *data;                      /* the whole index if it is remote and small; else NULL */
 };
 

@@ -26,7 +26,7 @@ struct stream {
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
     uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
-    size_t place;                   /* on the line: the shard that is read now or next */
+    size_t place;                   /* place on the line of the shard that is read now or next */
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* all shards have been read */
     bool failed;
@@ -36,11 +36,12 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    uint64_t passed_over;           /* in earlier shards, less the number already reported by
-                                       reads */
-    uint64_t lost_bytes;            /* in earlier shards, and not reported by a read yet */
-    uint64_t repeated_keys;         /* in earlier shards, less the number already reported by
-                                       reads */
+    uint64_t passed_over;           /* number of members in earlier shards, less the number
+                                       already reported by reads */
+    uint64_t lost_bytes;            /* number of bytes in earlier shards that no read has
+                                       reported yet */
+    uint64_t repeated_keys;         /* number of members in earlier shards, less the number
+                                       already reported by reads */
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
@@ -391,8 +392,8 @@ static uint64_t passed_over_now(struct stream *s)
     const uint64_t all = s->passed_over +
                          (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
 
-    s->passed_over -= all;      /* may wrap; the open shard's count is added again when it is
-                                   closed */
+    s->passed_over -= all;      /* the number may wrap; the open shard's count is added again
+                                   when it is closed */
     return all;
 }
 

@@ -21,7 +21,8 @@ struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
     const struct horizon *horizon;  /* NULL: all samples are wanted */
-    struct shard *shard;        /* open; has the position `planned`, which is the record `found` */
+    struct shard *shard;        /* the open shard that has the position `planned`, which is the
+                                   record `found` */
     uint64_t planned;
     struct order_run found;
     /* Results. */

@@ -30,7 +30,8 @@ struct unpack {
     const uint8_t *stored;          /* or they are in memory here, if not NULL */
     uint64_t begin, end;
     uint8_t *room;                  /* unpack_room() bytes, to read into */
-    struct unpack_part *parts;      /* in the order of the block; they must not overlap */
+    struct unpack_part *parts;      /* the wanted parts, in the order of the block; they must not
+                                       overlap */
     size_t count;
     /* Results. */
     size_t done;                    /* number of complete parts */

@@ -19,7 +19,7 @@
 /* A job that reads parts of a file into the kernel's cache. */
 struct warming {
     struct job job;
-    struct shard *shard;            /* in use by the job; NULL if no job is running */
+    struct shard *shard;            /* the shard that the job uses; NULL if no job is running */
     struct { uint64_t offset, bytes; } ranges[RANGES];
     unsigned range_count;
     uint64_t bytes;
@@ -33,7 +33,8 @@ struct warmth {
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
-    struct shard *shard;            /* the shard that is warmed next, in use; NULL if none yet */
+    struct shard *shard;            /* the shard that is warmed next and is in use; NULL if none
+                                       yet */
     uint64_t warmed;                /* inputs before this were warmed, or soon will be */
     uint64_t ahead;                 /* number of inputs that are warmed before they enter the
                                        buffer */

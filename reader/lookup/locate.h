@@ -18,7 +18,8 @@ struct target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    uint64_t step;              /* the step that emits it; UINT64_MAX: none before the limit */
+    uint64_t step;              /* the step that emits the input; UINT64_MAX if there is none
+                                   before the limit */
 };
 
 struct targets {

@@ -21,8 +21,8 @@ struct foresight {
     /* For each slot of the second shuffle: the step at which its sample came in (0 if it was there
      * at the start), and the slot of the lane that it is in or will come into. */
     uint32_t *came, *origin;
-    uint32_t *coming;               /* indexed by step % span: the step that draws the input of
-                                       that step */
+    uint32_t *coming;               /* for each step, by step % span: the step that draws the
+                                       input of that step */
 };
 
 /* Returns the memory that foresight takes for a buffer of `slots` slots. */

@@ -22,7 +22,8 @@ struct mix_source {
 
 /* The weights that hold from a certain step on. */
 struct mix_stage {
-    uint64_t samples;           /* samples of the run before this stage begins; 0 for the first */
+    uint64_t samples;           /* number of samples of the run before this stage begins; 0 for
+                                   the first stage */
     uint64_t period;            /* P */
     uint64_t *weights;          /* for each source, divided by their greatest common divisor */
     uint16_t *table;            /* the source of each step of the period */
@@ -118,7 +119,7 @@ int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *
 struct mix_stretch {
     uint64_t source_epoch;
     uint64_t start, count;      /* places */
-    uint64_t before;            /* how many of them are drawn before the requested draw */
+    uint64_t before;            /* number of places that are drawn before the requested draw */
 };
 
 /* Returns the stretch that has draw `draw` of a lane from a source. Draws are counted as in

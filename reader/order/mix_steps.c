@@ -229,7 +229,7 @@ bool mix_steps_lane_of(const struct mix_steps *s, size_t source, uint64_t source
     struct mix_stretch stretch;
     uint64_t draw;
 
-    while (high - low > 1) {        /* the last lane that begins at or before the place */
+    while (high - low > 1) {        /* find the last lane that begins at or before the place */
         const uint32_t middle = low + (high - low) / 2;
 
         if (mix_steps_lane_stretch(s, middle, source, source_epoch, &draw).start <= place)

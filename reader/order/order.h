@@ -35,7 +35,8 @@ struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
     uint64_t *starts;               /* the first place of each shard; the last entry is N */
-    const struct order_chosen *of;  /* set for the line of a view's source, which has no shards */
+    const struct order_chosen *of;  /* the chosen samples, on the line of a view's source, which
+                                       has no shards */
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
     uint64_t short_start, short_places;     /* the place and size of the last piece if it is
@@ -96,7 +97,7 @@ struct order_lane {
     uint64_t count;                 /* without the pad */
     bool padded;
     uint64_t pad;
-    uint64_t again;                 /* how many of the last inputs are places beyond N */
+    uint64_t again;                 /* number of last inputs that are places beyond N */
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);

@@ -20,7 +20,8 @@ struct selection {
     uint64_t count;             /* chosen */
     uint64_t runs;
     uint32_t *firsts;           /* runs + 1: the first number of each run; */
-    uint32_t *ranks;            /* runs + 1: number of chosen samples before each run; if NULL: */
+    uint32_t *ranks;            /* runs + 1: number of chosen samples before each run; NULL if
+                                   bits are used: */
     uint64_t *bits;
     uint32_t *counts;           /* number of chosen samples before every 512 numbers */
 };

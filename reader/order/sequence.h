@@ -16,7 +16,8 @@
 
 #include "reader/order/shuffle.h"
 
-#define SEQUENCE_BACK 128u      /* as drawn: the number of latest positions that are remembered */
+#define SEQUENCE_BACK 128u      /* number of latest positions that are remembered if samples are
+                                   read as drawn */
 
 struct sequence {
     struct order_lane range;

@@ -32,9 +32,10 @@ struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
-    struct shard *open;             /* section and .lst; NULL if there is none, or opening
-                                       failed: */
-    struct sheaf_error open_error;  /* then its message, which is empty if nothing is wrong */
+    struct shard *open;             /* section and .lst of the shard; NULL if there is none, or
+                                       opening failed: */
+    struct sheaf_error open_error;  /* the error of opening, whose message is empty if nothing is
+                                       wrong */
     struct buf lines;               /* RecordIO: a part of the .lst */
     uint64_t lines_offset;
     struct decode_scratch scratch;
@@ -47,7 +48,8 @@ struct check {
     bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
     size_t part;                    /* number of the shard's part among the parts of all sources; */
-    struct key_table keys;          /* of that part, in which the shard begins with number */
+    struct key_table keys;          /* the table of keys of that part, in which the shard begins
+                                       with */
     uint64_t first_number, key_sum; /* first_number; key_sum: the sum of key_table_part */
     struct sheaf_error *problems;
     size_t told;

@@ -15,7 +15,8 @@
 struct drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
-    uint64_t start, left;           /* its first place, and number of draws until its end */
+    uint64_t start, left;           /* first place of the stretch, and number of draws until its
+                                       end */
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */
 };

@@ -16,7 +16,8 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-#define FAILED_MS 1000              /* how long a failed fetch also answers for the next one */
+#define FAILED_MS 1000              /* time for which a failed fetch also answers the next
+                                       request */
 
 struct credentials_cache {
     struct credentials_source *source;

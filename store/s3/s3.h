@@ -35,7 +35,8 @@ struct s3_known {
 
 struct s3_bucket {
     struct target target;
-    struct target writing;      /* for a directory bucket: with a session that may write */
+    struct target writing;      /* for a directory bucket: the target with a session that may
+                                   write */
     struct target there;        /* where the bucket was found; its origin is NULL if it has not
                                    moved */
     char *regions[2];           /* of `target` and `there` */

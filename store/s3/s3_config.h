@@ -39,10 +39,12 @@ struct s3_config {
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
     bool is_global;             /* region "aws-global", or none and is_regional */
-    bool use_arn_region;        /* if an access point's ARN names another region than `region` */
+    bool use_arn_region;        /* whether an access point's ARN may name another region than
+                                   `region` */
     bool no_endpoints;          /* ignore the configured endpoints */
     bool no_sessions;           /* for directory buckets: sign with the keys themselves */
-    unsigned attempts;          /* attempts of a request including the first; 0 for the default */
+    unsigned attempts;          /* number of attempts of a request including the first; 0 for the
+                                   default */
     bool checksums;             /* send a checksum with uploads, unless settings say otherwise */
     char *ca_file;              /* NULL: the system's */
 };

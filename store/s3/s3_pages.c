@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 
-#define PAGES_MOST 1000000      /* of a thousand keys each: more names than any memory holds */
-#define EMPTY_MOST 1000         /* in a row, for a store that skips removed objects */
+#define PAGES_MOST 1000000      /* largest number of pages, each of a thousand keys: more names
+                                   than any memory holds */
+#define EMPTY_MOST 1000         /* largest number of empty pages in a row, for a store that skips
+                                   removed objects */
 
 static int endless(const char *url, const char *why, struct sheaf_error *err)
 {

@@ -28,7 +28,7 @@ static take_fn take_key, take_context, take_tags, take_owner, take_payer;
 
 static const struct setting {
     const char *name;
-    const char *values;         /* separated by '|'; or in words, if there is `take` */
+    const char *values;         /* the values, separated by '|'; or in words if there is `take` */
     const char *header;
     enum on on;
     bool not_express;           /* directory buckets do not take it */

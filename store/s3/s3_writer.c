@@ -51,7 +51,8 @@ struct slot {
     struct slot *together[MD5_LANES];
     size_t together_count;
     enum { WAITING, HASHED, SENT } stage;
-    struct sheaf_error error;       /* valid once the part is done; code 0 for none */
+    struct sheaf_error error;       /* error of the part, valid once the part is done; code 0 for
+                                       none */
 };
 
 struct s3_writer {

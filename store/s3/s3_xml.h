@@ -31,7 +31,7 @@ int s3_xml_error(const void *data, size_t size, struct s3_xml_error *out);
 struct s3_xml_entry {
     char *key;                  /* decoded, if the page says that keys are encoded */
     char *upload_id;            /* of an upload, else NULL */
-    char *etag;                 /* of an object, as the page has it; or NULL */
+    char *etag;                 /* ETag of an object, as the page has it; or NULL */
     char *modified;             /* the same: "2009-10-12T17:50:30.000Z" */
     uint64_t bytes;
     bool is_prefix;

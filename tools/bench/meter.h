@@ -10,7 +10,8 @@
 struct meter {
     uint64_t begin_ns;
     uint64_t begin_cpu_ns;
-    uint64_t first_ns;      /* from the beginning to the first result; 0 if there is none yet */
+    uint64_t first_ns;      /* time from the beginning to the first result; 0 if there is none
+                               yet */
     uint64_t bytes;
     uint64_t items;         /* files or samples */
 };
