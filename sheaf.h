@@ -1210,8 +1210,8 @@ struct sheaf_feed_result {
  *
  * If a reader closes its pipe early, the next pipe has the next epoch. Pipes are removed when they
  * are done, also after a failure. If a failure cuts a stream short, the stream does not end at the
- * end of an object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds the
- * channel, and _CHANGED if an object changed during the call. */
+ * end of an object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds
+ * the channel, and _CHANGED if an object changed during the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
