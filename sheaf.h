@@ -250,18 +250,18 @@ struct sheaf_source_info {
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    size_t first_shard, shard_count;    /* position of its shards in the data set, like
-                                           first_number for its samples */
+    size_t first_shard, shard_count;    /* number of its first shard among the shards of the data
+                                           set, and its number of shards */
     uint64_t first_number, samples;
     size_t class_count;
     int label_base;
     const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
                                                    foreign shards */
     const char *same_as;        /* URL of an earlier source that appears to be the same, or NULL */
-    uint64_t chosen; double share;  /* Samples that a view chose, otherwise all; and the source's
-                                       share of an epoch. */
-    uint64_t weight, shared;    /* Weight in a view; and the number of chosen samples that an
-                                   earlier source chose as well. */
+    uint64_t chosen; double share;  /* Number of samples that a view chose, or of all samples;
+                                       and the source's share of an epoch. */
+    uint64_t weight, shared;    /* Weight of the source in a view; and number of its chosen
+                                   samples that an earlier source chose as well. */
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
@@ -281,8 +281,8 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* For a ShardedByS3Key channel: number of this host, number of hosts, shards of all hosts.
-     * Otherwise 0, 0, and all shards. */
+    /* For a ShardedByS3Key channel: the number of this host, the number of hosts, and the number of
+     * shards of all hosts. Otherwise 0, 0, and the number of shards. */
     uint32_t host, hosts; size_t all_shards;
     /* Nonzero if fields and classes were counted. field_count is also 0 if there are more than 256
      * names. */
@@ -291,8 +291,9 @@ struct sheaf_dataset_info {
                                                    smaller; 0 for a view, UINT64_MAX if unknown. */
     uint64_t skipped;           /* number of files that packing left out; in a conversion, of
                                    samples */
-    /* Number of samples with the key of an earlier sample, and the first such key, or NULL: in the
-     * same foreign tar, where a sample's files may not lie side by side; in an indexed data set. */
+    /* Number of samples whose key an earlier sample has, and the first such key or NULL. For a
+     * foreign tar these are samples of one shard, where the files of a sample may not lie side by
+     * side. For an indexed data set they are samples of the whole data set. */
     uint64_t repeated_keys; const char *repeated_key;
     uint64_t joined_keys;       /* number of samples with a repeated key that were added to the
                                    earlier sample instead */
@@ -410,14 +411,14 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* The rule if the number of lanes does not divide the number of samples. KEEP: the lengths of
- * lanes differ by one. DROP: the remainder, at most lanes - 1 samples, is left out. PAD: shorter
- * lanes repeat one sample. */
+/* The treatment of the remainder if the number of lanes does not divide the number of samples.
+ * KEEP: some lanes have one sample more. DROP: the remainder, at most lanes - 1 samples, is left
+ * out. PAD: shorter lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
-/* Called before the first `bytes` of options.memory are used, so that they can be made
- * available. A nonzero result means that they cannot be; the reader then continues with less
- * memory if possible. */
+/* Called before the first `bytes` bytes of options.memory are used, so that the program can make
+ * them available. A nonzero result means that it cannot. The reader then continues with less memory
+ * if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
@@ -790,8 +791,8 @@ struct sheaf_pack_options {
      * decides. If none matches, the path is packed unless the first filter packs. */
     const struct sheaf_filter *filters;
     size_t filter_count;
-    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for information that is
-                                       not an error */
+    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for information about the
+                                       run that is not an error */
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
     enum sheaf_key_end key_end;     /* FIRST_DOT; with LAST_DOT, earlier dots become '_' in the
                                        key */
@@ -805,8 +806,8 @@ struct sheaf_pack_options {
                                        ended by NULL */
     /* 0; N makes larger images smaller, so that the side that the mode selects has N pixels. */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
-    int reshard, reshuffle;         /* 0. For sheaf_convert: `reshard` 1 makes new shards, and
-                                       `reshuffle` 1 makes a new order from `seed`. */
+    int reshard, reshuffle;         /* 0. Only for sheaf_convert: `reshard` 1 makes new shards,
+                                       and `reshuffle` 1 makes a new order from `seed`. */
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
     uint32_t class_depth;           /* 0: a class is a whole directory path; N: its first N parts */
@@ -852,8 +853,8 @@ struct sheaf_pack_result {
     uint64_t filtered;          /* number of files, and of whole directories, left out by filters */
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    uint64_t duplicates;        /* number of samples with a repeated key: renamed, or listed in
-                                   the report file */
+    uint64_t duplicates;        /* number of samples with a repeated key, which were renamed, or
+                                   left out and listed in the report file */
 };
 /* Packs a source. Writes shards, dataset.index, dataset.keys and finally dataset.json to the
  * directory `dest`, which is created if necessary (each split to a directory of its own in it).
@@ -1128,8 +1129,9 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
-    uint32_t host, hosts;           /* 0 of 1, which means every object; otherwise each n-th
-                                       (ShardedByS3Key) */
+    uint32_t host, hosts;           /* 0 of 1: number of this host, number of hosts. 0 of 1
+                                       fetches every object; otherwise a host gets each n-th
+                                       object, where n is the number of hosts (ShardedByS3Key). */
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
     unsigned threads;               /* 0, which means one per processor, at most 8; number of
                                        threads that write and check */
@@ -1179,8 +1181,9 @@ struct sheaf_feed_options {
     uint64_t epochs;                /* 0, which means unlimited */
     int shuffle; uint64_t seed;     /* 0; 1 shuffles objects, or lines, in an order of (seed,
                                        epoch) */
-    uint32_t host, hosts;           /* 0 of 1, which means every object; otherwise each n-th of
-                                       the order */
+    uint32_t host, hosts;           /* 0 of 1: number of this host, number of hosts. 0 of 1 feeds
+                                       every object; otherwise a host feeds each n-th object of
+                                       the order, where n is the number of hosts. */
     int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
     int gunzip;                     /* 0; 1 decompresses the objects, which must be gzip streams */
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */

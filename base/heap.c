@@ -132,7 +132,8 @@ static struct heap_block *find_block(struct heap *h, size_t size)
     return h->free[__builtin_ctzll(rows)][__builtin_ctz(slots)];
 }
 
-/* Searches the block's own list, in which only some blocks may be large enough. */
+/* Returns a free block of at least `size` bytes from the list for blocks of about this size, where
+ * only some blocks are large enough. */
 static struct heap_block *search(struct heap *h, size_t size)
 {
     const struct place p = place_of(size);

@@ -101,8 +101,8 @@ static __attribute__((noinline)) void blocks_of_three(struct lane *lane, size_t 
     blocks(lane, 3, count);
 }
 
-/* Hashes the bytes of a message that its group left over, and the padding: a bit, zeros, and the
- * length. */
+/* Finishes one message of a group: hashes the bytes that remain after the blocks common to the
+ * group, then the padding: a bit, zeros, and the length. */
 static void finish_lane(struct lane *lane, struct md5_message *m)
 {
     const size_t left = m->size - (size_t)(lane->at - (const uint8_t *)m->data);

@@ -8,11 +8,13 @@
 
 #include <stdint.h>
 
-/* Returns the identity of a source with `samples` samples. `before` is the number of earlier
- * sources with equally many samples. The shards are those of `host` of `hosts`, or of 0 of 0. */
+/* Returns a number that identifies a source with `samples` samples. `before` is the number of
+ * earlier sources with equally many samples. If the source has only the shards of one host, `host`
+ * and `hosts` are that host's number and the number of hosts; otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
-/* Returns the seed of sample `number` of the source with this identity, in a source epoch. */
+/* Returns the seed of a sample: `number` is its number in the source, and `source` the source's
+ * identity. */
 uint64_t sample_seed(uint64_t seed, uint64_t source, uint64_t source_epoch, uint64_t number);
 
 #endif

@@ -33,9 +33,10 @@ void augmented_line_free(struct augmented_line *line);
 /* Returns the attribute with this name, or NULL if there is none. */
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
-/* Returns the attribute that is the label, by its name (column_names.h), or as Ground Truth says;
- * or NULL.  The value of an attribute "label" may be anything; others are chosen only if it can be
- * a label. */
+/* Returns the attribute that is the label, or NULL. It is the attribute with one of the names in
+ * column_names.h, or else the one whose metadata (from Ground Truth) describe a classification. An
+ * attribute "label" may have any value. Any other attribute is chosen only if its value can be a
+ * label. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
 /* Returns the attribute that names the class of that label: an attribute class or class_name whose
  * value is a text. Returns NULL if there is none. */

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns what a file is that begins with these bytes, as static text that fits after "it is ", or
- * NULL if it is nothing that is known here. Shards, archives and compressed files are for others to
- * recognise, and so are images if `size` is that of the whole file. */
+/* Recognises a file by its first bytes. Returns static text that fits after "it is ", or NULL if
+ * the kind is unknown. Not recognised here are shards, archives and compressed files, nor images if
+ * `size` is the size of the whole file. */
 const char *content_name(const uint8_t *data, size_t size);
 
 #endif

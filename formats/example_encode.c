@@ -21,8 +21,8 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-#define USUAL_SIDE    256                       /* usual largest side of an image: a varint of
-                                                   two bytes */
+#define USUAL_SIDE    256                       /* the side up to which an image is of usual
+                                                   size: a varint of two bytes */
 
 #define COPY_SPARE    64                        /* bytes around the key of a copied record */
 

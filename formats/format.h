@@ -63,8 +63,8 @@ struct format_scan {
 struct record {
     const uint8_t *data;        /* the frame's bytes as stored, after decompression */
     size_t size;
-    const char *name_line;      /* RecordIO: the frame's line in the .lst without newline, or
-                                   NULL */
+    const char *name_line;      /* RecordIO: the frame's line in the .lst, without the newline;
+                                   or NULL */
     size_t name_line_size;
     uint64_t number;            /* in the data set */
     uint32_t shard;
@@ -133,8 +133,8 @@ struct encode_context {
 struct encoded {
     size_t size;                /* bytes appended to `out` */
     uint32_t crc;               /* as check() would give it */
-    size_t name_line_size;      /* bytes appended to `names` including the newline, or 0 if there
-                                   are none */
+    size_t name_line_size;      /* number of bytes appended to `names`, including the newline; 0
+                                   without a line in the .lst */
     bool multipart;             /* RecordIO: it holds the magic */
 };
 
@@ -160,8 +160,8 @@ struct format_ops {
                                    for no limit */
     unsigned interop;           /* bit mask of the readers whose index files a shard can have */
     unsigned interop_always;    /* and which it always has */
-    /* Appends a line to an index that lists frames. NULL if has_members is set, where the index
-     * lists members. */
+    /* Appends a frame's line to an index file that lists frames. NULL if has_members is set,
+     * because such index files list members instead. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
     /* Returns the sample number that our packer stored in a frame. Numbers are those of the plan,
@@ -240,7 +240,7 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan);
 void format_scan_free(struct format_scan *scan);
-/* Forgets the open frame and all else but the keys: after damage. */
+/* Resets everything except the recorded keys. Called after damage. */
 void format_scan_restart(struct format_scan *scan);
 void decode_scratch_free(struct decode_scratch *scratch);
 

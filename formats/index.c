@@ -157,7 +157,7 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
     return SHEAF_OK;
 }
 
-/* A number of either sign, small ones as small ones. */
+/* Maps a signed number to an unsigned one, so that numbers near 0 stay small. */
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -535,7 +535,7 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the pieces. Who reads one checks whether it lies inside the shard. */
+/* Parses the pieces. Whether a piece lies inside the shard is checked when it is read. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;

@@ -46,7 +46,7 @@ int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *
  * blocks). */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
-/* Says that the next `bytes` raw bytes lie at `stored_offset` of a shard whose samples were
+/* Records that the next `bytes` raw bytes lie at `stored_offset` of a shard whose samples were
  * joined. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);

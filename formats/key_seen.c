@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* The slot that has the hash, or is empty and would get it. */
+/* Returns the slot that has the hash, or the empty slot into which it would be put. */
 static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
 {
     size_t at = (size_t)hash & (capacity - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keys that were seen in a shard, as hashes: finds those that come again. */
+ * The keys seen so far in a shard, as hashes, to find repeated keys. */
 #ifndef FORMATS_KEY_SEEN_H
 #define FORMATS_KEY_SEEN_H
 
@@ -9,7 +9,8 @@
 
 #include "sheaf.h"
 
-/* The largest number of keys that are kept, in 16 MiB. Later keys are only compared with these. */
+/* The largest number of keys that are kept, which take 16 MiB. Each later key is only compared with
+ * them. */
 #define KEY_SEEN_MOST ((size_t)1 << 20)
 
 struct key_seen {               /* zero-initialised */

@@ -130,7 +130,8 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds the counts that older releases did not have, and what is said only of some indexed sets. */
+/* Adds the counts that manifests of older releases lack, and members that only some indexed data
+ * sets have. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;

@@ -13,10 +13,10 @@
  * files silently. */
 bool name_split(const char *path, size_t *key_size, const char **suffix);
 
-/* Removes the parts of a path that have no meaning: slashes at its start, empty components, and "."
- * components.  So "/a//b.jpg" and "./a/b.jpg" become "a/b.jpg", where they would be extracted.
- * This is the one rule for members of archives, lists and objects, as sources and in shards.
- * Returns the new size; *climbs: it has a component "..". */
+/* Removes meaningless parts of a path: slashes at its start, empty components, and components ".".
+ * So "/a//b.jpg" and "./a/b.jpg" become "a/b.jpg", which is where an archiver would extract them.
+ * The same rule applies to members of archives, to lists and to objects, in sources and in shards.
+ * Returns the new size. Sets *climbs to whether the path has a component "..". */
 size_t name_clean(char *path, size_t size, bool *climbs);
 
 /* Returns the beginning of the keys that are made up for the records of a shard: its base name

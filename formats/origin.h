@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin of a data set that a program packed, as the hash that its manifest has in the place of
- * a plan's. It shows later that one data set was made of another. */
+ * The origin of a data set that a program packed: a hash that its manifest stores where another
+ * manifest stores its plan's hash. By the origin, a data set is recognised as a conversion of
+ * another one. */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 
@@ -9,8 +10,8 @@
 
 #include "formats/manifest_data.h"
 
-/* Computes the hash of the options that determine bytes, and of the program's statement about its
- * samples. For a conversion this statement is the fingerprint of its source. */
+/* Computes the origin: the hash of the options that determine the bytes, and of a text by which the
+ * program identifies its samples. A conversion identifies them by the fingerprint of its source. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
 /* Sets *is to whether the manifest shows a conversion of the data set with this fingerprint. */

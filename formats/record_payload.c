@@ -123,7 +123,8 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
     fields[0] = first;
 }
 
-/* Refuses what is clearly too large before it is copied. The check of the frame itself is exact. */
+/* Refuses a sample that is clearly too large before copying it. The exact check is made when the
+ * record is framed. */
 static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     uint64_t total = 0;

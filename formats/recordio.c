@@ -243,7 +243,7 @@ static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next record. The distance between records is a multiple of 4. */
+/* Finds the next record after damage. Records lie at multiples of 4 from one another. */
 static size_t recordio_resync(const uint8_t *data, size_t size)
 {
     size_t at;

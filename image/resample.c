@@ -138,7 +138,8 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
     r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
 }
 
-/* Down first: the rows that have their height become rows of the result. */
+/* If columns are resized first: resizes the waiting rows, which have their final height, and adds
+ * them to the result. */
 static void finish_rows(struct resampler *r)
 {
     const size_t out = in_sixteens(r->across->size);

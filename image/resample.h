@@ -30,16 +30,16 @@ struct resampler {
     size_t to_stride;
     uint32_t made;              /* number of finished rows; with down_first, of rows with the
                                    final height */
-    uint32_t waiting;           /* number of rows in `between` that do not have the final width
-                                   yet */
+    uint32_t waiting;           /* rows in `between` that have their final height and not yet
+                                   their final width */
     uint8_t *between;
 };
 
 /* Returns the memory that a resampler needs in addition to its result. */
 uint64_t resampler_bytes(const struct resample_side *across, const struct resample_side *down);
 
-/* Opens a resampler. The rows of the result begin `to_stride` apart, a multiple of sixteen, because
- * they are filled up to one. */
+/* Opens a resampler. Consecutive rows of the result are `to_stride` bytes apart. That is a multiple
+ * of sixteen, because each row is filled up to such a multiple. */
 int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err);

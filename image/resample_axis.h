@@ -10,9 +10,9 @@
 /* Pillow's filters, widened by the ratio so that nothing aliases. */
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
-/* One side of a plane. Its `in` pixels stand for `extent` pixels; the last one may be incomplete or
- * surplus. It becomes `out` pixels, which stand for `out_extent` and begin `shift` output pixels
- * after the edge. */
+/* One side of a plane. Its `in` pixels stand for `extent` pixels of the whole picture; the last one
+ * may stand for less than a pixel, or for none. The side becomes `out` pixels, which stand for
+ * `out_extent` and begin `shift` output pixels after the edge. */
 struct resample_side {
     uint32_t in, out;
     double extent, out_extent, shift;

@@ -34,13 +34,15 @@ struct resample_kernel {
     void (*split)(const uint8_t *from, uint32_t columns, uint8_t *const to[3]);
     /* Makes a row of pixels of three bytes out of a row of each plane. */
     void (*join)(const uint8_t *const from[3], uint32_t columns, uint8_t *to);
-    /* Makes a tile of sixteen rows. For each two columns, whose number is a multiple of sixteen,
-     * the tile has one number for each row: the first byte, plus 65536 times the second. */
+    /* Rearranges sixteen rows into a tile. `columns` is a multiple of sixteen. For each pair of
+     * columns, the tile has one number for each row: the first byte, plus 65536 times the
+     * second. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
     /* Makes the columns of the result from a tile: sixteen bytes for each column, one for each
      * row. */
     void (*across)(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to);
-    /* Turns columns of sixteen bytes, whose number is a multiple of sixteen, into sixteen rows. */
+    /* Turns columns of sixteen bytes into sixteen rows. The number of columns is a multiple of
+     * sixteen. */
     void (*untile)(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride);
     /* Makes one row of the result from pairs of rows. The number of its columns is a multiple of
      * sixteen. */

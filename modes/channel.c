@@ -172,8 +172,8 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for an error, because the platform does not tell the job that an augmented
- * manifest feeds the pipe. */
+/* Returns a hint that is added to a message. If the records of a pipe come from an augmented
+ * manifest, each attribute is a record, but the platform does not tell the job so. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

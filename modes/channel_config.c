@@ -143,7 +143,8 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* Sets the error for an unknown channel, which lists as many channel names as fit. */
+/* Sets the error for an unknown channel. The message lists the channels that exist, up to the limit
+ * of its length. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

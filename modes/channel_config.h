@@ -41,7 +41,8 @@ int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);
 
-/* Returns whether two words are equal without regard to capitals, as the platform compares them. */
+/* Compares two words without regard to case, as the platform does. Returns whether they are
+ * equal. */
 bool channel_word_is(const char *text, const char *word);
 
 #endif

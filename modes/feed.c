@@ -165,7 +165,7 @@ static void give_lock(struct feed *f)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Passes content on in the form that the reader gets. */
+/* Passes content to the pipe in the form that the reader expects. */
 static int put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
 {
     if (f->options->record_wrapper)
@@ -330,8 +330,8 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
     for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
-    if (code != SHEAF_OK) {     /* the pipe must be removed before a reader sees its end and
-                                   opens the next pipe */
+    if (code != SHEAF_OK) {     /* Removes the pipe first: otherwise a reader could see its end
+                                   and open the next pipe. */
         remove_pipe(f, epoch - 1);
         remove_pipe(f, epoch);
     }

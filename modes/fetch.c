@@ -94,7 +94,8 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Removes an object that a manifest names twice. *kept counts the objects that stay. */
+/* Handles two list entries that name the same object: removes one of them. *kept counts the objects
+ * that stay. */
 static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);

@@ -15,8 +15,8 @@
 
 struct fifo {
     int fd;
-    struct watch *watch;        /* receives the progress and is asked for interruption while the
-                                   pipe is full */
+    struct watch *watch;        /* shows the progress, and tells whether the call was interrupted
+                                   while the pipe is full */
     const struct sheaf_progress *progress;
     struct buf held;
     uint64_t written;           /* bytes written to the pipe */

@@ -28,7 +28,8 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-#define HOST_SEED 0x686f7374u   /* seed of the hash that makes the fingerprint of a host's part */
+#define HOST_SEED 0x686f7374u   /* seed for the hash that is the fingerprint of a host's part of
+                                   a data set */
 
 /* ---- Which shards are here ------------------------------------------------------------------ */
 
@@ -128,8 +129,8 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Removes the shards that are not here. The others keep their order and their sections in the
- * index. */
+/* Removes the shards that this host does not have. The others keep their order and their sections
+ * in the index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {
     size_t kept = 0;
@@ -156,8 +157,8 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint for positions from the data set's, the shards on this host, and the
- * number of hosts. */
+/* Computes the fingerprint for positions on this host, from the data set's fingerprint, this host's
+ * shards, and the number of hosts. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);
@@ -187,8 +188,8 @@ static int check_shards(const struct here *h, const struct host *host)
     return SHEAF_OK;
 }
 
-/* Reduces the data set to the shards that are here. A single host has all shards, a complete data
- * set. */
+/* Reduces the data set to this host's shards. A single host has all shards, so its data set is
+ * complete. */
 static int take(struct sheaf_dataset *d, struct here *h, const struct host *host)
 {
     int code = sort_names(h);
@@ -218,7 +219,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     return code;
 }
 
-/* Checks that the index is here. It may be on another host. */
+/* Checks that this host has the index. The platform may have given it to another host. */
 static int check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;

@@ -117,7 +117,7 @@ static int check(struct watch *watch, const struct objects *o, struct sheaf_erro
     return watch_check(watch, err);
 }
 
-/* Returns whether the name is that of a writer's temporary file, which is not an object yet. */
+/* Returns whether the name is that of a temporary file, which a writer has not published yet. */
 static bool is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);

@@ -66,8 +66,8 @@ static int read_manifest(const char *directory, struct manifest *m, struct sheaf
     return code;
 }
 
-/* Refuses an object that stands in a manifest's place as the mark of an unfinished run. Only
- * objects as short as a mark are read. */
+/* Refuses an object that an unfinished run has put in the place of a manifest. It is shorter than
+ * any manifest, so only short objects are read. */
 static int refuse_stand_in(const struct objects *o, const struct object *object,
                            struct sheaf_error *err)
 {
@@ -92,7 +92,8 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Sets *keep to whether the run of a claim leaves the existing data set or shards to others. */
+/* Sets *keep to whether others may use the existing data set or shards while the run of this claim
+ * is unfinished. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {

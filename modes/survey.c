@@ -52,7 +52,8 @@ static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Reads a manifest. A file of that name that is not one of our manifests is an ordinary file. */
+/* Reads a manifest. A file with a manifest's name that is not a manifest of ours counts as an
+ * ordinary file. */
 static int read_manifest(const struct objects *o, const struct object *object,
                          struct sheaf_survey *s, struct sheaf_error *err)
 {
@@ -87,7 +88,8 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
     return code;
 }
 
-/* Finds where the objects are; a manifest file may be elsewhere. */
+/* Finds the kind of store that has the objects, which may differ from the store of a manifest
+ * file. */
 static int find_place(const struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
 {
     char *url = object_url(o, &o->items[0]);

@@ -137,7 +137,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The numbers of a `cls` file are stored in addition, in a new text. */
+        /* The labels that a file `cls` states are stored in addition, as new text. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))

@@ -99,8 +99,8 @@ struct block {
     struct tally tally;         /* of their fields */
 
     /* For one sample after another. */
-    /* content of the sample's files, except one that is read to its place in `raw`; for a remote
-     * source, content of all files of the block */
+    /* the content of a sample's files, except for a file that is read directly to its place in
+     * `raw`; for a remote source, the content of all files of the block */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -127,9 +127,9 @@ void block_clear(struct block *block);
 /* Frees the buffers' memory. */
 void block_release(struct block *block);
 
-/* The memory that a block needs. The size of the frames is known only after encoding. Therefore
- * there are two guesses: one that suffices for all data except those that were made to swell
- * (RecordIO's magic number again and again), and one that always suffices. */
+/* The memory that a block needs. The size of its frames is known only after encoding, so there are
+ * two guesses. One suffices unless the data was made to grow when encoded (RecordIO's magic number
+ * again and again). The other always suffices. */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
@@ -144,7 +144,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
 /* Adds the needs of the end of a block, and returns the sum. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
-/* Gives the buffers at least these sizes. After that they do not grow. */
+/* Gives the buffers at least these sizes. Afterwards their size is fixed. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
 
 /* The result of fetching an object. */
@@ -172,13 +172,14 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* The change of an image: the reason for its conversion, or "" if it at most became smaller. */
+/* A change of an image. `reason` says why it was converted, and is "" if the image was only made
+ * smaller or not changed. */
 struct image_change {
     char why[120];
     bool resized;
 };
-/* Appends to `out` the JPEG that the setup makes of an image. *change tells whether there is one.
- * Errors as of image_to_jpeg. */
+/* Appends the JPEG that the setup demands for an image to `out`. *change tells whether one was
+ * made. Returns the errors of image_to_jpeg. */
 int block_make_image(const struct block_setup *setup, const struct image_room *room,
                      const struct sheaf_field *field, struct buf *out, struct image_change *change,
                      struct sheaf_error *err);

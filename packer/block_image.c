@@ -81,7 +81,7 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* For a damaged JPEG, writes the same error as for images that are only checked. */
+/* Sets the same error for a damaged JPEG as a check without conversion does. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {
@@ -110,7 +110,8 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* The JPEGs of a sample need more memory than usual. The next attempt gets twice as much. */
+/* Records that the JPEGs made of a sample need more memory than usual. The next attempt gets twice
+ * as much. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

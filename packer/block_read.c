@@ -52,7 +52,7 @@ static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_er
                        SHEAF_REASON_SOURCE_CHANGED);
 }
 
-/* After reading, size and time must still be those of the scan. */
+/* Reads a file's content. Its size and time must afterwards still be those that the scan found. */
 static int read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                         struct sheaf_error *err)
 {
@@ -76,7 +76,7 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
     return SHEAF_OK;
 }
 
-/* Reads a file. *fatal becomes whether an error does not concern the file. `fd` is the result of
+/* Reads a file. Sets *fatal if an error has another cause than the file. `fd` is the result of
  * file_ahead_take. */
 static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
@@ -249,8 +249,8 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* When the content is known, its place may turn out to be a different one, and encoding would
- * overwrite the field. In that case the field is copied elsewhere first. */
+/* Checks the place to which a field was read, now that its content is known. If the field belongs
+ * to another place, encoding would overwrite it, so it is first copied elsewhere. */
 static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
                   const struct placed *placed, struct sheaf_error *err)
 {
@@ -330,8 +330,8 @@ static int read_field(struct block *b, struct file_ahead *ahead, const struct ca
     return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
 }
 
-/* Reads the files of a sample. *bad is the first bad file, with the error *why. An error in `err`
- * does not concern a file. */
+/* Reads the files of a sample. *bad is the first bad file, and *why is its error. An error in `err`
+ * has another cause than a file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                       struct sheaf_sample *sample, const struct catalog_file **bad,
                       struct sheaf_error *why, struct sheaf_error *err)
@@ -361,8 +361,8 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
-/* Does the same for a sample that was fetched. `number` is the number of the block's files before
- * its own. */
+/* Like read_files, for a sample whose files were fetched. `number` is the number of the block's
+ * files before the sample's first. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)
@@ -402,8 +402,8 @@ static void note_outgrown(struct block *b, const struct sheaf_sample *sample, in
         b->extra += b->extra + bytes + MORE_BYTES;
 }
 
-/* Packs one sample, or notes its problem. `number` is the number of the block's files before its
- * own. */
+/* Packs one sample, or records why it cannot be packed. `number` is the number of the block's files
+ * before the sample's first. */
 static int pack_sample(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                        size_t number, struct sheaf_error *err)
 {
@@ -438,7 +438,8 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     return refuse(b, s, bad, &found, err);
 }
 
-/* Ends the block. Made JPEGs may have used even the room for the end of the shard. */
+/* Ends the block. Images that were converted may have used even the memory for the end of the
+ * shard; then the block is repeated. */
 static void finish(struct block *b)
 {
     b->code = block_finish(b, &b->error);

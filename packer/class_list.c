@@ -159,7 +159,8 @@ static int take_manifest(struct class_list *list, const struct manifest *m,
     return code;
 }
 
-/* Returns SHEAF_END if there is no data set with that name, so that it is the name of a file. */
+/* Reads the classes of a data set. Returns SHEAF_END if there is no data set at `url`, which must
+ * then be a file of names. */
 static int read_dataset(struct class_list *list, const char *url,
                         struct sheaf_pack_options *options, struct sheaf_error *err)
 {
@@ -208,7 +209,8 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Returns whether a name is that of a usual split. Only such data sets must agree. */
+/* Returns whether a name is one that is usual for a split. Only the classes of data sets with such
+ * names are compared. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };

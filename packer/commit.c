@@ -66,7 +66,7 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* Checks the entry of shard `i`. `code` is the result of entries_next. */
+/* Checks shard `i` by its entry in the journal. `code` is the result of entries_next for it. */
 static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
                        struct sheaf_error *err)
 {
@@ -94,7 +94,8 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Appends the parts of the missing shards if the number of parts is known. */
+/* Appends the numbers of the parts to which the missing shards belong, if the number of parts is
+ * known. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";
@@ -157,7 +158,8 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Skips shards that are not listed, which saves a request for each of them. */
+/* Returns a shard's name for reading its entry. Shards that were not listed are skipped, which
+ * saves a request for each. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -275,8 +277,8 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* Checks the shards and publishes the data set. *finished becomes whether another commit has ended
- * meanwhile (only without locks). */
+/* Checks the shards and publishes the data set. Without locks, another commit may end at the same
+ * time; *finished is then set. */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

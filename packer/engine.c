@@ -254,7 +254,8 @@ static void release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* Returns the size that a block's buffers may have, given their present sizes. */
+/* Returns the size that a block's buffers will have: the needed size, or the present size if that
+ * is larger. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
@@ -361,7 +362,8 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Gives a block its lent memory back. It has fitted before. */
+/* Submits again a block that lent its memory to another one. It has fitted into the memory
+ * before. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
@@ -420,8 +422,8 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes the block while it is hashed. If no thread has begun to hash it by then, this thread does
- * so, because waiting for another one would take longer. */
+/* Writes the block while another thread hashes it. If no thread has begun to hash it when it is
+ * written, this thread does so, because that takes less time than waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;

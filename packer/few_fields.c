@@ -11,7 +11,7 @@
 #include "formats/name.h"
 #include "packer/plan/plan_record.h"
 
-/* Makes names and key as they will be in the shards. The catalog owns their texts. */
+/* Sets the names and the key that a sample will have in the shards. The catalog owns the texts. */
 static int make_fields(struct catalog *files, struct sheaf_field *fields,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

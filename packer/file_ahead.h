@@ -20,7 +20,7 @@ struct file_ahead {
     struct { int fd, errnum; } ring[FILES_AHEAD];
 };
 
-/* Begins with the files of the samples from `first` to before `end`. */
+/* Begins to open the files of the samples from `first` up to, not including, `end`. */
 void file_ahead_begin(struct file_ahead *ahead, const struct plan *plan, int root_fd,
                       uint64_t first, uint64_t end);
 /* Returns the next file, which the caller closes, or -1 and errno if it cannot be opened. */

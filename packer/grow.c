@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts of a data set that determine appended samples; see grow.h. */
+ * The facts about a data set that appended samples must agree with; see grow.h. */
 #include "packer/grow.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Returns the number in PREFIX-<digits>.<...>, or UINT64_MAX if it is not such a name. */
+/* Returns the number in a name of the form PREFIX-<digits>.<...>, or UINT64_MAX for any other
+ * name. */
 static uint64_t number_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
@@ -125,7 +126,7 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     return SHEAF_OK;
 }
 
-/* Reports new images with another size than the others have. */
+/* Reports that the appended images get another size than the existing ones. */
 static int tell_resize(const struct grow *g, const struct sheaf_pack_options *o,
                        struct sheaf_error *err)
 {

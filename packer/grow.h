@@ -36,10 +36,11 @@ bool grow_undo(struct grow *grow);
  * others. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Reports what was done with the files of the data set but is not done with the appended files. */
+/* Reports work that was done on the existing files, such as conversions, and is not done on the
+ * appended ones. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* Reports new classes if other splits may number theirs differently. */
+/* Reports new classes, because the data set's other splits may give them other numbers. */
 int grow_tell_classes(const struct grow *grow, const struct plan *plan,
                       const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);

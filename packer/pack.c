@@ -131,7 +131,7 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     return code == SHEAF_OK ? output_end(&p->output, err) : code;
 }
 
-/* Sets the result for an existing data set: names and sizes are those of the plan. */
+/* Sets the result for a data set that exists already, with the names and sizes in the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
     const int code = destination_result(&p->output, &p->result, err);
@@ -399,8 +399,8 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code;
 }
 
-/* *found tells that the last append had this very plan: an earlier run has finished, at least
- * nearly. */
+/* Finds whether the last append used this very plan, so that an earlier run has published it
+ * already. *found becomes the answer. */
 static int find_appended(const struct pack *given, const char *manifest,
                          const char *const *sources, size_t count, bool *found,
                          struct sheaf_pack_result *result, struct sheaf_error *err)

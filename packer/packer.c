@@ -120,7 +120,7 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
                        p->options.jobs, shard_bytes, p->options.memory_bytes - images, err);
 }
 
-/* Computes the hashes by which the journal and the data set are recognised later. */
+/* Computes the hashes by which a later run recognises this run's journal and data set. */
 static int identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
@@ -197,7 +197,8 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     return SHEAF_OK;
 }
 
-/* If a later run can resume, the shards that have all their samples are finished first. */
+/* If a later run can resume, shards that have all their samples are finished before the packer
+ * ends. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
     struct sheaf_error ignored;
@@ -508,8 +509,8 @@ void packer_prepare_skip(struct sheaf_packer *p)
         (void)packer_images_next(p->images);
 }
 
-/* Takes the images of the sample that is being appended. If they are not ready, they are made
- * now. */
+/* Gets the prepared images of the sample that is being appended. Makes them now if that was not
+ * done before. */
 static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
 {
     int code = SHEAF_OK;
@@ -528,7 +529,7 @@ static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
     return code;
 }
 
-/* Replaces the fields of a sample by those that are ready. */
+/* Replaces the fields of a sample by the prepared ones, whose images are converted. */
 static int use_ready(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t *payload)
 {
     const struct ready_sample *r = p->ready;
@@ -566,7 +567,7 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
     return SHEAF_OK;
 }
 
-/* Counts a sample. A sample that is left out has its place in the plan as well. */
+/* Counts a sample. A sample that is left out also gets a number. */
 static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
     bool has_cls = false;
@@ -770,8 +771,8 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
 
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* For a store that reports uploads only by whole names, the names of a killed run's uploads
-         * are now known. */
+        /* The shards' names are now known, and so are the names of uploads that a killed run may
+         * have left. Some stores report uploads only for a given name. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -64,7 +64,8 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
 /* Returns whether records of the container `to` can store the features that were kept from records
  * of `from` (0: they differ). */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
-/* Returns the size of kept features beyond the text of their fields. `kept` may be NULL. */
+/* Returns the memory that the kept features take in addition to the text of their fields. `kept`
+ * may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Does the same as sheaf_packer_append, with the kept features of the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
@@ -80,7 +81,8 @@ int packer_prepare_add(struct sheaf_packer *p, const struct sheaf_sample *sample
 void packer_prepare_run(struct sheaf_packer *p);
 /* Tells that the next sample of the group will not be appended. */
 void packer_prepare_skip(struct sheaf_packer *p);
-/* Leaves out a sample in its place, as a problem of `path`. */
+/* Leaves out a sample and reports it as a problem of `path`. The sample's number is not used
+ * again. */
 int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
                      const struct sheaf_error *why);
 /* Returns whether calls are allowed. The first error is kept. */

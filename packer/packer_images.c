@@ -14,7 +14,7 @@
  * it was made of, so the images of a group have at most a quarter of that. */
 #define SHARE_PART 8
 
-/* A sample's buffer of at most this size stays for the next group. */
+/* A buffer of at most this size is kept for the next group of samples. */
 #define KEEP_BYTES ((size_t)256 << 10)
 
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes)

@@ -39,8 +39,8 @@ struct packer_images {
 /* The part of the memory for JPEGs that were made and not packed yet. */
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes);
 
-/* Returns how many of the samples can form a group: their fields have at most `most_bytes`, or
- * there is only one sample. */
+/* Returns how many of the first samples form a group: their fields have at most `most_bytes` bytes
+ * together, or there is only one sample. */
 size_t packer_images_group(const struct sheaf_sample *samples, size_t count, uint64_t most_bytes);
 
 /* Takes a copy of the fields of one more sample, whose data must stay valid until it is packed. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer for programs that make their samples from other data and note with each shard how
- * far in these data they were. A resumed run continues there, and makes no sample of a finished
- * shard again. The journal has the facts about those samples that the packer needs: their number
- * and their keys. */
+ * Lets a program resume in the middle of its own input. With each finished shard, the program
+ * stores its position in that input. A resumed run continues there and does not make the samples of
+ * finished shards again. The journal tells the packer what it must know about these samples: their
+ * number and their keys. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/packer.h"

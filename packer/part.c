@@ -78,7 +78,7 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* Meanwhile, other processes may have finished the whole data set and removed the temporary
+    /* Other processes may have finished the whole data set meanwhile and removed the temporary
      * files. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)

@@ -108,8 +108,8 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     return SHEAF_OK;
 }
 
-/* Writes the plan in the same order as sheaf_plan_make: it is stored before anything is removed for
- * it. */
+/* Writes the plan in the same order of steps as sheaf_plan_make: the plan is stored before anything
+ * at the destination is removed. */
 static int write_plan(struct conversion *c, const char *url, struct output *output,
                       struct sheaf_error *err)
 {

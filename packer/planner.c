@@ -255,8 +255,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports classes that are directories of different depths, because some classes would be parts of
- * others. */
+/* Reports classes that are directories of different depths, because then one class may lie within
+ * another. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;
@@ -338,7 +338,7 @@ static int make_plan(struct planner *p, const char *const *urls, size_t count, c
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* Steps after an interrupt still leave the destination in order. */
+/* An interrupt ends the planning. The steps that follow still leave the destination in order. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {

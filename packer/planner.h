@@ -34,8 +34,8 @@ struct planner {
     struct tally *fields;       /* counts of the fields in each split; NULL: they are not counted */
 };
 
-/* All arguments are borrowed, and *plan is empty. Temporary files are created next to `near` if
- * that is local. `near` may be NULL. */
+/* Initialises a planner. All arguments are borrowed, and *plan is empty. Temporary files are
+ * created beside `near`, if that is a local path and not NULL. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct problems *problems, struct watch *watch, struct plan *plan,
                  const char *near, struct sheaf_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the shards that an earlier run of a program finished. */
+ * Finds finished shards of an earlier run of the same program; see resumed.h. */
 #include "packer/resumed.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
     return buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether the shard tells where the next one begins. A shard that left out samples, or has
- * none, does not. */
+/* Returns whether it is known which sample follows the shard. It is not known after a shard that
+ * left out samples or has none. */
 static bool is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

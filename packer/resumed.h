@@ -19,7 +19,8 @@ struct resumed {
     bool has_cls;               /* whether a sample of these shards has a field `cls` */
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool lacks_keys;            /* whether some of the keys are missing */
-    bool converts;              /* images, and so the payload, were changed when they were packed */
+    bool converts;              /* whether images were converted in these shards, so that their
+                                   sizes differ from the program's */
 };
 
 /* Finds the shards, and counts them as work that the engine has done. */

@@ -160,8 +160,8 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
     watch_show(r->run->watch, &e->progress);
 }
 
-/* Returns whether a finished shard can be kept: its files have not changed since, and it has no
- * skipped files if none may be skipped. */
+/* Returns whether a finished shard can be kept. Its source files must not have changed, and it may
+ * have skipped files only if bad files are skipped. */
 static bool is_of_use(const struct run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
@@ -200,8 +200,9 @@ static int find_kept(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-/* Checks the free space. Besides their payload, shards need at most two tar headers with padding
- * for each file, and some space for the index. With a codec, the size is unknown. */
+/* Checks the free space. In addition to its payload, a shard needs at most two tar headers with
+ * padding for each file, and a little for the index. With a codec its size is unknown, and nothing
+ * is checked. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;
@@ -255,7 +256,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     return code;
 }
 
-/* A shard whose blocks are under way, or will be next. */
+/* A shard whose samples are in memory, because its blocks are being packed or are next. */
 struct loaded {
     struct plan_batch batch;
     uint64_t end;               /* the shard ends when this many blocks have been consumed */

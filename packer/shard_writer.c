@@ -57,7 +57,7 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     return create(w, name, 0, &w->names, err);
 }
 
-/* Writes the bytes of a member or frame before the first block. */
+/* Writes the bytes with which a member or frame of the codec begins, before the first block. */
 static int put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -117,7 +117,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     return SHEAF_OK;
 }
 
-/* Adds a label to the index, which has the labels of all samples of a shard, or of none. */
+/* Adds a sample's label to the index of the shard, which has the labels of either all samples or
+ * none. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;

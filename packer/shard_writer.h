@@ -50,7 +50,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
                       uint64_t expected_bytes, struct sheaf_error *err);
 /* Returns how many objects are written at once for a shard. */
 unsigned shard_writer_objects(const struct block_setup *setup);
-/* Hashes a block, and then adds it. This may run on any thread, for one block after another. */
+/* Hashes the bytes of a block and adds its facts to those of the shard. May run on any thread;
+ * blocks must come in their order. */
 void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);

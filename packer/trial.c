@@ -29,7 +29,8 @@ void trial_close(struct trial *t)
     image_memory_close(&t->images);
 }
 
-/* Packs the only sample of a plan. A sample that needs more memory than usual is a good one. */
+/* Packs the only sample of a plan. A sample for which only the usual memory is too small counts as
+ * good. */
 static int run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                bool *good, struct sheaf_error *err)
 {

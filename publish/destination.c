@@ -61,9 +61,10 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Two plans with one hash may have different files with the same names and sizes. The note of a
- * manifest is the origin of the plan that published it, if the store keeps notes. Parts and commits
- * recognize their own data set by it. A run that resumes does not change a finished data set. */
+/* Returns whether a manifest belongs to the plan of this output. Two plans with one hash may have
+ * different files of the same names and sizes. So the note of the manifest, if the store keeps
+ * notes, is compared with the plan's origin. A run that resumes does not compare it, because it
+ * changes no finished data set. */
 static bool is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -303,8 +304,8 @@ static int inspect_datasets(struct inspection *x)
 
 /* ---- Files without an owner ------------------------------------------------------------------ */
 
-/* Makes "SPLIT/PREFIX-<digits>" of a name PREFIX-<digits>.<...>. Returns false for any other
- * name. */
+/* Makes "SPLIT/PREFIX-<digits>" from a name of the form PREFIX-<digits>.<...>. Returns false for
+ * any other name. */
 static bool stem_of(const struct inspection *x, const char *name, char stem[2 * SHARD_NAME_BYTES])
 {
     const char *prefix = x->output->prefix;
@@ -332,7 +333,8 @@ static int know_shard(struct inspection *x, const char *name, struct sheaf_error
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* The name of an entry begins with the name of its split and of its shard. */
+/* Records the shard that an entry of the journal names. The entry's name begins with the names of
+ * its split and shard. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
@@ -434,8 +436,8 @@ static int find_stray(struct inspection *x, const char *directory, const char *n
     return code;
 }
 
-/* Finds files with names that do not depend on the run. Such a file belongs to a data set or run of
- * the same part. */
+/* Finds leftover files with fixed names, such as an index. Such a file has no owner if the
+ * directory has no data set and no run. */
 static int inspect_stray(struct inspection *x)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -464,7 +466,7 @@ int destination_inspect(const struct output *o, unsigned asked, struct destinati
 
     if (code == SHEAF_OK && asked & INSPECT_DATASET)
         code = inspect_datasets(&x);
-    /* While a manifest cannot be read, the owner of files is unknown. */
+    /* If a manifest cannot be read, it is unknown to whom the files belong. */
     if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
         code = inspect_files(&x);
     if (code == SHEAF_OK && asked & INSPECT_STRAY)
@@ -559,8 +561,8 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->grown_from, (unsigned long long)d->samples);
 }
 
-/* It is impossible to see whether the run still works. The message names its holder, who can be
- * asked. */
+/* The other run may be at work or dead, which cannot be seen from here. So the message names the
+ * process that began it. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

@@ -32,8 +32,8 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* For MANIFEST_OF_OTHER_PLAN: the number of samples of this plan before others were
-     * appended; 0: it is not the data set of this plan. */
+    /* For MANIFEST_OF_OTHER_PLAN: if the data set began as this plan's and other samples were
+     * appended later, the number of samples before that; otherwise 0. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -60,8 +60,8 @@ typedef int destination_below_fn(void *context, char *directory, const char *nam
                                  struct sheaf_error *err);
 int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
                                struct sheaf_error *err);
-/* Does the same as destination_manifest. Sets *is to whether the directory contains the split with
- * this name of the data set in the directory above it. */
+/* Like destination_manifest, for the split in the directory. Sets *is to whether the directory has
+ * the split of that name, belonging to the data set in the directory above. */
 int destination_split(const struct output *output, const char *directory, const char *name,
                       struct manifest_found *found, bool *is, struct sheaf_error *err);
 
@@ -73,8 +73,8 @@ enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_P
 enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
-    INSPECT_WHOLE = 4,          /* also find out whether the shards of this plan's data set have
-                                   their sizes */
+    INSPECT_WHOLE = 4,          /* also compare the sizes of the files of this plan's data set
+                                   with its manifest */
     INSPECT_FILES = 8,          /* list DEST: find leftovers, splits of other runs, files without
                                    an owner */
     INSPECT_STRAY = 16,         /* if there is no data set, find reports, indexes and tables of
@@ -92,8 +92,8 @@ struct destination {
                                    append; 0 if nothing was appended, or the data set was not
                                    published */
     uint64_t samples;           /* number of its samples now */
-    struct sheaf_error fault;   /* the error of a file that cannot be read or is missing; code
-                                   SHEAF_OK: none */
+    struct sheaf_error fault;   /* why a file cannot be read, or that it is missing; code
+                                   SHEAF_OK if there is no such fault */
     bool is_ours;               /* whether the data set in DEST was packed, and not only indexed */
     bool has_leftovers;         /* of a run, in the journal's directory */
     char *unknown;              /* a file with the name of a shard that belongs to no data set;
@@ -113,13 +113,15 @@ int destination_is_finished(const struct output *output, bool *finished, struct 
 /* Counts the lines of skipped.tsv and converted.tsv, or of the reports of appended part `part`. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
-/* Adds the numbers in its manifests, and counts its reports. */
+/* Adds the counts in the manifests of the data set to the result, and counts the lines of its
+ * reports. */
 int destination_result(const struct output *output, struct sheaf_pack_result *result,
                        struct sheaf_error *err);
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* Findings that are refused, with SHEAF_ERR_EXISTS or the fault's own code. */
+/* The findings for which a destination is refused. The error is SHEAF_ERR_EXISTS, or that of
+ * `fault`. */
 enum {
     REFUSE_FAULT = 2,
     REFUSE_OTHER_DATASET = 4,   /* than this plan's */

@@ -11,8 +11,8 @@
 
 /* A remote entry takes about 20 ms, so this makes 1,600 per second. */
 #define AT_ONCE 32u
-/* Entries contain sections of the index. The number of entries in the window is limited so that
- * they need at most AHEAD_BYTES, if none is larger than the largest so far. */
+/* An entry contains a section of the index. So many entries are in the window that they take at
+ * most AHEAD_BYTES if each is as large as the largest one so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct slot {

@@ -9,7 +9,7 @@
 
 struct entries;
 
-/* Returns the `number`-th shard, or SHEAF_END to skip a shard without an entry. */
+/* The name of a shard. Its function returns SHEAF_END to skip a shard that has no entry. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */

@@ -450,7 +450,7 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes an entry of this plan as it was listed. If the file has changed since, it belongs to
+/* Removes an entry of this plan if it is still the one that was listed. A changed entry belongs to
  * another run of the same plan that has claimed the destination. */
 static int clear_own(const struct clearing *c, const struct store_entry *entry)
 {
@@ -478,7 +478,7 @@ static int clear_one(void *context, const struct store_entry *entry)
     if (code != SHEAF_OK)
         return code;
     c->is_checked = true;
-    /* Some servers list no ETags. In that case the entry is read twice and compared. */
+    /* Some servers list no ETags; their entries are read twice and compared instead. */
     return journal_is_own(c->journal, entry->name) && entry->stamp != 0
                ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
 }

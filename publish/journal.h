@@ -124,14 +124,16 @@ int journal_remove_in(const struct journal *journal, const char *directory, cons
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of DEST or of the journal over the file that was seen. `note` may be NULL. */
+/* Writes a file of DEST or of the journal in place of the file that was seen. `note` may be
+ * NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Gives a file its name, over the file that was seen. Frees the writer also after an error. */
+/* Publishes a file under its name, in place of the file that was seen. Frees the writer, also after
+ * an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);
@@ -143,7 +145,7 @@ int journal_clear(const struct journal *journal, struct sheaf_error *err);
 /* Looks at the entry of a shard. */
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the entry of a finished shard over the file that was seen. Thread-safe. */
+/* Writes the entry of a finished shard in place of the entry that was seen. Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
 /* Reads an entry into `entry`, whose buffers may be empty or used. Returns SHEAF_END if there is no

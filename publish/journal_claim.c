@@ -191,8 +191,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim. Both the claim and the answer with it can be damaged, so it is read a second
- * time. */
+/* Reads the claim. If it looks damaged, it is read once more, because the damage may have happened
+ * in transit. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

@@ -94,7 +94,7 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* Returns whether an error of opening or reading means that the file is a different one. */
+/* Returns whether an error of opening or reading shows that the file is not the expected one. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||

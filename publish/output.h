@@ -25,10 +25,11 @@ struct output {
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    bool joins;                 /* resume joins the existing run, and takes it from nobody */
+    bool joins;                 /* whether a run that resumes joins the existing run and does not
+                                   take the destination over */
     bool is_visible;            /* a manifest may exist */
-    const uint64_t *checked;    /* in a commit: output_entry_sum of each shard's entry when it
-                                   was checked; else NULL */
+    const uint64_t *checked;    /* for a commit: output_entry_sum of each shard's entry at the
+                                   time of its check; otherwise NULL */
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each split; 0: not known yet */
@@ -41,7 +42,8 @@ struct output {
     bool compares_origin;       /* a data set with this hash and another note is a different one */
 };
 
-/* Opens the output of samples from a program. output_add_split makes it one of a plan. */
+/* Opens the output for samples from a program. For a plan, output_add_split is called
+ * afterwards. */
 int output_open(struct output *output, const char *dest, const struct format_ops *format,
                 const struct codec_ops *codec, const char *prefix, struct sheaf_error *err);
 /* Adds a split with this name; "" for a data set without splits. */
@@ -77,7 +79,8 @@ int output_look(const struct output *output, enum output_ask ask, struct sheaf_e
  * An error means that they cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
-/* Does the same for callers that pack the shard again, whatever the reason is. */
+/* Like output_check_shard, for callers that pack the shard again if it is not intact, whatever the
+ * reason. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
@@ -88,7 +91,7 @@ uint64_t output_entry_sum(const struct journal_entry *entry);
  * another run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
-/* For runs that have joined: locks DEST if locks exist there; else *lock is -1. */
+/* For runs that have joined another run: locks DEST. Sets *lock to -1 if the store has no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Makes the name of a shard from its number within the split: "PREFIX-000000.tar.gz". It has enough
  * digits for all shards of the split to sort by name. */
@@ -97,21 +100,21 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* ---- Appending to a data set (output_grow.c) ------------------------------------------------- */
 
-/* For a run whose manifest is published: finishes the remaining steps. */
+/* Finishes a run whose manifest is already published. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* As output_abandon. */
 void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
-/* Joins the run of this plan, and notes the number of parts (0: unknown). Touches no files of other
- * runs. *finished is as in output_claim. */
+/* Joins the run of this plan and records the number of parts (0: unknown). Does not touch files of
+ * other runs. *finished is as in output_claim. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Returns the number of parts of the plan's last packing; 0: unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
-/* Returns the stamp by which a shard and its sides are recognized without reading them, combined
- * from the stamp of the shard and those of its sides. 0: they differ from the entry, or the store
- * cannot distinguish them from others. */
+/* Returns the stamp by which a shard and its sides can be recognized without reading them. It
+ * combines their stamps. The stamp is 0 if their sizes differ from the entry, or if the store
+ * cannot tell one file from another. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
@@ -124,8 +127,8 @@ int output_find_shard(const struct output *output, uint32_t split, const char *n
                       struct sheaf_error *err);
 /* Removes leftovers of killed runs: temporary files, and incomplete uploads. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Does the same for a run that was not killed. The answer to the beginning of an upload can be
- * lost, and then nobody knows the upload. */
+/* Like output_clean, for a run that was not killed. If the response to the beginning of an upload
+ * was lost, nobody knows that upload. */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
 /* The content of the directories of an output; for shards without a number. */
@@ -151,8 +154,8 @@ int output_listing_has_entry(const struct output_listing *listing, const struct 
 int output_sweep(const struct output *output, struct sheaf_error *err);
 /* Removes lost uploads, and ends the journal. */
 int output_end(const struct output *output, struct sheaf_error *err);
-/* After a failure: removes everything that the run made, or with `keep_shards` only files that no
- * other run can use. */
+/* Ends a run that has failed: removes everything that it made, except, with `keep_shards`, the
+ * files that a later run can use. */
 void output_abandon(const struct output *output, bool keep_shards);
 
 #endif

@@ -31,8 +31,8 @@ enum action {
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */
     BROKEN,                     /* refuse: the claim is damaged */
-    ALIEN,                      /* refuse: a file with the name of a shard, which belongs to no
-                                   data set */
+    ALIEN,                      /* refuse: a file has the name of a shard and belongs to no data
+                                   set */
     STRAY,                      /* refuse: a file with another name of Sheaf's, which belongs to
                                    no data set */
     /* Actions. */
@@ -211,7 +211,7 @@ static int make_ready(struct output *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
 }
 
-/* Removes the present content, or only the part that is not of the run's own plan. */
+/* Removes what is in the destination; with `keep_own`, except the files of the run's own plan. */
 static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -221,8 +221,8 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Sees a run that came between the inspection and the claim; none can come later. A server that
- * cannot list the names in the destination also fails here. */
+/* Looks once more after the claim, for a run that came just before the claim; none can come later.
+ * A server that cannot list the destination's names also fails here. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -237,7 +237,8 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* A damaged claim does not tell which run it was and what it has left. */
+/* Claims the destination and begins a run. If the old claim was damaged, it is unknown which run
+ * made it and what it left, so all leftovers are removed. */
 static int begin(struct output *o, const struct destination *d, bool is_mending,
                  struct sheaf_error *err)
 {
@@ -260,7 +261,7 @@ static int end(struct output *o, const struct destination *d, struct sheaf_error
     return code == SHEAF_OK ? output_end(o, err) : code;
 }
 
-/* The claim is of this plan. Damaged or missing files are made again. */
+/* Continues the run of this plan. Damaged or missing files are made again. */
 static int resume(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     const enum claim_state state = d->holder.state;
@@ -274,8 +275,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* First everything that can refuse, then the claim, then the removal. After the claim, other runs
- * know that this run is to be resumed. */
+/* Replaces what is in the destination: first checks everything for which it may refuse, then
+ * claims, then removes. From the claim on, other runs know that this run is to be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = claim(o, d, CLAIM_REPLACES, err);
@@ -293,8 +294,8 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "append again", o->dest);
 }
 
-/* Writes the manifest again with a different ending. The previous run may be about to replace the
- * manifest that it has read, and can no longer do that. */
+/* Writes the manifest again with another ending. An earlier run that is about to replace the
+ * manifest that it has read then notices the change and fails. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
@@ -313,7 +314,7 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Sees changes from before the claim. Nothing can be changed later. */
+/* Checks for changes that were made before the claim. None can be made after it. */
 static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
 {
     struct manifest_found f;

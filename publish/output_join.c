@@ -333,8 +333,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* For stores that report uploads by name only: those of the shards, the index and the table of
- * keys. */
+/* Removes incomplete uploads in a store that reports uploads only for a given name. The names are
+ * those of the shards, of the index and of the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t part = o->part;
@@ -354,8 +354,8 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* The data set is complete without it. It is still an error, because the store may answer when the
- * run is resumed. */
+/* The data set is complete without this. It still is an error, because a resumed run may find that
+ * the store answers again. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;

@@ -106,7 +106,8 @@ static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
 }
 
 
-/* Removes the note, which is the last step, and makes sure that it does not reappear. */
+/* Removes the note as the last step, and makes sure that it does not come back after a power
+ * loss. */
 static int remove_note(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
@@ -209,9 +210,8 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest may be removed. One that cannot be parsed was written by an earlier
- * run of this plan and damaged by the store, because manifests of others were read before the
- * claim. */
+/* Returns whether a manifest may be removed. One that cannot be parsed may: the manifests of others
+ * were read before the claim, so an earlier run of this plan wrote it and the store damaged it. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -309,8 +309,8 @@ struct entries_removal {
     bool own;                   /* entries of the run's plan, or of others */
 };
 
-/* Removes the shard of an entry, whose name begins with it (after the split's), but its sides
- * first. */
+/* Removes the files of an entry's shard, first the sides, then the shard. The names are found from
+ * the entry's own name. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -421,8 +421,8 @@ static int find_shard(void *context, const struct store_entry *entry)
 }
 
 /* Returns whether no file is left that a reader could take for a shard. A run that lost the
- * destination can have written some late. In that case the claim remains, so that they are
- * refused. */
+ * destination may have written one late. The claim then stays, so that readers refuse the
+ * directory. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

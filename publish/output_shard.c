@@ -161,8 +161,9 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
 }
 
-/* A commit removes the entries after it has published the manifest. Therefore a shard without an
- * entry may belong to a complete data set, which must not change. */
+/* Returns an error if the data set is already published. A commit removes the journal's entries
+ * after it has published the manifest, so a shard without an entry may belong to a complete data
+ * set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
     bool finished;
@@ -174,8 +175,8 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Returns SHEAF_END if files exist, or another run has just begun to make this shard, so that no
- * other run may be at work. */
+/* Makes one attempt to publish the shard. Returns SHEAF_END if it needs the lock for itself alone,
+ * because files exist already or another run has just begun to make this shard. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -212,9 +213,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
 #define LOCK_WAIT_NS 20000000l
 
-/* Other processes hold the lock for the time of a shard or a commit. A new run holds it as long as
- * it packs, but that is detected at the claim. There is no time limit except the caller's
- * interrupt. */
+/* Waits for the lock. Other processes hold it while they publish a shard or commit. A run that
+ * makes a new data set holds it as long as it packs, but the claim detects that. Only the caller's
+ * interrupt limits the wait. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -17,7 +17,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Compares a directory, the one above it, and for a file the one above that. */
+/* Returns whether `dest` is the source's own directory, or the one above that, or for a file also
+ * the one above these. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);

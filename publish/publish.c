@@ -71,7 +71,8 @@ static int shard_of_split(const void *context, uint64_t number, struct entries_s
     return SHEAF_OK;
 }
 
-/* The shards of a plan are those of its first split, then those of the next. */
+/* Returns the number of shards before the split: the shards of a plan are those of its first split,
+ * then those of the second, and so on. */
 static uint64_t first_of(const struct output *o, uint32_t split)
 {
     uint64_t first = 0;
@@ -128,8 +129,8 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the counts of images if options request the work that is counted. A count of 0 is also
- * written, to distinguish it from an unknown count. */
+/* Writes the counts of changed images if the options asked for changes. A count of 0 is written as
+ * well, to tell it from an unknown count. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
@@ -181,7 +182,8 @@ static void drop_class_samples(struct manifest *m)
     m->class_samples = NULL;
 }
 
-/* Counts classes by the labels in the index. A shard without labels leaves the counts unknown. */
+/* Counts the samples of each class by the labels in the index. If a shard has no labels there, the
+ * counts stay unknown. */
 static int count_classes(struct manifest *m, const struct journal_entry *entry,
                          struct sheaf_error *err)
 {
@@ -277,8 +279,8 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     return code;
 }
 
-/* Allows publishing only over nothing, over a file of the run itself, or over a data set of its
- * plan. */
+/* Checks that the manifest may be published: there is none yet, or it is the run's own, or it
+ * belongs to a data set of the same plan. */
 static int check_free(const struct output *o, const char *directory,
                       const struct manifest_found *f, struct sheaf_error *err)
 {

@@ -39,8 +39,8 @@ int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
-/* Writes the index, the table of keys, other readers' files of the whole data set, and the manifest
- * over the manifest that was seen when the run claimed the destination. */
+/* Writes the index, the table of keys and other readers' files for shards that exist already. Then
+ * replaces the manifest that was seen when the run claimed the destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
@@ -73,7 +73,7 @@ int publish_index(void *index, struct store_writer *writer, struct sheaf_error *
 /* Adds the classes that the manifest lacks. It must have room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Writes other readers' files of the whole data set. `name` is its name as a split, or NULL. */
+/* Writes other readers' files of the whole data set. `name` is the split's name, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
 /* Writes the lines of a report to the file `name`, or removes the file if there are no lines. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes appended samples: their index and table of keys, then the manifest of the whole data
- * set, which replaces the one for which the plan was made. Other readers' files of the whole data
- * set follow, because they must not name files that may still be removed. */
+ * Publishes appended samples: their index and table of keys first, then the manifest of the whole
+ * data set in place of the one for which the plan was made. Other readers' files of the whole data
+ * set follow last, because until then the new shards might still be removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +134,7 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     return code;
 }
 
-/* The manifest contains the name of the data set as a split. */
+/* Writes other readers' files. The manifest contains the name that the data set has as a split. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

@@ -185,7 +185,8 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     for (size_t f = 0; f < last; f++) {
         offset = aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
-            /* The field is in the new block, which may be written. */
+            /* The constness can be dropped, because the field is in the new block, which is written
+             * here. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
 
             last = MAX(last, samples[i].field_count);

@@ -174,7 +174,8 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
-    struct sheaf_error ignored;         /* an error is met again when the sample is needed */
+    struct sheaf_error ignored;         /* an error is ignored here; it occurs again when the
+                                           sample is needed */
 
     for (uint32_t i = 0; i < l->lane_count; i++)
         lane_read_ahead(l, &r->lanes[i]);

@@ -42,12 +42,13 @@
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
-/* Smallest read if READ_LEAST_BYTES is too much for the number of lanes. */
+/* Smallest size of a read. It is used if READ_LEAST_BYTES for each lane would take too much
+ * memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* Where samples wait as numbers, a read waits until the heap has room for it, and meanwhile more
- * samples become numbers. So a read has at most this part of the memory. */
+/* A read has at most this part of the memory if samples wait as numbers. Such a read waits until
+ * the heap has room for all of it, and meanwhile more samples become numbers. */
 #define READ_PART          128u
-/* With more lanes than this, unfinished reads hold much of the memory. */
+/* With more lanes than this, reads of which only a part was handed out hold much of the memory. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
@@ -55,7 +56,7 @@
 #define IDLE_PART          8u
 /* A frame is outsize if it is larger than this part of the heap. */
 #define OUTSIZE_PART       16u
-/* Largest size of a codec block: a few MiB, plus the sample with which the packer passed that size.
+/* Largest size of a codec block: a few MiB, plus the sample with which the packer exceeded them.
  * The bytes that a container adds to small files are included. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Part of the reserve that is not for the read itself: tables for reading one number. */
@@ -64,8 +65,8 @@
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
 /* Largest number of shards that may be open for the draws of all lanes. */
 #define SHARDS_MOST        192u
-/* A sample stays in its slot for as long as n draws on average, where n is the number of slots, and
- * seldom longer than LONGEST_STAY times n. */
+/* A sample stays in its slot for n draws on average, where n is the number of slots. It seldom
+ * stays longer than LONGEST_STAY times n draws. */
 #define LONGEST_STAY       12u
 
 struct needs {
@@ -290,8 +291,9 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        r->options.memory = NULL;       /* not used again, because the heap does not report when
-                                           the program's last use of it ends */
+        r->options.memory = NULL;       /* the memory of the options is not used again, because
+                                           the heap does not report when the program's last use
+                                           of it ends */
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
     if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
@@ -381,7 +383,8 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* A request of a MiB is worth its round trip, so reduce the number before the size. */
+        /* A request of a MiB is worth its round trip. So the number of reads is reduced before
+         * their size is. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -484,8 +487,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples that a lane may have in its slots, besides those on their way
- * there. */
+/* Returns the number of samples that a lane may have in its slots, without the samples that are on
+ * their way there. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);

@@ -357,7 +357,7 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Reports that the position belongs to other shards than those that this host has. */
+/* Reports that the position was taken with other shards than the ones that this host has. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {

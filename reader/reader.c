@@ -217,7 +217,7 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
-/* Returns the seed of the sample of the last turn. */
+/* Returns the seed of the sample that the last turn gave. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,

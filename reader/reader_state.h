@@ -58,7 +58,7 @@ struct sheaf_reader {
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;
-    /* The samples that the caller holds, valid until the next call. */
+    /* The samples that the caller may use until the next call. */
     struct out *out;
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch. Each turn of a lane either hands out a sample, counts a bad record, or finds
- * that the lane has ended. At the end, samples and bad records must add up to the number that the
- * plan promised. A difference means that a sample was lost or came twice. It is an error whatever
- * its cause, so that an incomplete epoch is never taken for a complete one. */
+ * an error that occurred after some samples of a batch; the next call returns it */
 #include "reader/sum.h"
 
 #include <inttypes.h>

@@ -10,8 +10,9 @@
 #include "sheaf.h"
 
 struct store_abilities {
-    bool compares;      /* the store itself compares and writes in one step (store/over.h) */
-    bool identifies;    /* a look at an object tells it from another object of its size */
+    bool compares;      /* the store can compare and write in one step (store/over.h) */
+    bool identifies;    /* the store can tell whether an object was replaced by another one of
+                           the same size */
     bool locks;         /* store_lock keeps other processes out */
 };
 

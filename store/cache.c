@@ -40,8 +40,8 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    char *version;              /* version of the content if the caller knows it; NULL for the
-                                   inner object's */
+    char *version;              /* version of the content if the caller knows it; NULL: the
+                                   version of the inner object */
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
@@ -54,7 +54,7 @@ struct cached_object {
 struct task {
     struct job job;
     struct task *next;
-    struct store_read *read;    /* the read; NULL if it is over; guarded by the object's lock */
+    struct store_read *read;    /* the read; NULL if it has ended; guarded by the object's lock */
     atomic_bool cancelled;
 };
 
@@ -316,7 +316,7 @@ static void run_task(struct job *job)
     read->done(read);           /* the object stays until the job is over, see cached_close */
 }
 
-/* Returns a task that is over, or a new one, or NULL if memory is exhausted. */
+/* Returns a task whose read has ended, or a new one, or NULL if memory is exhausted. */
 static struct task *take_task_locked(struct cached_object *o)
 {
     struct task *task = o->tasks;
@@ -370,8 +370,8 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Another process may have replaced a damaged block meanwhile. Its block is then removed as well,
- * and is fetched again. */
+/* Forgets blocks whose bytes are damaged. If another process has replaced such a block meanwhile,
+ * its good block is removed as well and fetched again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = object_of(object);

@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-#define READ_BYTES ((size_t)8 << 20)    /* a read that is worth a round trip, apart from
-                                           read-ahead */
+#define READ_BYTES ((size_t)8 << 20)    /* a read of this size is worth a round trip, even
+                                           without read-ahead */
 
 static const struct {
     unsigned long type;

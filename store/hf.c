@@ -71,7 +71,7 @@ static int read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Loads the token and removes what follows it, because it becomes a header. */
+/* Reads the token and removes what is after its end of line, because the token becomes a header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = environment("HF_TOKEN");

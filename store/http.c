@@ -197,8 +197,8 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* `away_ns` is a time in which this thread was not running. It does not count as silence, because
- * bytes may have come. */
+/* Returns whether an exchange has been silent for too long. `away_ns` is a time in which this
+ * thread did not run. It does not count as silence, because bytes may have come during it. */
 static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;

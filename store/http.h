@@ -53,8 +53,8 @@ struct http_header {
     char *value;            /* the exchange's */
 };
 
-/* One exchange. The caller zeroes it, sets the needed fields, submits it, and frees it with
- * http_exchange_free. */
+/* One exchange: an attempt of a request, and its response. The caller zeroes it, sets the needed
+ * fields, submits it, and frees it with http_exchange_free. */
 struct http_exchange {
     /* The request. It is borrowed until the exchange is done, except for the values of the
      * headers. */
@@ -122,9 +122,9 @@ void http_engine_close(struct http_engine *engine);
  * engine. An exchange that is done may be submitted again, also by its own done function. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
-/* Ends an exchange early. `done` is called as usual, with HTTP_CANCELLED unless the exchange was
- * over. The caller must make sure that the exchange is not freed meanwhile. It stays cancelled and
- * ends at once if it is submitted again. */
+/* Ends an exchange early. `done` is called as usual, with HTTP_CANCELLED unless the exchange had
+ * ended already. The caller must make sure that the exchange is not freed meanwhile. A cancelled
+ * exchange stays cancelled: if it is submitted again, it ends at once. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */

@@ -21,8 +21,8 @@
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* events reported by one call; the others follow */
-#define TURN_NS (MS / 5)        /* no event is handled after this time; the others are reported
-                                   again */
+#define TURN_NS (MS / 5)        /* events that come later in a turn are not handled in it, but
+                                   reported again */
 
 struct http_events {
     CURLM *multi;
@@ -115,8 +115,8 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* The next read or write finds an error. (Reporting it as an error would be wrong if the event
-     * belongs to a socket that was closed meanwhile and whose number is reused.) */
+    /* The next read or write finds the error. (An error must not be reported here: the event may be
+     * that of a socket that was closed meanwhile, whose number is in use again.) */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
@@ -160,7 +160,7 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* It fails only if it is full of wake-ups already. */
+    /* The write fails only if the counter is full, and then the thread is woken anyway. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

@@ -177,8 +177,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* Otherwise the thread, with all other exchanges, waits for a name server that does not
-     * respond. */
+    /* With this, libcurl does not wait for a name server that does not respond when a transfer
+     * ends. All exchanges of the thread would wait. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
@@ -221,7 +221,8 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
-    /* A server that ignores "Expect: 100-continue" would delay each part by a second. */
+    /* This keeps libcurl from sending "Expect: 100-continue". A server that ignores that header
+     * would delay each part by a second. */
     if (!add_header_line(x, "Expect", NULL))
         return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);

@@ -14,7 +14,7 @@ struct http_object {
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };
 
-/* Makes an object at `url` about which nothing is known yet. `name` is the URL that the user gave.
+/* Makes an object at `url`, with nothing known about it yet. `name` is the URL that the user gave.
  * The object must be passed to http_object_give, also after a failure. */
 int http_object_make(const struct store_ops *ops, const char *name, const char *url,
                      struct http_object **object, struct sheaf_error *err);

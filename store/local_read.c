@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads files and pipes; see local_read.h.
- *
- * Opening or reading a file on a network may fail for a moment (EIO), or the server may have
- * forgotten the file (ESTALE). Both are retried a few times. A forgotten file is opened again by
- * its name, and must then be the same file.
- *
- * A thousand sources may each have a file open. Beyond half of the descriptors that the process may
- * have, a file is PARKED: it is open only while it is read, and must be the same file each time. */
+ * How soon a read of a pipe notices an interruption, in milliseconds. */
 #include "store/local_read.h"
 
 #include <errno.h>
@@ -40,7 +33,7 @@
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 
-/* A temporary failure is retried after 50, 100, ... ms. */
+/* A temporary failure is retried this often, after 50, 100, ... ms. */
 #define TRIES         7u
 #define FIRST_WAIT_MS 50u
 
@@ -84,8 +77,8 @@ static int open_path(const char *url)
     if (strcmp(url, "-") == 0)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     for (;;) {
-        /* O_NONBLOCK, so that the other end of a pipe is not waited for here: local_read_next does
-         * so and can be interrupted. It has no effect on a regular file. */
+        /* With O_NONBLOCK, open() does not wait for the other end of a pipe. local_read_next waits
+         * for it and can be interrupted. Regular files are not affected. */
         const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int failed = errno;
 
@@ -98,7 +91,7 @@ static int open_path(const char *url)
     }
 }
 
-/* Locks a pipe, because two processes that read one pipe would each get pieces. */
+/* Locks a pipe. If two processes read one pipe, each would get only pieces of its content. */
 static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
 {
     if (flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -269,7 +262,8 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* Returns the file to be read. For a parked file it is a copy with a descriptor of its own. */
+/* Returns the file to read from. If the file is parked, this is a copy in *use with a descriptor of
+ * its own. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;

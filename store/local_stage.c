@@ -69,7 +69,7 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Renames a stage in the directory, of whatever run. *took becomes whether there was one. */
+/* Renames any run's stage in the directory. Sets *took to whether there was one. */
 static int take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);

@@ -44,7 +44,8 @@ static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
         size -= (size_t)put;
         w->written += (uint64_t)put;
     }
-    /* Makes the disk begin early, so that the end does not wait for everything. Only a hint. */
+    /* Asks the disk to begin writing early, so that the end need not wait for everything. This is
+     * only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);
@@ -130,7 +131,7 @@ int local_write_add(struct local_write *w, const void *data, size_t size,
     return code;
 }
 
-/* The last piece is short, and only the page cache accepts it. */
+/* The last piece is shorter than a direct write allows, so it is written through the page cache. */
 int local_write_end(struct local_write *w, struct sheaf_error *err)
 {
     struct local_piece *last = &w->pieces[w->filling];

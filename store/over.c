@@ -123,7 +123,7 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
-/* Removes what was seen. An object that is already gone need not be removed. */
+/* Removes the object that was seen. If it is gone already, nothing needs to be done. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

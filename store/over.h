@@ -13,8 +13,8 @@
  * callers do this at once, one of them gets the error, provided that the store can tell. */
 int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
 
-/* Returns what the name refers to now. The second function also returns its note, or "" if there is
- * none or if it cannot be determined. */
+/* store_see returns which object the name refers to now. The second function also returns that
+ * object's note, or "" if it has none or it cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
                    struct sheaf_error *err);

@@ -32,7 +32,7 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Pays for an extra request.  Returns false if there is no credit. */
 bool peers_pay(struct peers *peers);
 
-/* Do the same for the servers of this process, which are identified by their origins
+/* Like the functions above, for the servers of this process, each identified by its origin
  * ("https://host:port"). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);

@@ -72,8 +72,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Follows to another region. Another request may have done so meanwhile; a target moves only
- * once. */
+/* Sends later attempts to another region. Another request to the same target may have changed the
+ * target meanwhile. It changes only once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -136,7 +136,7 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Adds the Authorization header over all headers of the attempt, and the host. */
+/* Adds the Authorization header, whose signature covers all headers of the attempt and the host. */
 static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
 {
     const struct target *t = r->at;
@@ -283,8 +283,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* Reports a wait that a server requested, once in NOTICE_WAIT_NS, because many requests meet the
- * same one. */
+/* Reports a wait that the server requested. Many requests get the same answer, so it is reported
+ * once in NOTICE_WAIT_NS. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;

@@ -47,7 +47,7 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* The new destination of requests, once the service has named it: NULL at first, then set by
+    /* The target to use instead once the service has named it: NULL at first, then set by
      * `move`. */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to the destination in another region. Called on the engine's thread by

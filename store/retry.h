@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The retry policy: when to try again, and when to give up. Pure: the clock and the random numbers
- * are arguments.
- *
- * The waits are an exponential backoff with full jitter: the wait before attempt n + 1 is drawn
- * evenly from [0, min(longest, base * 2^(n-1))]. Many ranks meet the same overload at the same
- * moment, and must not return at the same time. A server's Retry-After is a lower bound. */
+ * are arguments. Waits follow an exponential backoff with full jitter: the wait before attempt n +
+ * 1 is drawn evenly from [0, min(longest, base * 2^(n-1))]. Many ranks meet the same overload at
+ * the same moment, and should not try again at the same time. A server's Retry-After is a lower
+ * bound of the wait. */
 #ifndef STORE_RETRY_H
 #define STORE_RETRY_H
 
@@ -14,7 +13,7 @@
 
 struct retry_policy {
     unsigned attempts;          /* limit of failed attempts in a row without progress; at least 1 */
-    uint64_t time_ns;           /* no attempt begins later than this after the first attempt */
+    uint64_t time_ns;           /* no attempt begins later than this time after the first attempt */
     uint64_t base_ns;
     uint64_t longest_ns;        /* longest wait, except for Retry-After */
 };

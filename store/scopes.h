@@ -9,7 +9,7 @@
 
 #define SCOPES_MOST 2           /* a data set and its plan */
 
-/* The settings in force. The struct must be zeroed first, and may then be closed at any time. */
+/* The settings in force. The struct must be zero at first, and may then be closed at any time. */
 struct store_scopes {
     const struct store_ops *ops[SCOPES_MOST];
     struct store_scope *scopes[SCOPES_MOST];

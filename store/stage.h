@@ -23,8 +23,8 @@
 /* Makes the stage of a new run in the directory `partial`, a .sheaf-partial. *stage becomes its
  * path, which the caller frees, or NULL if the store has no stages. */
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Takes over the stage of the run `from`, or of a run that has taken it over since, and empties the
- * stage. Makes a new stage if there is none. */
+/* Takes over the stage of the run `from`, or of a later run that has taken it over meanwhile, and
+ * empties it. Makes a new stage if there is none. */
 int stage_take(const char *partial, const char *from, const char *run, char **stage,
                struct sheaf_error *err);
 /* Finds the stage of a run that several processes share. *stage becomes NULL if there is none. */

@@ -33,8 +33,8 @@ struct store_object {
     const struct store_ops *ops;
     char *url;                  /* the URL as opened, without a query, for messages; owned by the
                                    object */
-    char *asked;                /* the URL as requested, including a query, if that differs from
-                                   `url`, else NULL; owned by the object, and not for messages */
+    char *asked;                /* the URL as requested, including its query; NULL if that equals
+                                   `url`; owned by the object, and not for messages */
     uint64_t bytes;             /* size at the time of opening; UINT64_MAX for a stream */
     const char *version;        /* text that differs for different content; owned by the object;
                                    or NULL */
@@ -52,7 +52,7 @@ struct store_read {
     uint64_t offset;
     void *data;
     size_t size;
-    /* Called once, possibly on a thread of the store, which must not be delayed. */
+    /* Called once, possibly on a thread of the store. It must return soon. */
     void (*done)(struct store_read *read);
     int code;                   /* then: as store_read returns */
     struct sheaf_error error;   /* the error, if `code` is one */
@@ -271,8 +271,8 @@ void store_read_cancel(struct store_read *read);
 /* Brings bytes into the machine's cache for its files, and returns about when they are there. If
  * they cannot be read, a later read reports that. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
-/* Forgets what is kept of these bytes, because they have proved damaged: reading them again asks
- * the object itself. */
+/* Discards cached copies of these bytes, because the bytes have proved damaged. The next read gets
+ * them from the object itself. */
 void store_distrust(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);

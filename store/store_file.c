@@ -67,7 +67,7 @@ static int add(struct listing *all, const char *name, const struct stat *st,
     return listing_add(all, &entry, err);
 }
 
-/* Reports that listing, or the stat of a listed name, failed. */
+/* Reports that a directory could not be listed, or that a listed name has no attributes. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;
@@ -75,8 +75,8 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
-/* Gets the attributes of an entry. A link to nothing counts as a file, so that whoever reads the
- * file says that it is missing. */
+/* Gets the attributes of an entry. A link to nothing counts as a file, so that the attempt to read
+ * it reports that the target is missing. */
 static int stat_entry(DIR *directory, const char *name, struct stat *st)
 {
     if (fstatat(dirfd(directory), name, st, 0) == 0)
@@ -174,8 +174,8 @@ static bool is_partial(const char *directory)
     return size >= tail && strcmp(directory + size - tail, PARTIAL) == 0;
 }
 
-/* Returns the directory for the temporary files of a directory. Such a directory contains its
- * own. */
+/* Returns the directory for the temporary files of a directory. If the directory is itself one for
+ * temporary files, the result is that directory. */
 static char *partial_of(const char *directory)
 {
     return is_partial(directory) ? strdup(directory) : store_join(directory, STORE_PARTIAL);

@@ -147,8 +147,8 @@ static int take_page(struct tree *t, const struct request *r, struct sheaf_error
     return code;
 }
 
-/* Reads the header Link: <https://HOST/...?cursor=CURSOR&...>; rel="next". Only its cursor is
- * used. */
+/* Reads the cursor of the next page from the header Link: <https://HOST/...?cursor=CURSOR&...>;
+ * rel="next". Nothing else of the header is used. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct tree *t = ((struct page_request *)r)->tree;

@@ -76,7 +76,8 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* fails as the run would; the dry run itself has succeeded */
+        (void)fail(&error);         /* reports the error of a real run; the dry run itself has
+                                       succeeded */
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped - known, result.files);
     if (result.shards == 0)

@@ -33,7 +33,8 @@ struct ends {
     bool broken;                    /* that reader has gone away */
 };
 
-/* Reading this many times the data, and at least this many bytes, is worth a note. */
+/* Reading at least this many times the size of the data, and at least this many bytes, is
+ * reported. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 

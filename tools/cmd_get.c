@@ -13,7 +13,8 @@
 #include "tools/output.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE  64       /* keys looked up at once; their samples are in memory together */
+#define KEYS_ONCE  64       /* number of keys that are looked up at once; their samples are in
+                               memory together */
 
 struct get {
     const char *field;              /* NULL for the only field, or for all fields with
@@ -22,8 +23,9 @@ struct get {
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
     struct output out;
-    uint64_t missing;               /* keys without a sample, or with several samples that would
-                                       have one file name */
+    uint64_t missing;               /* number of keys for which nothing was written: no sample
+                                       has the key, or several have it and their files would have
+                                       the same name */
 };
 
 static int complain_of(const struct sheaf_sample *sample, const char *what)
@@ -40,7 +42,8 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
     return NULL;
 }
 
-/* Says that several samples have one key, and which. Their files would have the same name. */
+/* Reports that several samples have one key, and which samples. Their files would have the same
+ * name. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
 {
@@ -84,8 +87,8 @@ static int put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
-/* Writes samples with one key. If some of them have the field, writes those. Returns -1, or the
- * exit status. */
+/* Writes the samples with one key: if only some of them have the field, these samples. Returns -1,
+ * or the exit status. */
 static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
 {
     size_t lack = 0;

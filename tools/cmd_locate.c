@@ -11,7 +11,8 @@
 #include "tools/order.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE 64        /* keys looked up at once; their samples are in memory together */
+#define KEYS_ONCE 64        /* number of keys that are looked up at once; their samples are in
+                               memory together */
 
 struct locate {
     struct sheaf_reader_options options;
@@ -21,8 +22,8 @@ struct locate {
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
-    const char **sources;           /* the sources of samples whose key other sources have too;
-                                       otherwise NULL */
+    const char **sources;           /* for --key, the source of each sample if several sources
+                                       have the key; otherwise NULL */
     bool *comes;                    /* whether each sample comes in the replayed epoch */
     size_t count, capacity;
     uint64_t missing;

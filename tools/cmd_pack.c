@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf pack: packs a source into a data set or, with a stored plan, packs a part of one. */
+ * sheaf pack: packs a source into a data set, or packs one part of a stored plan. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,7 +87,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* a run that fails returns the first bad file as its error */
+    /* if the run fails at a bad file, the file is not reported here, because its error is the
+     * result */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
@@ -103,7 +104,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* fails as the run would; the dry run itself has succeeded */
+        (void)fail(&error);         /* reports the error of a real run; the dry run itself has
+                                       succeeded */
     count_result(&result);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped, result.files);
@@ -119,7 +121,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Returns whether the options that help are those of sheaf plan. */
+/* Returns whether the options that solve the error are options of sheaf plan, not of sheaf pack. */
 static bool is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||
@@ -163,7 +165,7 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     return STATUS_OK;
 }
 
-/* Returns whether only options of the run are given. The plan determines the data set. */
+/* Returns whether only options of the run itself are given. All others are stored in the plan. */
 static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
 {
     struct pack_choices c;

@@ -381,7 +381,8 @@ static void check_fields(const struct settings *s)
 /* ---- Unknown keys --------------------------------------------------------------------------- */
 
 #define NAMED 5             /* unknown keys that are named */
-#define AT_ONCE ((size_t)256)     /* a key takes two small reads of a table of keys */
+#define AT_ONCE ((size_t)256)     /* number of keys that are looked up at once; each takes two
+                                     small reads of a table of keys */
 
 struct key_list {
     char *text;

@@ -25,7 +25,7 @@
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
 
-/* The work of one job over one set of files. */
+/* The data and the work of one training job over one set of files. */
 struct load {
     double files, bytes;
     double reads;               /* per epoch */
@@ -185,8 +185,8 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether enough files are small for it to matter. A few small files beside large
- * ones do not. */
+/* Returns whether small files take enough of the reading time to matter. A few small files beside
+ * large ones do not. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;

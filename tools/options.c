@@ -239,7 +239,7 @@ static int unknown(const struct command *command, const struct option *options, 
 
 #define NOT_THERE -2    /* the option is not in this table */
 
-/* Handles argv[*at], which begins with a dash, and its value, which may be argv[*at + 1]. */
+/* Handles the option argv[*at], and its value, which may be argv[*at + 1]. */
 static int take_from(const struct option *options, int argc, char **argv, int *at)
 {
     const char *word = argv[*at];

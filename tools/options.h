@@ -15,7 +15,8 @@
 
 extern const struct choice on_error_choices[];
 
-/* The library's containers as choices, and a table row for them, which fills an int. */
+/* Returns a list of the containers' names with text before and after it. The list is valid until
+ * the next call. */
 const struct choice *container_choices(void);
 const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
 /* Returns a list of the containers' names with text before and after it. It is valid until the next

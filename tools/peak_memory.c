@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process's peak, as the header says.  The kernel's VmHWM is used and not getrusage(), whose
- * ru_maxrss is at least what the program held that started this one. */
+ * Returns the process's peak of memory. VmHWM of the kernel is used, because getrusage() also
+ * counts what the program held that started this one. */
 #include "tools/peak_memory.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the plan of an epoch. The ranges come one by one, those of a worker together. They are
- * gathered until the next worker's begin, because the worker's total is printed before them. */
+ * Prints the plan of an epoch. The ranges come one by one, grouped by worker. A worker's total is
+ * printed before its ranges, so they are collected until the next worker begins. */
 #include "tools/plan.h"
 
 #include <inttypes.h>

@@ -73,8 +73,8 @@ int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample 
  * that belong to no sample. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
-/* Says how many samples have the key of an earlier sample. `first` describes the first of them, or
- * is NULL or "". */
+/* Reports how many samples have the key of an earlier sample. `first` describes the first of them,
+ * or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);
 
 /* Complains about a call that took options and could not begin. Returns STATUS_MISUSE if the

@@ -118,8 +118,9 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* Adds a file with a stamp to the source of a shard. `source` is 0, or the result for the file
- * before. `url` is the URL of an object that has its own, else NULL. Returns the new source. */
+/* Adds a file with a stamp to the hash that stands for a shard's source files. `source` is the hash
+ * so far, 0 at first. `url` is NULL unless the file is an object with a URL of its own. Returns the
+ * new hash. */
 uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url);
 
 /* Sets the identity: a hash over the plan's hash, the root, and with `of_sources` the sources of
@@ -135,7 +136,7 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
 int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err);
-/* Makes the sample of such files. Its label is that of the catalog. */
+/* Makes a sample of these files. Its label is an index of the catalog's labels. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
 /* plan_label.c: numbers the classes, and sorts the labels. used[i] tells whether a sample has label

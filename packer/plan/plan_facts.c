@@ -191,7 +191,7 @@ static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
     return code;
 }
 
-/* A plan of version 1 has its hash as its only identification. */
+/* A plan of version 1 has no identity; its hash is used instead. */
 static int take_hashes(struct cursor *c, uint32_t version)
 {
     struct plan *plan = &c->facts->plan;

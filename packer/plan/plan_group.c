@@ -60,7 +60,8 @@ static int refuse(const struct group *g, struct problems *problems, int why, con
     return code;
 }
 
-/* Files with one name in their sample have no natural order, so they are sorted by path. */
+/* Handles two files that would be the same field. They have no natural order, so the report takes
+ * them in byte order of their paths. */
 static int refuse_double(const struct group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {

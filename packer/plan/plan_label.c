@@ -235,8 +235,9 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Returns the index of a label. After label 0 come all classes in the order of their numbers, then
- * the other numbers. When appending: only the classes in use, in byte order. */
+/* Returns the index of a label in the plan. Index 0 is "no label". The classes follow in the order
+ * of their numbers, and then the labels without a class. When appending, only the labels in use
+ * have an index, in byte order. */
 static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                         uint32_t names, bool grows)
 {

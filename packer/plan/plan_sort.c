@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Puts files into the sort, and takes samples out of it. */
+ * Sorts the files of a plan, and makes samples of the sorted files. */
 #include "packer/plan/plan_sort.h"
 
 #include <stdio.h>
@@ -237,7 +237,8 @@ static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uin
 
 #define CLS_LOOKS 16u
 
-/* Examines a few files .cls of samples that have another label. */
+/* Looks into a few files .cls of samples that also have another label, to see whether they contain
+ * numbers. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {

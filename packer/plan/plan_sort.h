@@ -38,8 +38,9 @@ struct plan_sort {
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
-    plan_try_fn *try;           /* NULL; checks whether samples can be packed, for splits with a
-                                   number of samples of each class */
+    plan_try_fn *try;           /* NULL; or a function that tests whether a sample can be packed.
+                                   Used for splits that get a fixed number of samples of each
+                                   class. */
     void *try_context;
     const struct source *source;    /* source of files called .cls, which are examined; NULL:
                                        they contain numbers */
@@ -64,8 +65,8 @@ struct plan_sort {
     uint32_t stream_count;
 };
 
-/* Temporary files are created next to the local path `near`, or in a default directory if it is
- * NULL. */
+/* Opens the sort. Temporary files are created beside the local path `near`, or in a default
+ * directory if `near` is NULL. */
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds samples whose keys exist in the data set to which they would be appended. They are bad
- * files, as two files with one name would be. */
+ * Finds samples whose keys the data set that grows has already. They are reported as bad files. */
 #include <stdlib.h>
 #include <string.h>
 

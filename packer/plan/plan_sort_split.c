@@ -17,8 +17,9 @@ struct dealing {
     struct plan *plan;
     struct split_spec spec;
     bool tries;                 /* whether samples of N/class splits are checked first */
-    struct sort *strata;        /* entries by label, hash and key; the value is the position in
-                                   the stream, and the record if samples are checked */
+    struct sort *strata;        /* an entry for each sample, sorted by label, hash and key; its
+                                   value is the sample's position in the stream, and also the
+                                   record if samples are tested */
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };
@@ -100,8 +101,8 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
     return code == SHEAF_OK ? give(d, &e, s, err) : code;
 }
 
-/* Divides a class if splits get fixed numbers of good samples. Bad ones go to the rest, where
- * packing skips them. */
+/* Divides the samples of a class if splits get fixed numbers of good samples. Bad samples go to the
+ * split that gets the rest, where packing skips them. */
 static int deal_good(struct dealing *d, uint32_t label, struct sheaf_error *err)
 {
     uint64_t left = d->counts[label], wanted = 0;

@@ -191,8 +191,8 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
         left -= counts[i];
     }
-    /* The remainders add up to `left`, and each is less than one, so there is always another
-     * one. */
+    /* The remainders add up to `left`, and each is below one. So as long as `left` is above 0,
+     * there is another split with a remainder. */
     for (; left > 0; left--) {
         uint32_t most = SPLIT_LIMIT;
 

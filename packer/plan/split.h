@@ -31,7 +31,8 @@ struct split_spec {
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* The remainders from earlier classes, in units of 1 / SPLIT_WHOLE sample. Zero-initialised. */
+/* The fractions of samples that the splits are still owed from earlier classes, in units of 1 /
+ * SPLIT_WHOLE sample. Zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
 /* Divides a class's `samples` among the splits. The counts add up to `samples`. With fractions,

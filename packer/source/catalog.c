@@ -151,7 +151,7 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Notes the place of the content and the attributes that reveal a change. */
+/* Notes where the content of a file is, and what would show that it has changed. */
 static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
                       struct sheaf_error *err)
 {
@@ -242,7 +242,8 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* A location within an archive means nothing to users, and contains no dot. */
+/* A member of an archive has its location as URL, which contains no dot and means nothing to
+ * users. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -88,8 +88,9 @@ struct catalog {
     struct arena texts;         /* of files */
 };
 
-/* Returns the label of a class, or of `count` numbers (0: LABEL_NONE). The catalog keeps each
- * different label once. `number` is the number of the class, or NULL if the plan numbers it. */
+/* Returns the index of the label that is a class with this name, or `count` numbers (0 numbers:
+ * LABEL_NONE). The catalog keeps each different label once. `number` points to the number of the
+ * class, or is NULL if the plan chooses it. */
 int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
                   uint32_t *label, struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
@@ -99,11 +100,12 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Notes a file's problem. If its path has a key, the sample with the key of `named` is bad. */
+/* Reports a bad file. If the name `named`, under which it would be packed, has a key, the sample
+ * with this key becomes bad. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
-/* Returns the place of a file for messages if its sample has it under another name, else its
- * path. */
+/* Returns the name of a file for messages: its location if it is packed under another name, else
+ * its path. */
 const char *catalog_shown(const struct catalog_file *file);
 
 /* Returns the bytes of memory that the catalog needs. */

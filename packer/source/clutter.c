@@ -22,7 +22,7 @@ bool clutter_is_path(const char *path)
     const char *slash;
 
     for (; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-        /* "." and ".." in a path are not hidden directories: they are a problem. */
+        /* A "." or ".." is not a hidden directory. It is reported as a problem. */
         const size_t size = (size_t)(slash - path);
 
         if (clutter_is_directory(path) && strncmp(path, "..", size) != 0)

@@ -14,7 +14,7 @@
 bool clutter_is_directory(const char *name);
 bool clutter_is_file(const char *name);
 
-/* Examines a path below the root: such a file, or a path in such a directory. */
+/* Returns whether a path below the root is such a file or is in such a directory. */
 bool clutter_is_path(const char *path);
 
 #endif

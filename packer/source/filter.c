@@ -69,7 +69,7 @@ static void enter(struct filter *f, const char *path)
     f->pruned = rule->packs ? NULL : rule;
 }
 
-/* Examines the directory of the path and all directories above it. */
+/* Finds whether the directory of the path, or one above it, is left out. */
 static int ask_directory(struct filter *f, const char *path, size_t size, struct sheaf_error *err)
 {
     char *directory;

@@ -45,7 +45,7 @@ static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_er
     return code;
 }
 
-/* Does the same and decompresses. There must be room for READ_BYTES. */
+/* Reads and decompresses the object's next bytes. `data` must have room for READ_BYTES. */
 static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     for (;;) {
@@ -73,7 +73,7 @@ static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
     }
 }
 
-/* The bytes that were read first may be compressed. If so, they go to the decoder. */
+/* Finds whether the first bytes that were read are compressed. If so, passes them to a decoder. */
 static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     const enum sheaf_codec codec = codec_detect(l->text.data, *got);

@@ -20,10 +20,11 @@ struct lines {
     struct buf stored;          /* input that the decoder has not consumed */
     struct buf text;            /* text that was read and not yet returned */
     size_t taken;               /* of text */
-    size_t given;               /* size of the line that lines_next returned last, with its end */
+    size_t given;               /* size of the line that lines_next returned last, including its
+                                   line end */
     bool begun;                 /* whether a line was returned */
     bool ended;
-    uint64_t number;            /* number of the line that ended last; counts from 1 */
+    uint64_t number;            /* number of the line read last, counted from 1 */
 };
 
 /* lines_close must be called also after an error. */

@@ -37,7 +37,7 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
                      struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
-    /* Each number but the last needs at least two bytes. */
+    /* Each number except the last takes at least two bytes: a digit and a separator. */
     const size_t most = MIN(room, size / 2 + 1);
     int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;
@@ -59,8 +59,8 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether the text is an integer. Such a text was too large for a number. As the name of a
- * class it would silently become a different label. */
+/* Returns whether the text is an integer. An integer here is too large to be a label, and must not
+ * silently become the name of a class. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');

@@ -110,7 +110,7 @@ int list_parse_csv(struct list_parser *parser, char *line, size_t size,
 struct json_t;
 int list_json_label(struct list_parser *parser, const struct json_t *label,
                     struct list_entry *entry, struct sheaf_error *err);
-/* Returned texts that are unchanged from the line point into `line`. */
+/* Texts that are the same in the result as in the line point into `line`. */
 int list_parse_jsonl(struct list_parser *parser, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the further columns or members of a list: how many values of each became fields, and how
- * many could not. Therefore none is lost silently. */
+ * Counts the values of the further columns or members of a list: those that became fields and those
+ * that could not. So no value is lost silently. */
 #ifndef PACKER_SOURCE_LIST_COLUMNS_H
 #define PACKER_SOURCE_LIST_COLUMNS_H
 

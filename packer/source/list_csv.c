@@ -208,7 +208,7 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Without a header, every column except the first is a label. */
+/* Takes the labels of a table without a header, where every column except the first is a label. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
     const size_t count = cell_count(p);

@@ -165,8 +165,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     struct augmented_line l;
     int code = augmented_line_parse(line, size, &l, err);
 
-    /* Names and strings come from the line, so there is enough room and no buffer moves. A class
-     * may be copied twice. */
+    /* All names and strings come from the line, so the buffers have enough room and do not move. A
+     * class may be copied twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

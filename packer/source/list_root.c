@@ -27,7 +27,7 @@ static void clean_absolute(char *path)
         path[0] = '\0';
 }
 
-/* Adds directory/name as a name of the root. Frees `directory`. */
+/* Adds `name` in `directory` to the names of the root. Frees `directory`. */
 static int add_name(struct list_root *r, char *directory, const char *name,
                     struct sheaf_error *err)
 {
@@ -45,7 +45,7 @@ static int add_name(struct list_root *r, char *directory, const char *name,
     return SHEAF_OK;
 }
 
-/* Returns the shell's name of the working directory if it is still correct, or NULL. */
+/* Returns the working directory as the shell names it (PWD) if that is still correct, or NULL. */
 static char *shell_directory(void)
 {
     const char *name = getenv("PWD");
@@ -123,7 +123,7 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     return SHEAF_OK;
 }
 
-/* Finds the path with the names of path and root without symbolic links. */
+/* Finds the part of a path below the root by comparing both without symbolic links. */
 static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
 {
     char *path = (char *)r->text.data, *slash = strrchr(path, '/');

@@ -134,8 +134,8 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Ranks problems for the message. A file that is bad itself is more informative than files that
- * were left out with it or that the data set has already. */
+/* Ranks problems: the one with the best rank is named in the message. A file that is itself bad
+ * says more than a file that was left out with it or that the data set has already. */
 static int rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :

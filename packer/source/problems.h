@@ -12,7 +12,8 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* The beginning of the reason if another file of the sample is the bad one. */
+/* the reason of a file that is left out because another file of its sample is bad begins with
+ * this */
 #define LEFT_OUT "left out with another file of its sample"
 struct problem {
     const char *path;           /* printable, as in skipped.tsv */
@@ -34,7 +35,8 @@ struct problems {
     enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */
     const char *max_skipped;    /* as in struct sheaf_pack_options */
     uint64_t most;              /* how many may be left out; meaningless without max_skipped */
-    size_t known;               /* number of those whose samples are in the data set that grows */
+    size_t known;               /* number of files whose samples the data set that grows has
+                                   already */
     bool has_changed;           /* `changed` is the first that vanished or changed */
     size_t changed;
     sheaf_report_fn *report;    /* NULL: none */
@@ -47,8 +49,8 @@ struct problems {
                                            without a label among others are reported, but not as
                                            problems */
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
-    /* Samples whose field `cls` does not contain numbers: without another label; with one, which
-     * they keep. */
+    /* samples whose field `cls` does not contain numbers: first those without another label, then
+     * those with one, which they keep */
     struct cls_words unread, kept_labels;
     struct cls_words replaced;  /* samples whose field `cls` contains numbers and replaces a
                                    class */
@@ -62,15 +64,15 @@ void problems_tell_words(const struct problems *p);
 /* Counts a sample. `key_size` is the length of its key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Copies the number of samples without a label to the result if others have one. The others are in
- * this run or, with set_has_labels, in the data set that grows. */
+/* Sets the result's number of samples without a label, if other samples have labels. These others
+ * are in this run or, if set_has_labels is true, in the data set that grows. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 
 /* Returns how many files are left out, without those whose samples a data set has already. */
 uint64_t problems_skipped(const struct problems *p);
 
-/* Returns whether the data set that grows has the samples of any bad files. */
+/* Returns whether there are bad files whose samples the data set that grows has already. */
 bool problems_have_known(const struct problems *p);
 
 /* Notes a bad file with its path (any bytes), an error code and the reason. Fails only if memory is
@@ -78,7 +80,7 @@ bool problems_have_known(const struct problems *p);
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
 
-/* Does the same with the code, message and reason of an error. */
+/* Like problems_add, with the code, message and reason of an error. */
 int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
                        const struct sheaf_error *found);
 
@@ -90,8 +92,8 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
-/* The first function checks max_skipped, and returns SHEAF_ERR_ARGUMENT if it is invalid. The
- * second one sets how many of `found` files it allows to skip. */
+/* problems_check_limit returns SHEAF_ERR_ARGUMENT if max_skipped is invalid. problems_limit
+ * computes how many of `found` files may be skipped. */
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
@@ -100,13 +102,13 @@ void problems_limit(struct problems *p, uint64_t found);
  * or _ODD_IMAGE. With SHEAF_SKIP, it is the error of a file that vanished or changed, or of too
  * many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* Returns the same after a step that ended with `code`, possibly only because bad files are left
- * out. */
+/* Like problems_verdict, after a step that ended with `code`. The step may have failed only because
+ * bad files were left out. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
-/* Checks that the files that were found equal the packed and the skipped ones. `found` and `packed`
- * count files, or samples of a program, and each problem is one of them. Returns SHEAF_ERR_CHANGED
- * otherwise. */
+/* Returns SHEAF_ERR_CHANGED unless the number of files found equals that of files packed and
+ * skipped. `found` and `packed` count files, or the samples of a program, and each problem is one
+ * of them. */
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 

@@ -8,8 +8,8 @@
 
 struct size_queue;
 
-/* Receives an answer. `about` is the caller's value from size_queue_ask. If the queue is closed,
- * `stat` is NULL for questions without an answer, and the result is ignored. */
+/* Receives an answer. `about` is the value that the caller passed to size_queue_ask. When a queue
+ * is closed, `stat` is NULL for questions that have no answer, and the result is ignored. */
 typedef int size_queue_fn(void *context, void *about, const struct store_stat *stat,
                         struct sheaf_error *err);
 

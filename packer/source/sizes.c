@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asks for sizes, and adds the entries of a list with their sizes to the catalog. */
+ * Requests the sizes of a list's objects, and adds the objects to the catalog. */
 #include "packer/source/sizes.h"
 
 #include <stdlib.h>

@@ -23,7 +23,7 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* If several match a URL, the first one is used. */
+/* If several kinds match a URL, the first of them is used. */
 static const struct source_ops *const kinds[] = {
     &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
     &source_augmented_ops, &source_archive_ops, &source_lst_ops, &source_csv_ops,
@@ -43,7 +43,8 @@ char *source_root_name(const struct source *s)
 struct look {
     const char *url;
     enum source_at at;
-    bool is_readable;           /* the content can be read at any offset, so it is not a pipe */
+    bool is_readable;           /* whether the content can be read at any offset, which a pipe
+                                   does not allow */
     bool is_read;
     char bytes[4096];           /* the first ones */
     const char *text;           /* their part after a byte order mark and blanks */
@@ -117,7 +118,7 @@ static int find_kind(struct look *look, const struct source_ops **kind, struct s
     return SHEAF_OK;
 }
 
-/* In a store, a URL that is not an object is a prefix. */
+/* Examines a URL in a store. If it is not an object, it is a prefix. */
 static int look_at_store(struct look *look, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(look->url, err);
@@ -154,7 +155,7 @@ static int look_at_file(struct look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The document of a view is neither a list of files nor an object with samples. */
+/* Refuses a view, whose document is neither a list of files nor an object with samples. */
 static int refuse_view(struct look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -190,14 +191,14 @@ static int open_directory(struct source *s, struct sheaf_error *err)
                            : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
-/* A root in a store ends with a slash, so that a path can be appended. */
+/* Sets the root. In a store it ends with a slash, so that a path can be appended. */
 static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    if (s->root[0] == '\0' || s->ops->read != NULL)     /* the root is in the content, or is the
-                                                           content */
+    if (s->root[0] == '\0' || s->ops->read != NULL)     /* either the content names the root, or
+                                                           the content itself is the root */
         return SHEAF_OK;
     if (s->is_remote) {
         s->root = store_join(plain, "");
@@ -318,7 +319,8 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
-/* Returns the nearest existing directory at or above a path. */
+/* Returns the directory of a path without symbolic links, or the nearest directory above it that
+ * exists. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;
@@ -655,8 +657,8 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* A list has either names or numbers of classes. With both, a class could get a number that is
- * already used. */
+/* Finds the label of a list's entry. A list may have names of classes or numbers of classes, not
+ * both, because a class could then get a number that is in use. */
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {

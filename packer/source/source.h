@@ -26,7 +26,7 @@ enum source_at {
                                    a store */
 };
 
-/* The meaning of such a source for a caller that takes whole objects, such as an input mode. */
+/* The meaning of such a source for a caller that needs whole objects, such as an input mode. */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -53,7 +53,7 @@ struct source_ops {
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
-    /* Fills the catalog. May set the root if only the content tells it. */
+    /* Fills the catalog. May set the root if it is known only from the content. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
     /* The next three functions are for a source that contains its files (such as an archive). They
@@ -81,7 +81,8 @@ struct source {
     bool is_remote;             /* whether the content is in a store and must be fetched */
     int root_fd;                /* the root directory, or -1 */
     void *content;              /* state of a source kind that reads its files itself; else NULL */
-    char *below;                /* NULL; or the source's own part of a common root: "a/b" */
+    char *below;                /* NULL; or, for one of several sources, the part of its root
+                                   that follows their common root: "a/b" */
 };
 
 #define LINE_NONE UINT64_MAX
@@ -93,11 +94,12 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
-    uint64_t passed_over;       /* number of skipped entries: marks of directories; rows of an
-                                   inventory that are not current or not below the root */
+    uint64_t passed_over;       /* number of skipped entries: marks of directories, and the rows
+                                   of an inventory that are not current or not below the root */
     uint64_t left_out;          /* clutter (clutter.h): files; directories, each counted once; or
                                    objects */
-    uint32_t class_depth;       /* 0; or the number of a path's directories that are its class */
+    uint32_t class_depth;       /* 0; or the number of directories at the beginning of a path
+                                   that name its class */
     struct buf clean;           /* a cleaned path (name_clean) */
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: names do not change */
@@ -105,9 +107,9 @@ struct scan {
     size_t below_size;          /* number of bytes of each path before the source's own part */
     uint64_t filtered;          /* number of files, objects and directories (each counted once)
                                    that the filter left out */
-    /* In a list: the line of the first label that is a number, and that of the first that is a
-     * class. 0: none so far; LINE_NONE: in a source without lines. A number with a name is a
-     * number. */
+    /* In a list: the line of the first label that is a number, and the line of the first label that
+     * is a class. 0 if there is none so far, LINE_NONE if the source has no lines. A number that
+     * also has a class name counts as a number. */
     uint64_t numbers_line, class_line;
     bool has_directories;       /* whether a class is a directory */
 };
@@ -119,8 +121,8 @@ int source_open(const char *url, const char *root, struct source *source,
 /* Opens the source of a stored plan. Only its files can be read. */
 int source_reopen(const char *kind, const char *root, bool is_remote, struct source *source,
                   struct sheaf_error *err);
-/* Returns the place of the root, which is the same for all its names. The caller frees it. Returns
- * NULL if memory is exhausted. */
+/* Returns the real path of the root, the same for all names that it has. The caller frees it.
+ * Returns NULL if memory is exhausted. */
 char *source_root_name(const struct source *source);
 void source_close(struct source *source);
 
@@ -144,19 +146,19 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
-/* `open` for the kinds whose root is given, and for the kinds whose content tells it. */
+/* Open a source: with a given root, and with the root that its content names. */
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
 /* Frees the scan's own memory. */
 void scan_end(struct scan *scan);
-/* Sets *cleaned to the path, cleaned below the source's own part (name_clean): `path`, or a copy
- * that is valid until the next call. */
+/* Sets *cleaned to the path after name_clean, which is applied below the source's own part of the
+ * root. The result is `path`, or a copy that is valid until the next call. */
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
-/* Adds a file with its stat data, or its problem. Checks for interruption and shows the progress.
- * `named` is another name under which it is packed, as key and suffix, or NULL if they follow from
- * its path. */
+/* Adds a file with its attributes, or records why it is bad. Checks for interruption and shows the
+ * progress. `named` is the path under which it is packed, or NULL if that follows from its own
+ * path. */
 int scan_add(struct scan *scan, const char *path, const char *named, const struct stat *st,
              uint32_t label, struct sheaf_error *err);
 int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
@@ -165,25 +167,24 @@ int scan_add_bad(struct scan *scan, const char *path, const char *named, int err
  * field. */
 int scan_add_text(struct scan *scan, const char *path, const char *text, size_t size,
                   uint32_t label, struct sheaf_error *err);
-/* Adds an entry that is not a file. If its path must be cleaned, the object is there, but is packed
- * under the clean path. */
+/* Adds a listed object. An object whose path is not clean is packed under the clean path. */
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err);
-/* Sets *out to whether the filter leaves a path out, and counts it then. */
+/* Sets *out to whether the filter leaves the path out, and counts the path if so. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
 /* Sets *out to whether the path is clutter (clutter.h), for sources that know whole paths. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
-/* Counts an entry that is neither a file nor part of a sample. */
+/* Records as a problem an entry that is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
                 struct sheaf_error *err);
 /* Notes a line, or an entry, that makes no file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
-/* Finds the label of an entry. A parser has found the entry on a line and returned `code`, with the
- * error `found`. Returns SHEAF_END if the line has no entry or was noted as bad. */
+/* Finds the label of an entry. `code` and `found` are the result of the parser for the line.
+ * Returns SHEAF_END if the line has no entry, or was recorded as bad. */
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);

@@ -101,8 +101,9 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Enables only filters that libarchive contains. For others it would start programs. Sheaf's codecs
- * decompress gzip, zstd and LZ4, because libarchive does not check gzip's checksum. */
+/* Opens libarchive with only the filters that it contains; for other filters it would start
+ * programs. gzip, zstd and LZ4 are decompressed by Sheaf's codecs, because libarchive does not
+ * check gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
@@ -149,7 +150,7 @@ struct unpacking {
     uint8_t stored[CHUNK_BYTES], raw[CHUNK_BYTES];
 };
 
-/* Unpacks some bytes, reading more of the archive if there are none; *got == 0 at the end. */
+/* Unpacks some bytes, and reads more of the archive if necessary. Sets *got to 0 at the end. */
 static int unpack_some(const struct content *c, struct unpacking *u, size_t *got,
                        struct sheaf_error *err)
 {
@@ -241,7 +242,8 @@ static int spool_by_codec(struct content *c, enum sheaf_codec codec, struct watc
            ? err_prefix(err, "damaged or truncated: ") : code;
 }
 
-/* Decompresses a compressed tar. Other errors are found by the scan. */
+/* Decompresses a compressed tar into a temporary file. Faults of the tar itself are found by the
+ * scan. */
 static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
 {
     const struct libarchive *lib = &c->lib;
@@ -338,7 +340,7 @@ struct scanning {
     struct scan *scan;
 };
 
-/* Returns the path below the root, or NULL if it is not below it. */
+/* Returns the part of the path after the root, or NULL if the path is not below the root. */
 static const char *below_root(const struct scanning *x, const char *path)
 {
     const char *below = x->content->below;
@@ -507,7 +509,8 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
     return code;
 }
 
-/* A tar ends with blocks of zeros. A tar that was cut between two members has none. */
+/* Checks the end of a tar, which consists of blocks of zeros. They are missing if the tar was cut
+ * between two members. */
 static int check_end(const struct tar *t, struct sheaf_error *err)
 {
     if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)
@@ -516,7 +519,7 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
                    "blocks of zeros that end a tar, so it was cut short", t->end);
 }
 
-/* Reads all archives of a file that contains several, one after another. */
+/* Reads the archives of a file, which may contain several, one after another. */
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {
@@ -566,7 +569,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);
-    /* After a change, the bytes that were read are invalid. */
+    /* If the archive has changed, the bytes that were just read are invalid. */
     if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
         code = err->code;
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "in the archive %s: ", s->root);
@@ -605,7 +608,8 @@ static int reopen_archive(struct source *s, struct sheaf_error *err)
     return code == SHEAF_OK ? open_content(s, NULL, err) : code;
 }
 
-/* Says what a file is that is damaged as an archive, if it is something else. */
+/* If a file that cannot be read as an archive is recognised as something else, adds that to the
+ * error. */
 static int name_content(const struct archive_file *file, struct sheaf_error *err)
 {
     uint8_t begins[DETECT_BYTES];

@@ -104,8 +104,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* JSON Lines whose first line names files by their paths are a list. A file with another suffix
- * than that of JSON Lines needs no object. */
+/* Returns whether the file is an augmented manifest. JSON Lines whose first line names a path are a
+ * list instead. If the suffix is not that of JSON Lines, the first line need not name an object. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

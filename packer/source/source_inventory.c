@@ -177,9 +177,9 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Finds the data file in a copy of the report. The copy may have the whole key as its path, or the
- * layout of the bucket, where the data are next to the manifest's directory, or both in one
- * directory. */
+/* Finds a data file in a local copy of the report. Its path in the copy may be the whole key; it
+ * may follow the layout of the bucket, where data files lie next to the manifest's directory; or it
+ * may be in the manifest's directory. */
 static char *find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };

@@ -33,7 +33,8 @@ static size_t common_size(const char *a, const char *b, size_t size)
     return end;
 }
 
-/* Below "s3://" there are only buckets, and it is not a directory. */
+/* Returns whether this can be a common root. "s3://" cannot: it has buckets, and is not a
+ * directory. */
 static bool is_root(const char *root, size_t size)
 {
     return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);

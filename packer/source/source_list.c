@@ -30,8 +30,8 @@ struct reading {
     struct sizes *sizes;        /* else of objects */
 };
 
-/* Sets r->path to a path of the list, relative to the source's root. Returns SHEAF_END if it is
- * absolute and not below the list's root. */
+/* Sets r->path to the path of a list's entry, relative to the source's root. Returns SHEAF_END if
+ * the entry's path is absolute and not below the root. */
 static int set_path(struct reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
@@ -80,7 +80,8 @@ struct line_key {
     const char *suffix;
 };
 
-/* Sets r->named to the key, a dot and the name of a field, after aliases. */
+/* Sets r->named to the path under which a field is packed: the key, a dot and the field's name,
+ * with aliases applied. */
 static int name_field(struct reading *r, const struct line_key *key, const char *name,
                       const char *suffix, struct sheaf_error *err)
 {
@@ -300,8 +301,8 @@ const struct source_ops source_csv_ops = {
     .open = open_list, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Recognizes JSON Lines that are not a manifest, which come earlier in the table of sources. An
- * augmented manifest of local files is also a list. */
+/* Returns whether the file is a list in JSON Lines. Manifests come earlier in the table of sources,
+ * but an augmented manifest whose files are local counts as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

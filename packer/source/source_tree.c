@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A directory tree. The class of a file is the path of its directory below the root, and files
- * directly in the root have none. Symbolic links are followed. A directory that is found again
- * below itself is a loop. Clutter (clutter.h) is left out and counted.
- *
- * One thread reads the directories. It reads each one completely and closes it before the next, so
- * that the number of open files does not grow with the depth. Other threads ask for the attributes
- * of the names in them (stat_queue.h). */
+ * directly in the root have none. Symbolic links are followed; a directory that is met again below
+ * itself is a loop and ends there. Clutter (clutter.h) is left out and counted. One thread reads
+ * the directories. It reads each one completely and closes it before the next, so that the number
+ * of open files does not grow with the depth. Other threads ask for the attributes of the names in
+ * them (stat_queue.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +28,10 @@ struct tree {
     const struct source *source;
     struct scan *scan;
     struct stat_queue *queue;
-    struct buf below;           /* directories that were found and not read yet: their paths,
-                                   each followed by its struct; the last one is read first */
-    bool linked;                /* whether the path may contain a symbolic link, because only
-                                   then can it loop */
+    struct buf below;           /* directories that were found and not read yet, each as its path
+                                   followed by a struct; the last one is read first */
+    bool linked;                /* whether a symbolic link may be in the path; without one there
+                                   is no loop */
     size_t start;               /* size of the path of the directory with which the walk began */
     size_t path_size;
     char path[PATH_BYTES + 1];  /* the current path, relative to the root */
@@ -123,7 +122,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Finds the class of the files in the current directory. */
+/* Finds the label of the class that the current directory stands for. */
 static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
@@ -139,7 +138,8 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
     return code;
 }
 
-/* Only entries that are certainly not directories need no stat. */
+/* Handles one entry of a directory. Unless the entry is known to be a directory, its attributes are
+ * requested. */
 static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
                    struct sheaf_error *err)
 {
@@ -179,8 +179,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether a directory is also one of those above it, up to the one with which the walk
- * began. */
+/* Returns whether the directory is the same as one above it in the walk, so that the walk would not
+ * end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;

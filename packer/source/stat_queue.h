@@ -30,8 +30,8 @@ int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take,
 /* Drops questions without an answer. NULL is accepted. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Asks a question, which comes back with the answer. May take earlier answers, and fail as `take`
- * does. */
+/* Asks for the attributes of a file. The question comes back with its answer. The call may first
+ * take earlier answers, and then fails if `take` fails. */
 int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */

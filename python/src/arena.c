@@ -143,7 +143,8 @@ static void give_locked(struct arena *a, size_t at, size_t bytes)
 void arena_give_piece(struct arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
-        return;                     /* in a child of a fork the memory belongs to the parent */
+        return;                     /* a child of a fork does nothing here, because the memory
+                                       belongs to the parent */
     pthread_mutex_lock(&a->lock);
     give_locked(a, (size_t)((char *)piece - a->base), whole_grains(bytes));
     one_user_less_and_unlock(a);

@@ -345,7 +345,7 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* Where each row lies, and the type of the items. */
+/* The address of each row, and the type of the items. */
 struct rows {
     const char **at;            /* an entry for each sample of the batch */
     char *made;                 /* memory made for the rows, or NULL */

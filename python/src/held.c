@@ -368,8 +368,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the held samples of [first, end) into `out`, each once. If the reader went back, two pieces
- * may have the same sample. */
+/* Puts the held samples of [first, end) into `out`, each once. Two pieces may have the same sample
+ * if the reader went back. */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -384,8 +384,8 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* Notes that the samples of `out` are given. Pieces without further samples are then held only by
- * the answer. */
+/* Records that the samples of `out` were handed out. A piece without other samples is then kept
+ * only by the answer. */
 static void give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)

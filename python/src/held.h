@@ -51,7 +51,7 @@ struct held {
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
     uint64_t place;             /* the next ordinal that the reader returns; UINT64_MAX if it
-                                   must seek */
+                                   must seek first */
     uint64_t real;              /* number of samples of the rank; its last sample is repeated
                                    after them */
     uint64_t repeats, repeated_bytes;   /* number of repetitions of the last sample, and the
@@ -80,18 +80,20 @@ void held_note(struct held *h, uint64_t first, uint64_t end);
  * ordinal that somebody has requested. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* Returns whether the samples before `first` may be read and held. */
+/* Returns whether there is room to hold the samples that are read before the requested ones, which
+ * begin with `first`. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Notes that the samples before `first` will not be requested. */
 void held_skip(struct held *h, uint64_t first);
-/* Drops samples that will not be requested and that are read only because others follow them. */
+/* Drops samples that nobody will request and that were read only because later ones were
+ * requested. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes the answer for these ordinals, and reads them if necessary. There are none after the end of
- * a stream. The caller frees *message. */
+/* Makes the answer for these ordinals, reading their samples if necessary. After the end of a
+ * stream the answer has no samples. The caller frees *message. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
-/* Returns the word of an answer, which tells when the answer is free. */
+/* Returns the word of an answer, which the receiver sets when it no longer uses the answer. */
 uint32_t *held_word(const struct held *h, size_t number);
 /* Frees everything that belongs to the owner. */
 void held_forget_owner(struct held *h, int owner);

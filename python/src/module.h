@@ -195,7 +195,8 @@ PyObject *sample_new(struct batch_object *batch, size_t index);
 PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
 /* Returns NULL without an exception if there is no such field. */
 const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
-/* Return whether the label is an integer; and the label as an int if it is, else as a float. */
+/* label_is_whole returns whether the label is an integer. label_object returns it as an int if it
+ * is, else as a float. */
 bool label_is_whole(double label);
 PyObject *label_object(double label);
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The samples need their bytes, and the data set, which has the names of classes. */
+/* Samples read by number; their bytes, and the data set, which has the names of classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;

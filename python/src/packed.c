@@ -100,8 +100,8 @@ static bool get(struct span *span, struct span *data, const struct packed_head *
 /* The memory of a batch that was unpacked. */
 struct source {
     Py_buffer view;
-    hold_fn *release;           /* releases `what`, in whose memory the fields are; NULL if they
-                                   are in the view */
+    hold_fn *release;           /* releases `what`, whose memory has the fields; NULL if the
+                                   fields are in the view */
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */
 };

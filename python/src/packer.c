@@ -180,8 +180,8 @@ static PyObject *leave(struct packer_object *self, int code)
     return result;
 }
 
-/* Ends the last call. The packer's destination is released before this returns, and not when the
- * object is freed, which may be much later. */
+/* Ends the last call of a packer. Its destination is released before this returns, because the
+ * object itself may be freed much later. */
 static PyObject *leave_for_good(struct packer_object *self, int code)
 {
     struct sheaf_packer *packer = self->packer;

@@ -92,8 +92,8 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Records where the bytes of the fields are, after copying those that are not `there` to `at`.
- * Returns their end. */
+/* Copies the fields whose bytes are not `there` to `at`, and records where the bytes of each field
+ * are. Returns the end of the copied bytes. */
 static size_t put_data(const struct sheaf_sample *samples, size_t count,
                        struct packed_field *fields,
                        const struct extent *there, char *base, size_t at)

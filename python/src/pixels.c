@@ -119,8 +119,8 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Takes the memory of the views and, last, that of the boxes. Returns false with an exception on
- * failure. */
+/* Takes the buffers for the views' crops and, as the last one, the buffer for the boxes. Returns
+ * false with an exception on failure. */
 static bool take_buffers(struct crops_object *self, PyObject *list, void **out)
 {
     const size_t samples = self->samples->count;

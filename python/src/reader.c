@@ -52,9 +52,9 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* Notes that the library's reader has moved, or failed to. The rest of the epoch before is
- * discarded, even if there is an exception. An error that the exception hides comes with the next
- * call. */
+/* Records that the library's reader went to another position, or failed to. The rest of the
+ * previous epoch is discarded, even if there is an exception. If an exception hides an error, the
+ * next call raises it. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;
@@ -133,7 +133,7 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        note_place(self, code);     /* otherwise the position is refused, and the reader stays
+        note_place(self, code);     /* if the position was refused instead, the reader stays
                                        where it is */
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);
@@ -270,8 +270,8 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    /* A call of another thread may be waiting for a server. It ends like a call on a closed
-     * reader. */
+    /* Another thread's call may be waiting for a server. It then ends as if the reader had been
+     * closed before. */
     if (!guard_is_own(&self->guard)) {
         self->closing = true;
         sheaf_reader_interrupt(self->reader);

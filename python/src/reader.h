@@ -50,7 +50,8 @@ struct reader_object {
 
 /* ---- reader.c ----------------------------------------------------------------------------- */
 
-/* Begins a call. Waits for other threads. Returns false with an exception if there is no reader. */
+/* Begins a call: waits for other threads. Returns false with an exception if the reader is
+ * closed. */
 bool reader_enter(struct reader_object *self);
 void reader_leave(struct reader_object *self);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Takes samples from the library and returns them one by one or in batches; see reader.h. The
- * program's position is behind the library's by the number of samples that the program has not got
- * yet. */
+ * program has not received all samples that the library has returned, so its position is that many
+ * samples before the library's. */
 #include "reader.h"
 
 #include <stdlib.h>
@@ -165,7 +165,7 @@ static int fetch(struct reader_object *self, size_t max)
     }
 }
 
-/* Makes a new batch of the rest, to which samples may be added. */
+/* Makes a new batch of the samples that the program has not received, so that more can be added. */
 static int rebase(struct reader_object *self)
 {
     struct batch_object *batch;

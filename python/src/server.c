@@ -13,7 +13,7 @@
 #define ARENA_PART   8u             /* part of the memory for bytes that are not in the arena
                                        already */
 
-/* Reports of skipped records, until the program asks for them. */
+/* The reports of skipped records, kept until the program asks for them. */
 struct reports {
     pthread_mutex_t lock;
     struct {

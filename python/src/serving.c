@@ -32,8 +32,8 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
-/* Drops a client. The child of a fork closes all descriptors in the list. So the list must not have
- * a closed descriptor, whose number may belong to another file by then. */
+/* Drops a client. The child of a fork closes all descriptors in the list. A descriptor that is
+ * closed must therefore not stay in the list: its number may belong to another file by then. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
@@ -220,7 +220,8 @@ static void note_ranks(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Returns, among the clients that can be answered, the first one in the earliest pass. */
+/* Returns the first client, in the earliest pass, among the clients whose requests can be
+ * answered. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -259,7 +260,8 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Returns whether the program has begun the pass that the client requests at another position. */
+/* Returns whether the program has begun the pass that the client requests, but at another
+ * position. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -378,9 +380,9 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* Seeks past the beginning, before all requested ordinals, once nobody will request it, or if it is
- * too large to be held. In a pass that continues from a state this is not done, because a skip
- * there would leave samples out. */
+/* Seeks past the beginning of a pass, before all requested ordinals, once nobody will request that
+ * part, or if the samples before the request are too many to be held. This is not done in a pass
+ * that continues from a state, because samples would be left out there. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;

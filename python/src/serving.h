@@ -30,8 +30,8 @@
 
 struct serving;
 
-/* A client's first message: its rank, of those that share the serving, and the rank's number of
- * workers; and the reply, with the arena's descriptor unless `bytes` is 0. */
+/* A client's first message: its rank, among the ranks that share the serving, and the number of the
+ * rank's workers. The reply is followed by the arena's descriptor unless `bytes` is 0. */
 struct serving_hello {
     uint32_t rank, workers;
 };
@@ -80,10 +80,10 @@ bool serving_listen(struct serving *serving, const char *name);
 /* Tells where a pass begins, before its ordinals are requested. A later pass ends the earlier
  * ones. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
-/* Returns the reader's statistics. `failed` is set if it can only be closed. */
+/* Returns the reader's statistics. Sets *failed if the reader can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
-/* Returns whether all ranks that share it are done with the pass. If not, *missing of them have not
- * come to it. */
+/* Returns whether all ranks that share the serving have finished the pass. If not, sets *missing to
+ * the number of ranks that have not begun it. */
 bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
 /* Returns how many ordinals of the pass below `end` were skipped as corrupt, among those read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);

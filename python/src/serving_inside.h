@@ -44,8 +44,8 @@ struct serving {
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    uint64_t wait_ns, waits_since;  /* limit of waiting for missing ranks, and its start; 0 if
-                                       nobody waits */
+    uint64_t wait_ns, waits_since;  /* how long to wait for missing ranks, and when the wait
+                                       began (0: nobody waits) */
     uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -53,7 +53,7 @@ struct serving {
         int listener;               /* -1: nobody else may come */
         bool ending;
         uint64_t over;              /* a pass that all have ended */
-        uint32_t missing;           /* number of ranks that have not come to the current pass */
+        uint32_t missing;           /* number of ranks that have not begun the current pass */
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
         struct sheaf_reader_stats stats;
@@ -78,7 +78,8 @@ static inline bool serving_is_shared(const struct serving *s)
     return s->ranks > 1;
 }
 
-/* Return the number of ranks that have not come to the pass; and whether all are done with it. */
+/* serving_missing returns the number of ranks that have not begun the pass. serving_pass_is_over
+ * returns whether all ranks have finished it. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
 /* Returns whether every worker has gone past the ordinal, or will make no more requests. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ranks of a host that share a serving: which of them have come, are past an ordinal, or are
- * done with the current pass.
- *
- * A rank reads with one worker or several, each with a connection. It is done with a pass when all
- * of them were told its end or are gone, or when one of them makes a request in a later pass. In
- * the latter case it has left this pass early, and nobody will request the rest of its turns. */
+ * The ranks of a host that share a serving: which of them have connected, have gone past an
+ * ordinal, or have finished the current pass. A rank reads with one worker or several, each with a
+ * connection. It has finished a pass when all of them were told its end or are gone, or when one of
+ * them makes a request in a later pass. In the latter case it has left this pass early, and nobody
+ * will request the rest of its turns. */
 #include "serving_inside.h"
 
 static bool is_of(const struct client *c, uint32_t rank)

@@ -74,7 +74,8 @@ struct sheaf_dataset {
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
     bool joins;                         /* in foreign tars, all files with the same key form one
                                            sample */
-    uint64_t joined;                    /* number of samples that were added to an earlier one */
+    uint64_t joined;                    /* number of samples whose files were added to an earlier
+                                           sample */
     struct pipe_source *pipes;          /* the channel, which has one pipe for each epoch; else
                                            NULL */
     uint64_t total_bytes, total_payload;
@@ -82,7 +83,8 @@ struct sheaf_dataset {
     struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
     uint64_t epoch_samples;             /* of a view */
-    /* For a data set whose shards a platform has divided among hosts (modes/host_shards.h). */
+    /* For a data set whose shards a platform has divided among hosts (modes/host_shards.h): the
+     * number of this host and the number of hosts. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
     uint64_t host_pad, host_drop;       /* number of samples of an epoch that every host can
@@ -122,8 +124,8 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
-/* Returns whether the shards are files on this machine's disks. Reading them is quick, and the
- * kernel caches what was read. */
+/* Returns whether the shards are files on this machine's disks, which are read quickly and cached
+ * by the kernel. */
 static inline bool dataset_is_local(const struct sheaf_dataset *d)
 {
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
@@ -281,8 +283,8 @@ uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
 /* Adds up the counts of a union's sources. They stay unknown if manifest.fields.is_unknown is
  * set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Returns what packing did to images. Returns zeros for a view, because it chose only some
- * images. */
+/* Sets the counts to unknown, because they are those of a whole data set and `d` is a part of
+ * it. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);

@@ -18,8 +18,8 @@
 #define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* size limit of a label map */
 #define UNION_SEED 0x756e696fu  /* seed for a union's fingerprint */
 
-/* Refuses streams, whose counts are unknown, and sources that are given twice, because their
- * samples would count double unnoticed. */
+/* Refuses streams, whose counts are unknown, and a source that is given twice. Otherwise its
+ * samples would silently count double. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
                          const struct union_options *options, struct sheaf_error *err)
 {

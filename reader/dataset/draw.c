@@ -17,7 +17,8 @@ struct drawing {
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    uint64_t *wanted, *drawn;   /* number of samples of each label to draw, and drawn so far */
+    uint64_t *wanted, *drawn;   /* for each label, the number of samples to draw, and the number
+                                   drawn so far */
     size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
 };
@@ -62,9 +63,9 @@ static void count_labels(struct drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* Decides how many samples of each label are drawn. If there are more labels than samples
- * wanted, one sample of evenly spaced labels. Otherwise several of each, as evenly as their
- * numbers allow. */
+/* Decides how many samples of each label are drawn. If there are more labels than samples wanted,
+ * it is one sample for each of some evenly spaced labels. Otherwise it is several samples for each
+ * label, as evenly as the labels' numbers of samples allow. */
 static size_t share(struct drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entries are sorted by hash, then by shard and record, so the samples with one key are neighbours,
- * the first one first. */
+ * An entry is a hash, a shard and a record. Sorted in this order, the samples with one key are
+ * neighbours, and the first sample comes first. */
 #include "reader/dataset/repeated_keys.h"
 
 #include <inttypes.h>
@@ -70,7 +70,7 @@ int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, 
     return code;
 }
 
-/* Its location; and its key, where the sample can be read again. */
+/* Writes the location of a sample and, if the sample can be read again, its key. */
 static void describe(const struct sheaf_dataset *d, const struct place *place, char first[512])
 {
     const uint32_t shard = (uint32_t)number_in(place->bytes, 4);

@@ -279,7 +279,7 @@ static uint64_t gap_before(const struct extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* An extent; and the first one with its key, by which they are put in order. */
+/* A sample's extent, and the first extent that has the same key. The extents are sorted by it. */
 struct joining {
     const struct extent *extent, *first;
 };

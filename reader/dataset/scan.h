@@ -23,7 +23,8 @@ struct scan {
     bool ended;                     /* the end was checked, and is wrong */
     uint64_t passed_over;           /* members before the last damage that belong to no sample */
     struct buf extents;             /* struct extent[], one for each sample */
-    bool joins;                     /* the caller's, of a tar: samples with one key become one */
+    bool joins;                     /* set by the caller for a tar: samples with the same key
+                                       become one */
     struct buf keys;                /* then: of the samples, each with a NUL */
     uint64_t records;               /* found, including bad records */
     uint64_t lost_bytes;            /* bytes lost after damage */

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Takes ownership of the URL, which is NULL if memory was exhausted. */
+/* Receives a URL and takes ownership of it. It is NULL if memory was exhausted. */
 typedef int pattern_fn(void *context, char *url, struct sheaf_error *err);
 
 /* Returns whether `text` has braces that stand for several texts: with a range of numbers or

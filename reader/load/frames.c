@@ -208,7 +208,7 @@ static int place_error(const struct frames *f, uint64_t offset, struct sheaf_err
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
 }
 
-/* Puts the place after the last frame before an error. That frame is still to be returned. */
+/* Puts the place after the last frame before an error. That frame has not been returned yet. */
 static int place_end(const struct frames *f, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
@@ -247,7 +247,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
         if (skip < shown && skip != 0) {
             struct part part;
 
-            /* The end of the window may have cut what looks like a header. */
+            /* If bytes look like a header, it may be cut off by the end of the window. */
             code = f->format->part(&f->scan, f->window.data + f->used,
                                    f->window.size - f->used, f->at_end, &part, err);
             format_scan_restart(&f->scan);
@@ -384,7 +384,7 @@ static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* Returns the last frame after the error that the end is missing. */
+/* Returns the last frame, after the error that the end of the archive is missing was returned. */
 static int take_last(struct frames *f, size_t *size)
 {
     *size = f->last_size;

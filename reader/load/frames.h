@@ -86,8 +86,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
  * Any other error is final. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
-/* Returns the number of tar members so far that belong to no sample (links, devices, names without
- * key or suffix). */
+/* number of tar members before the last damage that belong to no sample */
 uint64_t frames_passed_over(const struct frames *f);
 
 void frames_close(struct frames *f);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "reader/load/warm.h"
 
-/* For each EARLY_OF_SLOTS slots, one sample is read before the slots are filled. */
+/* One sample is read before the slots are filled for each EARLY_OF_SLOTS slots. */
 #define EARLY_OF_SLOTS 16u
 /* The number of draws by which a slot is fetched into the processor's cache in advance. */
 #define SLOTS_AHEAD    8u
@@ -24,7 +24,7 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Makes a record due, so far only as a number. */
+/* Makes a record due. It is not read yet, only its number is known. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -323,7 +323,7 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
-    /* An error here is met again when the sample is needed. */
+    /* An error is ignored here. It occurs again when the sample is needed. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
@@ -335,7 +335,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
-/* Waits for the first due sample. If it lies apart, it no longer belongs to its read. */
+/* Waits for the first due sample. If the items of its read lie apart, the sample is detached from
+ * the read. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;

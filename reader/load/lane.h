@@ -16,8 +16,8 @@
 #include "reader/load/horizon.h"
 #include "reader/load/queue.h"
 
-#define LANE_DUE 32u            /* number of samples, for all lanes of a reader, that are drawn
-                                   in advance */
+#define LANE_DUE 32u            /* largest number of samples that are drawn in advance, over all
+                                   lanes of a reader */
 
 /* A sample that was drawn and not yet handed out. */
 struct due {

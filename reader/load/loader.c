@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may get working buffers of twice the size that it needs, plus this. */
+/* A read may get buffers that are larger than it needs: twice as large, plus this. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */

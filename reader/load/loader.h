@@ -20,8 +20,8 @@ struct ref {
     union {
         uint64_t input;         /* if `item` is NULL: the sample's number within the lane, or
                                    REF_EMPTY; */
-        struct read *read;      /* otherwise: the read of the item; NULL if the item lies apart
-                                   and has landed */
+        struct read *read;      /* otherwise: the read that the item belongs to; NULL if the read
+                                   has landed and its items lie apart */
     };
 };
 
@@ -41,9 +41,9 @@ struct loader {
     uint32_t queue_count;           /* lane_count; or twice that if a view's next stretches are
                                        read ahead: half of the queues are then for the next
                                        stretches */
-    bool keeps;                     /* keep samples in memory until they are drawn; otherwise
-                                       read them in the order of drawing, */
-    bool draws;                     /* which differs from the order of the line if this is set */
+    bool keeps;                     /* whether samples are kept in memory until they are drawn;
+                                       otherwise they are read in the order of drawing, */
+    bool draws;                     /* whether that order differs from the order on the line */
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
@@ -52,7 +52,8 @@ struct loader {
     bool apart;                     /* each sample is in a piece of its own, */
     bool in_parts;                  /* decompress codec blocks only for wanted samples, because
                                        memory has no room for whole blocks */
-    uint64_t outsize_bytes;         /* a frame larger than this is read when it is drawn */
+    uint64_t outsize_bytes;         /* a larger frame does not wait in the shuffle buffer; it is
+                                       read when it is drawn */
     struct heap *heap;              /* memory for samples; it is kept for the next epoch */
     uint64_t lend_bytes;            /* part of the heap that may be lent to the program */
     struct read *reads;             /* all that there are */

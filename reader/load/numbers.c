@@ -22,8 +22,8 @@
 #include "reader/load/shard_pool.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a gap that costs less to read than another
-                                                   read */
+#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a local gap of up to this size costs less to
+                                                   read than to skip, which takes another read */
 #define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
 #define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
 #define GROUP_RECORDS    ((size_t)4096)

@@ -15,8 +15,8 @@
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
-#define DRAWS_COLD 32u          /* number of first samples of a lane that do not wait for warm
-                                   files */
+#define DRAWS_COLD 32u          /* number of samples at the start of a lane that do not wait
+                                   until their files are warm */
 #define LOOK_NS    5000000u     /* time between two checks whether a read is late */
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
@@ -365,7 +365,7 @@ static struct queue *neediest(struct loader *l, bool ahead)
     return found;
 }
 
-/* Gives each stream a few reads to fill in advance. */
+/* Gives each stream empty reads in advance, to be filled by its worker. */
 static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
     for (uint32_t i = 0; i < l->lane_count; i++) {
@@ -398,8 +398,8 @@ int queue_pump(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = plan_read(l, q, err);
-        if (code != SHEAF_OK && q->is_ahead) {      /* other lanes need the memory, or it is too
-                                                       early */
+        if (code != SHEAF_OK && q->is_ahead) {      /* the memory is needed by other lanes, or it
+                                                       is too early */
             ahead = false;
             continue;
         }
@@ -549,7 +549,7 @@ int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* An error here is met again when the sample is needed, and is reported then. */
+        /* An error is ignored here. It occurs again, and is reported, when the sample is needed. */
         q->taken++;
         remove_first(l, q);
         (void)queue_pump(l, &later);

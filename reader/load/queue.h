@@ -31,12 +31,12 @@ struct queue {
     const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
     double pace;                    /* approximate number of positions in a round: 1, except for
                                        lanes of a view */
-    uint64_t before;                /* number of positions in the lane's earlier stretches of the
-                                       epoch */
-    bool is_ahead;                  /* the lane's first turn comes later, because another stretch
-                                       is not used up */
-    uint64_t planned;               /* number of positions that are in reads or were given up; >=
-                                       taken */
+    uint64_t before;                /* number of positions of the lane's earlier stretches in
+                                       this epoch */
+    bool is_ahead;                  /* whether the lane's first turn comes later, when another
+                                       stretch has been used up */
+    uint64_t planned;               /* number of positions that are in reads, or were left to be
+                                       read when drawn; at least `taken` */
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
     unsigned waiting;               /* for a stream: number of reads that still have samples */

@@ -34,7 +34,7 @@ struct item {
     union {
         const char *name;       /* if has_name: its .lst line */
         uint64_t offset;        /* otherwise: of the frame in the shard, uncompressed */
-        struct sheaf_error *bad;    /* if is_bad: the reason; there is no data and no name */
+        struct sheaf_error *bad;    /* if is_bad, the reason; there is then neither data nor name */
     };
     uint64_t record;
     uint32_t shard;
@@ -73,8 +73,8 @@ struct fetch {
     struct work *work;
 };
 
-/* The buffers that a read uses until it has landed. They are kept for the next read, so that not
- * every byte read touches a new page. */
+/* The buffers that a read needs until it has landed. They are kept for later reads, so that reads
+ * need not touch new pages of memory again and again. */
 struct work {
     struct job job;
     struct work *next;          /* in the list of spare buffers */

@@ -22,8 +22,8 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    uint8_t *data;              /* where the bytes of the range are read to, or only those of its
-                                   records, one after another */
+    uint8_t *data;              /* where the bytes of the range are read to; or, one after
+                                   another, only the bytes of its records */
     char *names;                /* where the range's .lst lines are read to; NULL if it has none */
     bool is_marked;             /* is_bad is set in all items */
 };
@@ -185,8 +185,8 @@ static int read_plain(struct pass *p)
     return code;
 }
 
-/* Decompresses parts of a block in small steps, and marks the records that cannot be
- * decompressed. */
+/* Decompresses parts of a block in small steps. Marks the records that cannot be decompressed as
+ * bad. */
 static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
 {
     struct sheaf_error error;
@@ -569,8 +569,8 @@ static void fetch(struct work *w)
         return;
     }
     w->is_fetched = true;
-    atomic_init(&w->fetches_left, 1);       /* one for this function, which it gives up at its
-                                               end */
+    atomic_init(&w->fetches_left, 1);       /* one is counted for this function itself; it is
+                                               given up at the end */
     start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
     if (names != 0)
         start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);

@@ -11,10 +11,10 @@
 #define REST_ROUNDS 16u
 #define FIRST_REST 8u           /* number of rounds before the first trial, unless the link is
                                    slow */
-#define QUICK 0.75              /* rate of a fast link in bytes per nanosecond; such a link needs
-                                   no more reads */
-#define SLOW 0.2                /* rate of a slow link in bytes per nanosecond; there the cost of
-                                   memory does not matter */
+#define QUICK 0.75              /* rate in bytes per nanosecond from which a link counts as fast;
+                                   more reads are then not tried */
+#define SLOW 0.2                /* rate in bytes per nanosecond below which a link counts as
+                                   slow; waiting then costs more than memory */
 /* Reads that are under way together also finish together, so a rate is measured over several
  * windows. */
 #define MEASURED_WINDOWS 3u

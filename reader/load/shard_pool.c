@@ -51,8 +51,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    pool->budget.limit = UINT64_MAX;    /* only idle shards are limited, because shards in use
-                                           are needed */
+    pool->budget.limit = UINT64_MAX;    /* in-use shards are needed, so only idle shards are
+                                           limited */
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)
                         ? MIN(workers_processors(), THREADS_MOST) : THREADS_MOST, err);

@@ -80,7 +80,8 @@ int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err)
     return code;
 }
 
-/* Pieces were read in another order than they are stored, so all is read again. */
+/* If pieces were read in another order than that in which they are stored, the hash of the shard
+ * needs all bytes to be read again. */
 static int hash_stored(struct walk *w, char hex[33], struct sheaf_error *err)
 {
     struct store_object *pieces = w->object;

@@ -290,8 +290,8 @@ static int open_parts(struct shard *shard)
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    /* If bad records are skipped, a shard that is too short is accepted, and its missing records
-     * are reported one by one. */
+    /* If bad records are skipped, a shard that is too short is opened nevertheless. Its missing
+     * records are then reported one by one. */
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
@@ -408,8 +408,9 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. If the shard was opened with reserved memory and the new user reads
- * ahead, the reserve must first become free again. Returns false if there is no memory for that. */
+/* Adds a user to an open shard. A shard that was opened with reserved memory may get a user that
+ * reads ahead only when other memory can take the place of the reserved memory. Returns false if
+ * there is none. */
 static bool join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

@@ -36,12 +36,12 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    uint64_t passed_over;           /* number of members in earlier shards, less the number
-                                       already reported by reads */
+    uint64_t passed_over;           /* number of members in earlier shards that belong to no
+                                       sample and that no read has reported yet */
     uint64_t lost_bytes;            /* number of bytes in earlier shards that no read has
                                        reported yet */
-    uint64_t repeated_keys;         /* number of members in earlier shards, less the number
-                                       already reported by reads */
+    uint64_t repeated_keys;         /* number of repeated keys in earlier shards that no read has
+                                       reported yet */
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
@@ -169,7 +169,8 @@ static int no_bytes(const struct stream *s, struct sheaf_error *err)
                    "failed, or the channel has no objects", s->object->url);
 }
 
-/* Returns whether the pipe brings a whole data set, and not only its shards. */
+/* Returns whether the pipe begins with a file of a data set that is not a shard: an index, a table
+ * of keys or a manifest. */
 static bool is_no_shard(const struct stream *s)
 {
     const uint8_t *data = s->peeked.data;
@@ -397,7 +398,7 @@ static uint64_t passed_over_now(struct stream *s)
     return all;
 }
 
-/* Keys that came again and were not told of yet. */
+/* Returns the number of repeated keys that were not reported yet. */
 static uint64_t repeated_keys_now(struct stream *s)
 {
     const uint64_t all = s->repeated_keys +

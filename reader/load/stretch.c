@@ -27,8 +27,8 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns where a read ends that begins with the record: after `bytes`, or, if memory allows, at
- * the end of the codec block in which that is. */
+/* Returns where a read that begins with the record ends: after `bytes` bytes or, if memory allows,
+ * at the end of the codec block that has this place. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {

@@ -12,14 +12,15 @@
 #define JOBS        4u      /* number of warming jobs of a lane */
 #define RANGES      32u     /* number of ranges of a job: chosen samples may have others between
                                them */
-/* Number of bytes that a job warms, and number of bytes warmed ahead of the buffer. */
+/* Number of bytes that one job warms, and number of bytes ahead of the buffer that are warmed. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
 /* A job that reads parts of a file into the kernel's cache. */
 struct warming {
     struct job job;
-    struct shard *shard;            /* the shard that the job uses; NULL if no job is running */
+    struct shard *shard;            /* the shard from which a job is reading; NULL if no job is
+                                       running */
     struct { uint64_t offset, bytes; } ranges[RANGES];
     unsigned range_count;
     uint64_t bytes;
@@ -33,8 +34,8 @@ struct warmth {
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
-    struct shard *shard;            /* the shard that is warmed next and is in use; NULL if none
-                                       yet */
+    struct shard *shard;            /* the shard that is warmed next and is held open; NULL if
+                                       none yet */
     uint64_t warmed;                /* inputs before this were warmed, or soon will be */
     uint64_t ahead;                 /* number of inputs that are warmed before they enter the
                                        buffer */

@@ -85,7 +85,7 @@ struct span {
     size_t at;                  /* offset in the room */
 };
 
-/* Ranges that were fetched, and where they are in the room. */
+/* Ranges of the file that were read, and where each is in memory. */
 struct fetched {
     struct buf room;
     struct span *spans;

@@ -129,9 +129,9 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Makes the draws before an input comes in. No slot holds a target and the buffer stays full, so
- * only the generator matters. It is copied so that it stays in registers, because nearly all the
- * time of a replay is spent here. */
+/* Makes the draws up to the one that lets an input in. No slot holds a target, and the buffer stays
+ * full, so only the generator matters. It is copied so that it stays in registers, because a replay
+ * spends nearly all its time here. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;

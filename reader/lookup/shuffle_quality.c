@@ -231,8 +231,8 @@ static void finish(struct mixing_tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Reads the labels of all samples. If there are none (foreign shards, vectors), t->labels stays
- * NULL. */
+/* Reads the labels of all samples. t->labels stays NULL if the index has none (foreign shards,
+ * vectors). */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)
 {

@@ -25,7 +25,7 @@ struct foresight {
                                        input of that step */
 };
 
-/* Returns the memory that foresight takes for a buffer of `slots` slots. */
+/* Returns the memory that the foresight of a buffer of `slots` slots takes. */
 uint64_t foresight_bytes(uint64_t slots);
 /* Returns whether the lane's steps fit into 32 bits. */
 bool foresight_is_possible(const struct shuffle *shuffle);

@@ -69,7 +69,8 @@ uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
 /* Returns the order that one source has in the mix: its seed and its slots of the buffer. */
 struct order mix_source_order(const struct mix *mix, const struct order *order, size_t source);
 
-/* Returns how many of the numbers below x go to a lane, if number n goes to lane n mod `lanes`. */
+/* Returns how many of the numbers 0 to x - 1 belong to the lane, if number n belongs to lane n mod
+ * `lanes`. */
 static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes + (lane < x % lanes);

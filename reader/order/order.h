@@ -39,8 +39,8 @@ struct order_line {
                                        has no shards */
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
-    uint64_t short_start, short_places;     /* the place and size of the last piece if it is
-                                               shorter */
+    uint64_t short_start, short_places;     /* the first place and the number of places of the
+                                               one piece that is shorter than the others */
 };
 
 /* Makes the line of an epoch. `samples` has the number of samples of each shard, in manifest
@@ -101,7 +101,8 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* As order_lane_of, for a line of `places` places. The places from `samples` on repeat the line. */
+/* Like order_lane_of, for a line of `places` places. From place `samples` on, the line repeats its
+ * beginning. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 

@@ -36,7 +36,7 @@ void selection_free(struct selection *s);
 /* Returns the chosen number of rank `rank`, which must be below the count. *run becomes a number of
  * consecutive chosen numbers that begin there. It is at least 1 and may be less than all. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
-/* Finds the rank of a number. Returns false if the number is not chosen. */
+/* Sets *rank to the rank of a number. Returns false if the number is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
 /* Returns how many numbers are chosen in both selections. Their totals must be equal. */
 uint64_t selection_shared(const struct selection *a, const struct selection *b);

@@ -17,7 +17,7 @@
 #include "reader/order/shuffle.h"
 
 #define SEQUENCE_BACK 128u      /* number of latest positions that are remembered if samples are
-                                   read as drawn */
+                                   read in the order of drawing */
 
 struct sequence {
     struct order_lane range;

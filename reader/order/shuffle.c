@@ -28,7 +28,7 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* The origin of a slot after some steps: the slot that has its input now. */
+/* After the steps so far, `slot` has the input that is now in slot `origin`. */
 struct moved {
     uint64_t slot, origin;
 };

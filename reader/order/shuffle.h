@@ -23,8 +23,9 @@ struct shuffle_step {
     uint64_t slot;                  /* emit the input of this slot */
     bool refill;                    /* then put input `input` into it; */
     uint64_t input;
-    uint64_t last;                  /* otherwise move the input of slot `last` into it and remove
-                                       slot `last` (it may be the same slot) */
+    uint64_t last;                  /* if there is no refill: the input of slot `last` moves into
+                                       the emptied slot, and slot `last` is removed (both may be
+                                       the same slot) */
 };
 
 void shuffle_begin(struct shuffle *shuffle, const struct order *order, uint32_t lane,

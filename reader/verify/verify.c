@@ -438,7 +438,8 @@ static int begin_check(struct checks *all, uint32_t i)
         workers_wait(all->workers, &c->open->job);
         code = c->open->code;
         if (code != SHEAF_OK) {
-            /* The walk will report a missing or overlong shard. Or there is no index. */
+            /* If a shard is missing or too long, or if there is no index, the walk through the
+             * shard will show it. */
             c->open_error = c->open->error;
             shards_drop(&all->shards, c->open);
             c->open = NULL;
@@ -563,8 +564,9 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        code = run_checks(&all, 2 * threads, result, err);    /* a shard whose reads stall holds up
-                                                                   no thread but its own */
+        code = run_checks(&all, 2 * threads, result, err);    /* twice as many checks as threads,
+                                                                 so that a shard whose reads
+                                                                 stall delays no other shard */
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);
     if (code == SHEAF_OK)

@@ -48,7 +48,7 @@ static int read_text(const char *url, char **text, size_t *size, struct sheaf_er
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* The name may belong to nothing, to a directory, or to a large shard. */
+    /* There may be no such object, or the name may be a directory or a large shard. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;

@@ -187,7 +187,8 @@ static void unmark(struct choice *c, const struct sheaf_sample *sample, uint64_t
     choice_leave_out(c, sample->number);
 }
 
-/* Keeps only the samples whose keys are in the list. They are marked first. */
+/* Keeps only the samples whose keys are in the list: marks these samples first, then removes all
+ * others. */
 static int keep_listed(struct choice *c, const struct keys *keep, const struct view_keys_how *how,
                        struct sheaf_error *err)
 {

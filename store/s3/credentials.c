@@ -16,8 +16,8 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-#define FAILED_MS 1000              /* time for which a failed fetch also answers the next
-                                       request */
+#define FAILED_MS 1000              /* after a fetch has failed, requests within this time get
+                                       the same error without another fetch */
 
 struct credentials_cache {
     struct credentials_source *source;

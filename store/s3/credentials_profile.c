@@ -28,8 +28,8 @@ extern char **environ;
 /* A profile in the chain from the one in use to the one with the keys. */
 struct step {
     const char *profile;
-    const struct step *before;      /* the profile whose source this one is; NULL for the one in
-                                       use */
+    const struct step *before;      /* the profile that names this one as its source; NULL for
+                                       the profile in use */
     unsigned number;
 };
 
@@ -38,7 +38,7 @@ static int of_profile(const struct credentials_context *c, const struct step *st
 
 /* ---- credential_process ---------------------------------------------------------------------- */
 
-/* Starts `sh -c command` with its output in a pipe. *fd is the reading end. */
+/* Starts `sh -c command`. *fd becomes the reading end of a pipe with its output. */
 static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
 {
     char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
@@ -105,7 +105,8 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* If the surrounding program ignores SIGCHLD, there is no status, and the output decides. */
+    /* If the surrounding program ignores SIGCHLD, the exit status is lost; then the output alone
+     * decides. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

@@ -23,7 +23,8 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* The context of a search. It must outlive the cache that uses it. */
+/* The facts and the connections that a search for credentials uses. It must outlive the cache that
+ * uses it. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;

@@ -117,7 +117,7 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    char outer[NAME_MOST];      /* the key whose value is on the following indented lines */
+    char outer[NAME_MOST];      /* the key whose value consists of the indented lines that follow */
 };
 
 /* Among the entries from `first` on. */

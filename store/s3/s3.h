@@ -22,8 +22,8 @@
 #include "store/s3/s3_checksum.h"
 #include "store/s3/s3_scope.h"
 
-/* The last response to a request with a checksum may have repeated the checksum. A store that does
- * not repeat it ignores it. */
+/* Tells if the responses to requests with a checksum repeat it. A store that does
+ * not repeat the checksum has ignored it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */
@@ -65,8 +65,8 @@ int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err);
 
-/* Return the settings for requests to an object, or to keys with a prefix, whoever writes there;
- * and the checksum that is sent with written data, NULL for none. */
+/* s3_settings_for returns the settings for requests to an object, or to all keys with a prefix.
+ * s3_checksum_for returns the checksum that is sent with written data, or NULL for none. */
 const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
@@ -77,7 +77,7 @@ int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
-/* Returns whether the bucket's server was tried, and does not keep conditions on writes. */
+/* Returns whether the bucket's server was tested and found to ignore conditions on writes. */
 bool s3_ignores_conditions(const struct s3_bucket *bucket);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */

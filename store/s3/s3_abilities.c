@@ -69,8 +69,8 @@ static int finish(struct trial *t, struct sheaf_error *err)
     return code;
 }
 
-/* The results of the test writes. A write that is not made, because the server has said that it
- * knows no conditions, has the code of that answer. */
+/* The results of the test writes. A write that was not made, because the server had already
+ * answered that it supports no conditions, has the code of that answer. */
 struct answers {
     int first, second, over_another;
 };
@@ -96,8 +96,8 @@ static int try_writes(const struct s3_bucket *bucket, const char *key, struct an
     return code;
 }
 
-/* Makes the test once. Also looks at the object, and removes it. *again becomes whether somebody
- * else removed the object meanwhile. */
+/* Makes the test once: writes, looks at the object, and removes it. Sets *again if the object was
+ * removed by somebody else meanwhile, so that the test says nothing. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {

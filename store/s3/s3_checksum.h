@@ -28,14 +28,14 @@ extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
 const struct s3_checksum *s3_checksum_of(const char *name);
 /* As headers have it. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
-/* Returns the checksum of a whole, given `whole`, the checksum of its first bytes, and `part`, that
- * of the next ones. */
+/* Returns the checksum of bytes A followed by bytes B, where `whole` is the checksum of A and
+ * `part` that of B. */
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* Computes the checksum of checksums, for stores that do not compute one of the whole object: the
- * checksum of the bytes of the parts' checksums. Begin with 0, add each part, and write
- * "TEXT-COUNT". */
+/* Returns a checksum of checksums, for stores that compute no checksum of the whole object. It
+ * covers the bytes of the parts' checksums, in order. Begin with 0 and add each part's. It is
+ * written "TEXT-COUNT". */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

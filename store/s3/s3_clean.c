@@ -136,7 +136,7 @@ static void cleaning_free(struct cleaning *c)
     free(c->uploads);
 }
 
-/* Aborts all uploads of one key, requested as a whole, which any store can list. */
+/* Aborts all uploads of one key. It asks for that key alone, which every store can list. */
 static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
 {
     struct cleaning c = { .bucket = bucket, .prefix = key };
@@ -186,8 +186,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
     return code;
 }
 
-/* Cleans only names directly under `url`. Deeper ones may belong to others who are still at
- * work. */
+/* Cleans only names directly under `url`. Deeper names may belong to other programs that are still
+ * at work. */
 int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
              struct sheaf_error *err)
 {

@@ -92,7 +92,7 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* Adds a Content-MD5 to the next attempt, and to the next parts of the object. */
+/* Sends a Content-MD5 from now on: with the next attempt, and with the object's later parts. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
@@ -254,8 +254,8 @@ struct beginning {
     char **upload_id;
 };
 
-/* Interprets the response to a beginning. Stores that know only checksums of checksums do not
- * mention the type. */
+/* Handles the response to the beginning of an upload. Stores that know only checksums of checksums
+ * do not mention the checksum's type. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -266,8 +266,8 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     return aws_classify(r, again, err);
 }
 
-/* Checks the response to a beginning. If it is damaged, the upload's id is unknown; store_clean
- * finds the upload later. */
+/* Checks the response to the beginning of an upload. If it is damaged, the upload's id is unknown,
+ * and store_clean finds the upload later. */
 static int begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
@@ -328,8 +328,8 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-/* Checks the response to a completion. The store may send 200 and later an error, to keep the
- * connection alive while it works; aws_classify notices that. */
+/* Checks the response to the completion of an upload. A store may send the status 200 at once and
+ * an error later, to keep the connection alive while it works; aws_classify notices that. */
 static int complete_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);

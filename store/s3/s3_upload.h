@@ -77,8 +77,8 @@ struct s3_completion {
     bool is_done;               /* the store has completed it, even if a later check failed */
 };
 /* Completes an upload under the condition of s3_require, and makes sure that the object is there
- * with all its bytes. *now describes it, with stamp 0 if it cannot be distinguished from others of
- * that size. */
+ * with all its bytes. *now describes the object. Its stamp is 0 if it cannot be distinguished from
+ * other objects of the same size. */
 int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,

@@ -234,9 +234,9 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Gets memory for the slot. The awaited memory is certain to come: parts of this thread's
- * writers do not wait for others if the memory is this small, and those of other threads are the
- * last ones. */
+/* Gets memory for the slot. If it must wait, the memory is certain to come: other parts of this
+ * thread's writers do not wait for memory if there is so little, and parts of other threads are
+ * being sent. */
 static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_error *err)
 {
     int code;

@@ -37,7 +37,8 @@ struct walker {
     struct buf text;
 };
 
-/* Stops the walker. expat may still call handlers for what it has begun; they then do nothing. */
+/* Stops the walker. expat may still call handlers for the element that it was parsing; these calls
+ * do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
     w->code = code;

@@ -49,8 +49,8 @@ struct s3_xml_page {
                                    "none" */
 };
 
-/* Reads the page's own values and checks that it is XML to its end. The page must be freed in any
- * case. */
+/* Reads the values that belong to the page as a whole, and checks that the text is valid XML to its
+ * end. The page must be freed in any case. */
 int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err);
 /* Calls `each` for each entry of such a page, and records the first one. */
 int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,

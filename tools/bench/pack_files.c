@@ -21,8 +21,8 @@
 #define PIECE_BYTES  ((size_t)2 << 20)
 #define FILE_MOST    ((size_t)64 << 20)
 #define SHARD_BYTES  ((uint64_t)150000000)
-#define AT_ONCE      64u        /* files that a thread takes at once, which are neighbours in the
-                                   tree */
+#define AT_ONCE      64u        /* number of files that a thread takes at once; they are
+                                   neighbours in the tree */
 #define THREADS_MOST 64
 
 static struct {

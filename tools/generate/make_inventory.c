@@ -14,7 +14,7 @@
 #define CLASS_ROWS 10000u       /* objects per class, but at most CLASS_MOST classes */
 #define CLASS_MOST 10000u
 
-/* A generator of its own (splitmix64), so that this program needs no other file. */
+/* A random generator of its own (splitmix64), so that this program needs no other file of Sheaf. */
 static uint64_t next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -176,8 +176,8 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
     struct jpeg_error_mgr errors;
     struct image image = { NULL, 0 };
 
-    jpeg.err = jpeg_std_error(&errors);     /* it ends the program on errors, which is fine for a
-                                               generator */
+    jpeg.err = jpeg_std_error(&errors);     /* libjpeg then ends the program on an error, which
+                                               is fine for a generator */
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &image.data, &image.size);
     jpeg.image_width = (JDIMENSION)width;

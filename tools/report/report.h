@@ -59,7 +59,7 @@ struct report {
     const struct report_check *check;
 };
 
-/* Reads samples. A sample that cannot be read is noted there. (report_samples.c) */
+/* Reads samples. If a sample cannot be read, the error is kept in its place. (report_samples.c) */
 void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *samples);
 void report_free_samples(struct report_samples *samples);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the samples that a report shows: some spread evenly over the classes for pictures, and
- * some spread evenly over the data set for the sizes of images. Of a stream it reads the first
+ * Reads the samples that a report shows: some for pictures, spread evenly over the classes; and
+ * some for the sizes of images, spread evenly over the data set. Of a stream, it reads the first
  * samples. */
 #include <stdlib.h>
 #include <string.h>
