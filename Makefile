@@ -49,7 +49,7 @@ ABI     := $(if $(filter 0,$(MAJOR)),0.$(MINOR),$(MAJOR))
 # Sorted, and free of the directory that this is built in: the same bytes anywhere.
 ROOMS        = base formats image store publish packer reader modes copy
 LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$(ROOMS))))
-TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/report/*.c))
+TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/crops/*.c tools/report/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 TEST_COMMON  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/common_*.c))
@@ -79,7 +79,7 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 # Weights that are the same on every machine.
-$(BUILD)/image/resample_axis.o $(BUILD)/image/crop_draw.o: ALL_CFLAGS += -ffp-contract=off
+$(BUILD)/image/resample_axis.o $(BUILD)/image/crop_draw.o $(BUILD)/image/crop_mask.o: ALL_CFLAGS += -ffp-contract=off
 
 # What a program links: one object, whose internal names are its own.  INSIDE: static libraries
 # that it carries, so that it needs no others (tools/packaging/wheel.sh).

@@ -1269,6 +1269,7 @@ struct sheaf_pixels_options {
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
     int decodes_whole;              /* 0; 1 decodes the whole JPEG, which is slower and gives the
                                        same pixels */
+    const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
 /* The box of a crop, in pixels of the upright picture. For CENTER it is rounded to whole pixels. */
@@ -1283,6 +1284,12 @@ struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
 SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);
+/* Writes the same crops of a mask of the picture to `out`, with width x height bytes for each crop.
+ * A mask is a PNG of the picture's size, with a palette or with grey values of at most 8 bits. Each
+ * pixel of a crop is one of the mask's values, the nearest one as with Pillow's NEAREST. */
+SHEAF_CALL int sheaf_pixels_mask(const void *data, size_t size,
+    const struct sheaf_pixels_options *options, uint64_t seed, void *out,
+    struct sheaf_error *error);
 
 /* Starts threads that make the crops of batches of samples. Any number of batches may be under way,
  * and they may be waited for in any order. memory_bytes is a hard limit for the memory of decoding,
@@ -1291,13 +1298,14 @@ SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
 /* Return the number of bytes of a sample's crops of view `view` (0 if there is no such view), and
- * the number of its crops of all views. */
+ * the number of its crops of all views. With V views (1 if options.views is NULL), view V * (m + 1)
+ * + v has view v's crops of mask m, which is the field options.masks[m] of each sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
- * is the name of the image's field. NULL means the first field whose name ends in jpg, jpeg, png,
- * webp, gif or bmp. The crops of view v of sample i are written to out[v] + i *
- * sheaf_pixels_bytes(pool, v), and their boxes to crops + i * sheaf_pixels_crops(pool), unless
+ * is the name of the image's field. NULL means the first field that is not a mask and whose name
+ * ends in jpg, jpeg, png, webp, gif or bmp. The crops of view v of sample i are written to out[v] +
+ * i * sheaf_pixels_bytes(pool, v), and their boxes to crops + i * sheaf_pixels_crops(pool), unless
  * `crops` is NULL. The memory may belong to a framework or be pinned. The memory and the samples
  * (see sheaf_reader_keep) must remain valid until the batch is freed. */
 SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
@@ -1306,11 +1314,24 @@ SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
 /* Waits for the batch, and returns the number of samples without crops. */
 SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
 /* Returns, after sheaf_pixels_wait, why sample `index` has no crops, or NULL if it has crops. The
- * code is _CORRUPT or _UNSUPPORTED for a bad image, _ARGUMENT if there is no such field, and _LIMIT
- * if the image needs more than memory_bytes. */
+ * code is _CORRUPT or _UNSUPPORTED for a bad image or mask, _ARGUMENT if there is no such field,
+ * and _LIMIT if the image needs more than memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
 SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);   /* also waits */
+/* Returns the processor time that the pool's threads have used for images, in nanoseconds. */
+SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
+/* Returns the version of the specification and the libraries that decode, as in "pixels1,
+ * libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". Programs that want equal pixels store it with
+ * their state. The text belongs to the calling thread. */
+SHEAF_API const char *sheaf_pixels_version(void);
+/* Encodes one crop (3 channels, in its layout) or the crop of a mask (1 channel) as a PNG. *room is
+ * the number of bytes at `png`, and then the number used. A PNG takes at most SHEAF_PNG_ROOM. */
+#define SHEAF_PNG_ROOM(width, height, channels)                                                 \
+    (((size_t)(width) * (channels) + 1) * (height) * 129 / 128 + 4096)
+SHEAF_CALL int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height,
+    unsigned channels, enum sheaf_layout layout, void *png, size_t *room,
+    struct sheaf_error *error);
 #ifdef __cplusplus
 }
 #endif

@@ -4,24 +4,27 @@
  *
  * Only the part of a JPEG that the crops need is decoded: its rows, and its columns with one more
  * column on the left and two more on the right, because the colours of a pixel depend on its
- * neighbours. The result equals that of decoding the whole picture byte for byte, as a test checks.
- * Two kinds of JPEG are decoded completely. A file without the usual end might be truncated, which
- * must be noticed wherever the crops are. In a file with several scans nearly all time goes to the
- * coefficients, and if scans are missing, libjpeg smooths the blocks, with another result at the
- * edges of a part. */
+ * neighbours, but at least 32 columns. The result equals that of decoding the whole picture byte for
+ * byte, as a test checks. Two kinds of JPEG are decoded completely. A file without the usual end
+ * might be truncated, which must be noticed wherever the crops are. In a file with several scans
+ * nearly all time goes to the coefficients, and if scans are missing, libjpeg smooths the blocks,
+ * with another result at the edges of a part. */
 #include "image/crop_pixels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "image/crop_mask.h"
 #include "image/crop_scaler.h"
 #include "image/image.h"
 #include "image/jpeg_input.h"
 
 #define MARGIN_LEFT  1u
 #define MARGIN_RIGHT 2u
+#define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
 #define END_BYTES    32u        /* number of bytes at the end in which a JPEG's last marker is
                                    expected */
 
@@ -118,10 +121,11 @@ static void read_region(struct cropping *c, const struct region *r, bool whole)
     JDIMENSION left = 0;
 
     if (!whole) {
+        const JDIMENSION right = MIN(codec->image_width, r->right + MARGIN_RIGHT);
         JDIMENSION width;
 
-        left = r->left - MIN(r->left, MARGIN_LEFT);
-        width = MIN(codec->image_width, r->right + MARGIN_RIGHT) - left;
+        left = MIN(r->left - MIN(r->left, MARGIN_LEFT), right - MIN(right, COLUMNS_LEAST));
+        width = right - left;
         jpeg_crop_scanline(codec, &left, &width);
         if (r->top != 0)
             jpeg_skip_scanlines(codec, r->top);
@@ -186,33 +190,10 @@ static int crop_jpeg(struct cropping *c)
 
 /* ---- Other pictures -------------------------------------------------------------------------- */
 
-/* A room from which more memory is taken than a decoder asks for, because the scalers after it need
- * some. */
-struct wider {
-    const struct image_room *room;
-    uint64_t more;
-};
-
-static int take_more(void *context, uint64_t bytes, struct sheaf_error *err)
-{
-    const struct wider *w = context;
-
-    return w->room->take(w->room->context, bytes + w->more, err);
-}
-
-static void give_more(void *context, uint64_t bytes)
-{
-    const struct wider *w = context;
-
-    w->room->give(w->room->context, bytes + w->more);
-}
-
 static int crop_whole(struct cropping *c)
 {
-    struct wider wider = { c->room, scaler_bytes(c, 3) };
-    const struct image_room room = { take_more, give_more, &wider };
-    struct decoding d = { .data = c->data, .size = c->size, .room = &room, .divisor = 1,
-                          .copies = c->look.orientation != 1 };
+    struct decoding d = { .data = c->data, .size = c->size, .room = c->room, .divisor = 1,
+                          .beside = scaler_bytes(c, 3), .copies = c->look.orientation != 1 };
     const bool turned = c->look.orientation >= 5;
     struct pixels pixels = { .data = NULL };
     int code = image_decode(&d, &pixels, c->err);
@@ -228,8 +209,7 @@ static int crop_whole(struct cropping *c)
     for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
         add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
     pixels_close(&pixels);
-    if (d.taken != 0)
-        give_more(&wider, d.taken);
+    c->taken = d.taken;         /* until the scalers are closed */
     return code;
 }
 
@@ -248,10 +228,9 @@ static int look_at(struct cropping *c)
 
 static void make_cuts(struct cropping *c, uint64_t seed, struct sheaf_crop_box *crops)
 {
-    const bool turned = c->look.orientation >= 5;
-    const uint32_t width = turned ? c->look.height : c->look.width;
-    const uint32_t height = turned ? c->look.width : c->look.height;
+    uint32_t width, height;
 
+    image_upright_size(&c->look, &width, &height);
     for (size_t i = 0; i < c->plan->count; i++) {
         c->cuts[i] = crop_plan_cut(c->plan, i, seed, width, height);
         if (crops != NULL)
@@ -308,7 +287,7 @@ int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uin
     return code;
 }
 
-/* ---- The public call ------------------------------------------------------------------------- */
+/* ---- The public calls ------------------------------------------------------------------------ */
 
 static int take_any(void *context, uint64_t bytes, struct sheaf_error *err)
 {
@@ -324,23 +303,60 @@ static void give_any(void *context, uint64_t bytes)
     (void)bytes;
 }
 
+/* Opens a plan, and gives the place of each group's crops, which follow each other from `out` on.
+ * `channels` is the number of bytes of a pixel. *groups must be freed, and the plan closed, also
+ * after an error. */
+static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, size_t channels,
+                      struct crop_plan *plan, uint8_t ***groups, struct sheaf_error *err)
+{
+    int code = crop_plan_open(plan, options, err);
+
+    *groups = NULL;
+    if (code != SHEAF_OK)
+        return code;
+    *groups = calloc(plan->group_count, sizeof((*groups)[0]));
+    if (*groups == NULL)
+        return err_memory(err, plan->group_count * sizeof((*groups)[0]));
+    for (size_t i = 0; i < plan->group_count; i++) {
+        (*groups)[i] = out;
+        out += plan->group_bytes[i] / 3 * channels;
+    }
+    return SHEAF_OK;
+}
+
 int sheaf_pixels(const void *data, size_t size, const struct sheaf_pixels_options *options,
                  uint64_t seed, void *out, struct sheaf_crop_box *crops, struct sheaf_error *err)
 {
     const struct image_room room = { take_any, give_any, NULL };
     struct crop_plan plan;
-    uint8_t **groups = NULL, *at = out;
-    int code = crop_plan_open(&plan, options, err);
+    uint8_t **groups;
+    int code = open_alone(options, out, 3, &plan, &groups, err);
 
-    if (code == SHEAF_OK) {
-        groups = calloc(plan.group_count, sizeof(groups[0]));
-        if (groups == NULL)
-            code = err_memory(err, plan.group_count * sizeof(groups[0]));
-    }
-    for (size_t i = 0; i < plan.group_count && code == SHEAF_OK; at += plan.group_bytes[i++])
-        groups[i] = at;
     if (code == SHEAF_OK)
         code = crop_pixels(&plan, data, size, seed, &room, groups, crops, err);
+    free(groups);
+    crop_plan_close(&plan);
+    return code;
+}
+
+const char *sheaf_pixels_version(void)
+{
+    static _Thread_local char text[128];
+
+    snprintf(text, sizeof(text), "pixels1, %s", image_libraries());
+    return text;
+}
+
+int sheaf_pixels_mask(const void *data, size_t size, const struct sheaf_pixels_options *options,
+                      uint64_t seed, void *out, struct sheaf_error *err)
+{
+    const struct image_room room = { take_any, give_any, NULL };
+    struct crop_plan plan;
+    uint8_t **groups;
+    int code = open_alone(options, out, 1, &plan, &groups, err);
+
+    if (code == SHEAF_OK)
+        code = crop_mask(&plan, data, size, NULL, seed, &room, groups, err);
     free(groups);
     crop_plan_close(&plan);
     return code;

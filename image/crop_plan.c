@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -120,6 +121,27 @@ static int add_group(struct crop_plan *plan, const struct sheaf_pixels_options *
     return SHEAF_OK;
 }
 
+static int copy_masks(struct crop_plan *plan, const struct sheaf_pixels_options *o,
+                      struct sheaf_error *err)
+{
+    if (o->mask_count > MASKS_MOST)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%zu masks: expected at most %u", o->mask_count,
+                       MASKS_MOST);
+    plan->masks = calloc(o->mask_count + 1, sizeof(plan->masks[0]));
+    if (plan->masks == NULL)
+        return err_memory(err, o->mask_count * sizeof(plan->masks[0]));
+    for (size_t i = 0; i < o->mask_count; i++) {
+        if (o->masks == NULL || o->masks[i] == NULL || o->masks[i][0] == '\0')
+            return err_set(err, SHEAF_ERR_ARGUMENT, "mask %zu has no name: expected the name of a "
+                           "field", i);
+        plan->masks[i] = strdup(o->masks[i]);
+        if (plan->masks[i] == NULL)
+            return err_memory(err, strlen(o->masks[i]) + 1);
+        plan->mask_count++;
+    }
+    return SHEAF_OK;
+}
+
 int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *given,
                    struct sheaf_error *err)
 {
@@ -152,6 +174,9 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *gi
     if (o.view_count == 0 || o.view_count > CROPS_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%zu views: expected 1 to %u", o.view_count,
                        CROPS_MOST);
+    code = copy_masks(plan, &o, err);
+    if (code != SHEAF_OK)
+        return code;
     plan->group_bytes = calloc(o.view_count, sizeof(plan->group_bytes[0]));
     if (plan->group_bytes == NULL)
         return err_memory(err, o.view_count * sizeof(plan->group_bytes[0]));
@@ -165,6 +190,9 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *gi
 
 void crop_plan_close(struct crop_plan *plan)
 {
+    for (size_t i = 0; i < plan->mask_count; i++)
+        free(plan->masks[i]);
+    free(plan->masks);
     free(plan->views);
     free(plan->group_bytes);
 }

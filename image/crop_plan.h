@@ -9,6 +9,7 @@
 #include "image/resample_axis.h"
 
 #define CROPS_MOST 1024u        /* of one picture */
+#define MASKS_MOST 64u
 
 /* One crop of each picture. */
 struct crop_view {
@@ -25,6 +26,8 @@ struct crop_plan {
     enum sheaf_layout layout;
     enum sheaf_pillow order;
     bool decodes_whole;
+    char **masks;               /* names of fields */
+    size_t mask_count;
     struct crop_view *views;
     size_t count;
     size_t *group_bytes;        /* of each group, for one picture; */

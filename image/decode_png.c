@@ -54,11 +54,29 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
     r->at += size;
 }
 
+/* Returns SHEAF_ERR_UNSUPPORTED unless the values are palette indices or grey, of one byte. */
+static int check_values(const struct reading *r)
+{
+    const int type = png_get_color_type(r->png, r->info);
+
+    if (type != PNG_COLOR_TYPE_PALETTE && (type & PNG_COLOR_MASK_COLOR) != 0)
+        return err_set(r->err, SHEAF_ERR_UNSUPPORTED, "a PNG of colours, expected one with a "
+                       "palette or grey values");
+    if (png_get_bit_depth(r->png, r->info) == 16)
+        return err_set(r->err, SHEAF_ERR_UNSUPPORTED, "a PNG with values of 16 bits, expected at "
+                       "most 8");
+    return SHEAF_OK;
+}
+
 /* Sets libpng's transformations. Returns the number of channels of the result. */
 static unsigned transform(struct reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
 
+    if (type == PNG_COLOR_TYPE_PALETTE && r->d->keeps_values) {
+        png_set_packing(r->png);
+        return 1;
+    }
     if (png_get_bit_depth(r->png, r->info) == 16)
         png_set_strip_16(r->png);
     if (type == PNG_COLOR_TYPE_PALETTE)
@@ -73,12 +91,14 @@ static int open_pixels(struct reading *r)
 {
     const uint64_t width = png_get_image_width(r->png, r->info);
     const uint64_t height = png_get_image_height(r->png, r->info);
-    const unsigned channels = transform(r);
     const bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
     const uint64_t library = LIBRARY_BYTES + 64 * width +
                              (interlaced ? height * sizeof(r->rows[0]) : 0);
+    const int code = r->d->keeps_values ? check_values(r) : SHEAF_OK;
 
-    return pixels_open(r->pixels, r->d, width, height, channels, library, r->err);
+    if (code != SHEAF_OK)
+        return code;
+    return pixels_open(r->pixels, r->d, width, height, transform(r), library, r->err);
 }
 
 static int read_rows(struct reading *r)

@@ -132,6 +132,14 @@ static void swap(uint32_t *a, uint32_t *b)
     *b = kept;
 }
 
+void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t *height)
+{
+    *width = look->width;
+    *height = look->height;
+    if (look->orientation >= 5)
+        swap(width, height);
+}
+
 /* Returns the size of the other side, rounded down as in torchvision and im2rec. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
@@ -144,10 +152,7 @@ bool image_shrinks(const struct image_look *look, const struct image_settings *s
     const uint32_t size = settings->size;
     uint32_t shorter, longer;
 
-    *width = look->width;
-    *height = look->height;
-    if (look->orientation >= 5)
-        swap(width, height);
+    image_upright_size(look, width, height);
     shorter = MIN(*width, *height);
     longer = MAX(*width, *height);
     if (size == 0 || size >= longer || (settings->mode == IMAGE_SHORTER && size >= shorter) ||

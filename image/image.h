@@ -34,6 +34,9 @@ const char *image_kind_name(enum image_kind kind);
  * malformed. */
 bool image_look(const void *data, size_t size, struct image_look *look);
 
+/* Gives the size of the picture after it is turned. */
+void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t *height);
+
 enum image_resize { IMAGE_SHORTER, IMAGE_LONGER, IMAGE_EXACT };
 
 struct image_settings {

@@ -61,6 +61,7 @@ int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t h
     if (d->copies)              /* and one channel of it */
         needed = bytes + MAX(bytes + bytes / channels, library_bytes) +
                  RESAMPLE_BYTES * (width + height);
+    needed += d->beside;
     code = d->room->take(d->room->context, needed, err);
     if (code != SHEAF_OK)
         return code;

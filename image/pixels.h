@@ -27,6 +27,10 @@ struct decoding {
     unsigned divisor;           /* set by the decoder */
     bool checks;                /* only checks that all pixels are there */
     bool by_row;                /* set by a decoder that needs only one row in this case */
+    bool keeps_values;          /* PNG only: one channel of palette indices or grey values; colours
+                                   and 16 bits are refused */
+    uint64_t beside;            /* bytes that the caller needs as well, to be taken from the room
+                                   together with those for the picture */
     bool copies;                /* whether another picture is made of it while both are in memory */
     uint64_t taken;             /* bytes taken from the room; the creator of this request gives
                                    them back */

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import collections
 import ctypes
-import os
+import time
 import weakref
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -23,21 +23,25 @@ from ._types import Problem, _warn
 
 BOX = 5                             # numbers of a place: top, left, height, width, flipped
 SHARE = 4                           # of a reader's memory, one part of so many is for decoding
-UNDER_WAY = 2                       # batches, at least;
+UNDER_WAY = 2                       # batches, at least,
+BATCHES_MOST = 64                   #   and at most;
 AHEAD_SAMPLES = 16                  # and for each thread so many samples
-DECODING_BYTES = 256 << 20          # beside a reader that is open already
 _OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
 
 
 class PixelBatch:
     """A batch with the crops of its images: `pixels`, a uint8 array [samples, 3, height, width] (or
     nhwc), of several views a list of arrays [samples, crops, ...]; `crops`, an int32 array
-    [samples, 5]: top, left, height, width, flipped (of views [samples, crops, 5]); `labels`, an
-    array [samples], or [samples, labels], or None without labels.  What else a sheaf.Batch has, it
+    [samples, 5]: top, left, height, width, flipped (of views [samples, crops, 5]); `masks`, a dict
+    with a uint8 array [samples, height, width] for each name (of views a list of arrays [samples,
+    crops, height, width]); `labels`, an array [samples], or [samples, labels], or None without
+    labels.  What else a sheaf.Batch has, it
     has, too: keys, fields(name), seeds, repeated, and the samples themselves."""
 
-    def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any) -> None:
+    def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any,
+                 masks: Dict[str, Any]) -> None:
         self.samples, self.pixels, self.crops, self.labels = samples, pixels, crops, labels
+        self.masks = masks
         self.given = len(samples)       # with those that have no crops;
         self.rest: Optional[List[int]] = None   # then, which these are
 
@@ -74,7 +78,7 @@ class Memory:
         self.free: Dict[int, List[Any]] = {}
 
     def take(self, size: int) -> Any:
-        """Writable memory of so many bytes."""
+        """Writable memory of so many bytes.  A batch that is not full has a whole one, too."""
         free = self.free.setdefault(size, [])
         block = free.pop() if free else self.allocate(size)
         shown = (ctypes.c_char * size).from_buffer(block)
@@ -108,28 +112,42 @@ class Policy:
         self.report(Problem(where, name, message))
 
 
+class Shares(NamedTuple):
+    """What is for what: bytes for reading and for decoding, and samples whose crops are under way,
+    besides one batch of batch_size that is with the program."""
+    reading: int
+    decoding: int
+    ahead: int
+    batch_size: int
+
+
 class Stage:
     """Makes PixelBatches of batches."""
 
-    def __init__(self, pixels: Pixels, memory_bytes: int, policy: Policy,
+    def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
                  allocate: Callable[[int], Any] = plain) -> None:
-        self.pixels, self.policy = pixels, policy
-        self.threads = pixels.threads or len(os.sched_getaffinity(0))
-        self.pool = pixels.open(self.threads, memory_bytes)
+        self.pixels, self.policy, self.shares = pixels, policy, shares
+        self.pool = pixels.open(pixels.thread_count, shares.decoding)
         self.memory = Memory(allocate)
+        self.handing_ns = 0             # time of the program's thread for making batches
 
     def begin(self, samples: Batch) -> Tuple[Any, ...]:
-        count = len(samples)
-        shapes = [(count, *self.pixels.shape(view)) for view in self.pixels.views]
-        blocks = [self.memory.take(max(1, int(numpy.prod(shape)))) for shape in shapes]
+        began, count = time.monotonic_ns(), len(samples)
+        shapes = [(count, *self.pixels.shape(view)) for view in self.pixels.views] + \
+            [(count, *self.pixels.mask_shape(view)) for _ in self.pixels.masks
+             for view in self.pixels.views]
+        blocks = [self.memory.take(max(1, int(numpy.prod((self.shares.batch_size, *shape[1:])))))
+                  for shape in shapes]
         arrays = [numpy.frombuffer(block, numpy.uint8, int(numpy.prod(shape))).reshape(shape)
                   for block, shape in zip(blocks, shapes)]
         crops = numpy.empty((count, self.pixels.crops, BOX), numpy.int32)
         made = self.pool.begin(samples, self.pixels.field, [*blocks, crops])
+        self.handing_ns += time.monotonic_ns() - began
         return samples, arrays, crops, made
 
     def end(self, samples: Batch, arrays: List[Any], crops: Any, made: Any) -> PixelBatch:
         bad = made.wait()
+        began = time.monotonic_ns()
         labels = _labels(samples)
         kept: Any = samples
         rest = None
@@ -141,9 +159,13 @@ class Stage:
             kept = [samples[i] for i in rest]
             arrays, crops = [array[rest] for array in arrays], crops[rest]
             labels = None if labels is None else labels[rest]
-        batch = PixelBatch(kept, arrays if self.pixels.has_views else arrays[0],
-                           crops if self.pixels.has_views else crops[:, 0], labels)
+        views, has_views = len(self.pixels.views), self.pixels.has_views
+        parts = [arrays[i:i + views] if has_views else arrays[i]
+                 for i in range(0, len(arrays), views)]
+        batch = PixelBatch(kept, parts[0], crops if has_views else crops[:, 0], labels,
+                           dict(zip(self.pixels.masks, parts[1:])))
         batch.given, batch.rest = len(samples), rest
+        self.handing_ns += time.monotonic_ns() - began
         return batch
 
     def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
@@ -171,9 +193,9 @@ class Stage:
             yield (self.end(*begun), given[1]) if begun is not None else given
 
     def _has_room(self, waiting: Deque[Any]) -> bool:
-        """Two batches at least are under way, and enough samples for all threads."""
         samples = sum(len(begun[0]) for _, begun, _ in waiting if begun is not None)
-        return len(waiting) < UNDER_WAY or (samples < AHEAD_SAMPLES * self.threads and len(waiting) < 64)
+        return len(waiting) < UNDER_WAY or (len(waiting) < BATCHES_MOST and
+                                            samples + self.shares.batch_size <= self.shares.ahead)
 
 
 def _labels(samples: Batch) -> Any:
@@ -190,13 +212,18 @@ def _labels(samples: Batch) -> Any:
     return labels
 
 
-def memory_of(pixels: Pixels, memory_bytes: int, batch_size: int) -> Tuple[int, int]:
-    """What of a reader's memory is for reading, and what for decoding: batches are made in the
-    rest, of which one is with the program."""
-    made = (UNDER_WAY + 1) * batch_size * pixels.bytes
+def memory_of(pixels: Pixels, memory_bytes: int, batch_size: int, reads: bool = True) -> Shares:
+    """Shares memory out between reading (unless the reader has its own), decoding, and batches."""
     decoding = memory_bytes // SHARE
-    if memory_bytes < made + 2 * decoding:
+    rest = memory_bytes - decoding * (2 if reads else 1)
+    least = UNDER_WAY * batch_size
+    most = rest // pixels.bytes - batch_size        # one is with the program
+    if most < least:
+        needed = (least + batch_size) * pixels.bytes * SHARE // (SHARE - 2 if reads else SHARE - 1)
         raise LimitError("batches of pixels: %d of %d samples have %d bytes, which is too much of the "
                          "memory of %d bytes: give memory_bytes=%d, or a smaller batch_size"
-                         % (UNDER_WAY + 1, batch_size, made, memory_bytes, 2 * made))
-    return memory_bytes - made - decoding, decoding
+                         % (UNDER_WAY + 1, batch_size, (least + batch_size) * pixels.bytes,
+                            memory_bytes, needed + SHARE))
+    ahead = min(most, max(least, AHEAD_SAMPLES * pixels.thread_count + batch_size))
+    return Shares(memory_bytes - decoding - (ahead + batch_size) * pixels.bytes, decoding, ahead,
+                  batch_size)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _sheaf
@@ -46,13 +47,16 @@ class Pixels:
     sample's seed.  filter is "bilinear", "bicubic" or "lanczos"; layout "nchw" or "nhwc"; order
     "pillow12" (Pillow up to 12.3) or "pillow13".  field is the name of the image's field, by default
     the first one whose name ends in jpg, jpeg, png, webp, gif or bmp.  threads: 0 is one for each
-    processor."""
+    processor.
+
+    masks=("seg.png",) names fields with masks of the image: PNGs of its size, with a palette or grey.
+    They are cropped and mirrored as the image is, and keep their values (the nearest pixel)."""
 
     def __init__(self, size: Union[int, Tuple[int, int], None] = None, *, crop: str = "random",
                  resize: Optional[int] = None, scale: Tuple[float, float] = (0.08, 1.0),
                  ratio: Tuple[float, float] = (3 / 4, 4 / 3), flip: float = 0.5,
                  filter: str = "bilinear", layout: str = "nchw", order: str = "pillow12",
-                 field: Optional[str] = None,
+                 field: Optional[str] = None, masks: Sequence[str] = (),
                  views: Optional[Sequence[Tuple[int, Any, Tuple[float, float]]]] = None,
                  threads: int = 0) -> None:
         if (size is None) == (views is None):
@@ -62,6 +66,11 @@ class Pixels:
                       for count, side, (low, high) in views] if views is not None else \
             [_View(1, *_size(size), (float(scale[0]), float(scale[1])))]
         self.layout, self.field, self.threads = layout, field, threads
+        if isinstance(masks, str):
+            raise ArgumentError("masks=%r: expected a list of names of fields" % masks)
+        self.masks = tuple(masks)
+        if field is not None and field in self.masks:
+            raise ArgumentError("field %r is among the masks" % field)
         self._options = (_choice("crop", crop, _CROPS), resize or 0, tuple(map(float, ratio)),
                          float(flip), _choice("filter", filter, _FILTERS),
                          _choice("layout", layout, _LAYOUTS), _choice("order", order, _ORDERS))
@@ -69,17 +78,27 @@ class Pixels:
 
     def open(self, threads: int, memory_bytes: int) -> _sheaf.PixelPool:
         views = [(v.count, v.width, v.height, *v.scale) for v in self.views]
-        return _sheaf.PixelPool(views, *self._options, threads, memory_bytes)
+        return _sheaf.PixelPool(views, *self._options, list(self.masks), threads, memory_bytes)
+
+    @property
+    def thread_count(self) -> int:
+        return self.threads or len(os.sched_getaffinity(0))
 
     @property
     def bytes(self) -> int:
-        """Of one sample's crops."""
-        return sum(view.count * view.width * view.height * 3 for view in self.views)
+        """Of one sample's crops, with those of its masks."""
+        return sum(view.count * view.width * view.height * (3 + len(self.masks))
+                   for view in self.views)
 
     def shape(self, view: _View) -> Tuple[int, ...]:
         """Of one sample's part of a view."""
         one = (3, view.height, view.width) if self.layout == "nchw" else \
             (view.height, view.width, 3)
+        return (view.count, *one) if self.has_views else one
+
+    def mask_shape(self, view: _View) -> Tuple[int, ...]:
+        """Of one sample's part of a view of a mask."""
+        one = view.height, view.width
         return (view.count, *one) if self.has_views else one
 
     @property

@@ -181,6 +181,7 @@ class Stats(NamedTuple):
     decode_ns: int = 0
     collate_ns: int = 0
     workers: int = 0
+    decode_threads: int = 0     # with pixels: threads of the library, whose time decode_ns is
 
     def __str__(self) -> str:
         """One line for people."""
@@ -191,6 +192,12 @@ class Stats(NamedTuple):
             of = passed * max(1, self.workers)
             words.append("{:,} batches; waits {:.0%} of the time for data".format(
                 self.batches, self.wait_ns / passed))
+        if passed != 0 and self.decode_threads:
+            words.append("{:.0%} of {} decode threads busy; the program {:.0%} reading, {:.1%} "
+                         "handing over".format(self.decode_ns / passed / self.decode_threads,
+                                               self.decode_threads, self.read_ns / passed,
+                                               self.collate_ns / passed))
+        elif passed != 0:
             words.append("{} {:.0%} busy: {:.0%} reading, {:.0%} decoding, {:.0%} collating".format(
                 "%d workers" % self.workers if self.workers > 1 else
                 "1 worker" if self.workers else "the loader", work / of, self.read_ns / of,

@@ -12,7 +12,8 @@ from typing import Any, Dict, Iterator, Optional
 import numpy
 
 import sheaf
-from sheaf._pixel_stage import DECODING_BYTES, Policy, Stage
+from sheaf._pixel_stage import Policy, Stage, memory_of
+from sheaf._types import _size
 
 
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
@@ -36,17 +37,19 @@ def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
 
 
 def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
-            pixels: Optional[sheaf.Pixels] = None) -> Iterator[Dict[str, Any]]:
+            pixels: Optional[sheaf.Pixels] = None,
+            memory_bytes: sheaf.Size = 512 << 20) -> Iterator[Dict[str, Any]]:
     """The rest of the epoch, as arrays; each pass is the next epoch.
 
     With pixels, there are __pixels__, uint8 [samples, 3, height, width] (or nhwc; of views a list),
-    __crops__, int32 [samples, 5], and __position__, where the reader is after this batch, because
+    __crops__, int32 [samples, 5], __masks__, a dict if there are masks, and __position__, where the reader is after this batch, because
     it reads ahead; __key__, __seed__ and __label__ are the only other columns.  What on_corrupt of
-    the reader says holds for images, too.  Decoding takes at most 256 MiB beside the reader's
-    memory."""
+    the reader says holds for images, too.  Decoding and the batches take at most memory_bytes, beside
+    the memory of the reader, which is open already."""
     if pixels is None:
         return map(arrays, reader.batches(size, drop_last))
-    stage = Stage(pixels, DECODING_BYTES, Policy(reader.dataset, *reader._bad))
+    shares = memory_of(pixels, _size("memory_bytes", memory_bytes, 0), size, reads=False)
+    stage = Stage(pixels, shares, Policy(reader.dataset, *reader._bad))
     return _pixels(reader, size, drop_last, stage)
 
 
@@ -56,6 +59,8 @@ def _pixels(reader: sheaf.Reader, size: int, drop_last: bool, stage: Stage) -> I
                                      for batch in reader.batches(size, drop_last)):
         columns = {"__key__": batch.keys, "__seed__": batch.seeds, "__pixels__": batch.pixels,
                    "__crops__": batch.crops, "__position__": position}
+        if batch.masks:
+            columns["__masks__"] = batch.masks
         if batch.labels is not None:
             columns["__label__"] = batch.labels
         yield columns

@@ -20,7 +20,8 @@ import tensorflow as tf
 
 import sheaf
 from sheaf._member import epoch_of, rank_of
-from sheaf._pixel_stage import BOX, DECODING_BYTES, Policy, Stage
+from sheaf._pixel_stage import BOX, Policy, Shares, Stage, memory_of
+from sheaf._types import _size
 
 CHUNK = 64          # samples that cross from Python into TensorFlow at once
 
@@ -43,8 +44,9 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     batch_size samples then come one by one, which takes longer.
 
     With pixels=sheaf.Pixels(224, layout="nhwc") and batch_size, threads of the library decode and
-    crop the images. The columns are then pixels (uint8), crops (int32) and the fields that `fields`
-    names.  Decoding takes at most 256 MiB beside the reader's memory.
+    crop the images. The columns are then pixels (uint8), crops (int32), masks (a dict of uint8, if
+    there are masks) and the fields that `fields` names.  Reading, decoding and batches take at most
+    memory_bytes.
 
     rank and world_size are found as everywhere in this package, else in TF_CONFIG; a
     tf.distribute.Strategy does not share the samples out again.  options are those of
@@ -59,7 +61,12 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     on_corrupt = options.get("on_corrupt", "fail")
     if pixels is not None and (batch_size is None or pixels.has_views):
         raise sheaf.ArgumentError("pixels need batch_size, and no views")
-    columns = _Columns(opened, fields, label_type, state, on_corrupt, pixels)
+    shares = None
+    if pixels is not None and batch_size is not None:
+        memory = _size("memory", options.pop("memory", None), options.pop("memory_bytes", 1 << 30))
+        shares = memory_of(pixels, memory, batch_size)
+        options["memory_bytes"] = shares.reading
+    columns = _Columns(opened, fields, label_type, state, on_corrupt, pixels, shares)
     passes = _Passes(opened, epoch_of(epoch), resume, options)
     size = batch_size if batch_size is not None else 1 if state else CHUNK
 
@@ -133,7 +140,7 @@ class _Columns:
 
     def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]],
                  label_type: Optional[tf.DType], state: bool, on_corrupt: str,
-                 pixels: Optional[sheaf.Pixels]) -> None:
+                 pixels: Optional[sheaf.Pixels], shares: Optional[Shares]) -> None:
         if opened.is_stream and fields is None:
             raise sheaf.ArgumentError("a stream cannot be read twice: say which fields= there are")
         first: Optional[sheaf.Sample] = None
@@ -143,7 +150,7 @@ class _Columns:
                 first = next(reader, None)
         if first is None and fields is None:
             raise sheaf.ArgumentError("%s has no samples: say which fields= there are" % opened.url)
-        self.pixels = pixels
+        self.pixels, self.shares = pixels, shares
         every = first or () if pixels is None else ()
         self.fields: List[str] = list(fields if fields is not None else every)
         self.labels = 0 if first is None else len(first.labels)
@@ -151,8 +158,8 @@ class _Columns:
         self.label_type = label_type or (tf.int64 if whole else tf.float32)
         self.state = state
 
-    def signature(self, size: Optional[int]) -> Dict[str, tf.TensorSpec]:
-        columns = {name: tf.TensorSpec([size], tf.string) for name in ["__key__", *self.fields]}
+    def signature(self, size: Optional[int]) -> Dict[str, Any]:
+        columns: Dict[str, Any] = {name: tf.TensorSpec([size], tf.string) for name in ["__key__", *self.fields]}
         columns["__seed__"] = tf.TensorSpec([size, 2], tf.int32)
         if self.labels != 0:
             shape = [size] if self.labels == 1 else [size, self.labels]
@@ -163,6 +170,9 @@ class _Columns:
             shape = self.pixels.shape(self.pixels.views[0])
             columns["pixels"] = tf.TensorSpec([size, *shape], tf.uint8)
             columns["crops"] = tf.TensorSpec([size, BOX], tf.int32)
+            if self.pixels.masks:
+                mask = tf.TensorSpec([size, *self.pixels.mask_shape(self.pixels.views[0])], tf.uint8)
+                columns["masks"] = dict.fromkeys(self.pixels.masks, mask)
         return columns
 
     def of(self, batch: sheaf.Batch, reader: sheaf.Reader) -> Dict[str, Any]:
@@ -179,13 +189,16 @@ class _Columns:
 
     def with_pixels(self, batches: Iterator[sheaf.Batch],
                     reader: sheaf.Reader) -> Iterator[Dict[str, Any]]:
-        assert self.pixels is not None
-        stage = Stage(self.pixels, DECODING_BYTES, Policy(reader.dataset, *reader._bad))
+        assert self.pixels is not None and self.shares is not None
+        stage = Stage(self.pixels, self.shares, Policy(reader.dataset, *reader._bad))
         for made, columns in stage.run((batch, self.of(batch, reader)) for batch in batches):
             if made.rest is not None:           # images that were bad are left out
                 columns = {name: [column[i] for i in made.rest] for name, column in columns.items()}
             if len(made) != 0:
-                yield {**columns, "pixels": made.pixels, "crops": made.crops}
+                columns.update(pixels=made.pixels, crops=made.crops)
+                if made.masks:
+                    columns["masks"] = made.masks
+                yield columns
 
     def _labels_of(self, batch: sheaf.Batch) -> Any:
         labels = numpy.asarray(batch.labels)

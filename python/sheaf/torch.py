@@ -26,6 +26,7 @@ import atexit
 import inspect
 import sys
 import time
+import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 import torch.utils.data
@@ -40,6 +41,7 @@ from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dic
 from sheaf._member import epoch_of
 from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, plain
 from sheaf._rank import close_all
+from sheaf._sheaf import pixels_version
 from sheaf._seeded import seeded
 
 __all__ = ["Batch", "DataLoader", "Dataset", "FieldBatch", "Fields", "Sampler", "seeded", "to_dict"]
@@ -193,7 +195,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     stream has no len() before its end, and its ranks need not have equally many.
 
     With pixels=sheaf.Pixels(...) and without workers, threads of the library decode and crop the
-    images: a batch has pixels, crops and labels as tensors (sheaf._pixel_stage.PixelBatch).  All
+    images: a batch has pixels, crops, masks and labels as tensors (sheaf._pixel_stage.PixelBatch).  All
     memory, that of the batches too, is within memory_bytes.  An image that cannot be decoded is
     a bad record, for on_corrupt and max_corrupt; its batch is smaller.  pin_memory=True makes the
     batches in pinned memory.
@@ -289,11 +291,17 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
                                    "move_to_device=False)")
-        return self.sampler.state(self.sampler.latest, self.batches_given, self.batch_size,
-                                  self.drop_last)
+        state = self.sampler.state(self.sampler.latest, self.batches_given, self.batch_size,
+                                   self.drop_last)
+        if self._stage is not None:
+            state["pixels"] = pixels_version
+        return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """The next pass goes on from there."""
+        """The next pass goes on from there.  With pixels, a state of another version of the
+        pixels is an ArgumentError, and other libraries that decode are worth a warning."""
+        if self._stage is not None:
+            _check_pixels(state)
         self.sampler.load_state_dict(state)
         self.batches_given = None
 
@@ -301,11 +309,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """The counts of this rank's reader, the number of samples that decode has left out, and
         where the time of the steps went; str() of it is one line for people."""
         batches, wait, step, read, decode, collate = self._times
-        stats = self.dataset.stats()
-        bad_images = 0 if self._stage is None else self._stage.policy.count
+        stats, stage, threads = self.dataset.stats(), self._stage, 0
+        if stage is not None:
+            stats = stats._replace(corrupt=stats.corrupt + stage.policy.count)
+            decode, collate = stage.pool.busy_ns, collate + stage.handing_ns
+            threads = stage.pixels.thread_count
         return stats._replace(
-            corrupt=stats.corrupt + bad_images, undecoded=self.undecoded, batches=batches, wait_ns=wait, step_ns=step, read_ns=read,
-            decode_ns=decode, collate_ns=collate, workers=self.num_workers)
+            undecoded=self.undecoded, batches=batches, wait_ns=wait, step_ns=step, read_ns=read,
+            decode_ns=decode, collate_ns=collate, workers=self.num_workers, decode_threads=threads)
 
     def __repr__(self) -> str:
         order, sampler = self.dataset.order, self.sampler
@@ -318,6 +329,17 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """Ends workers and reader."""
         self._iterator = None
         self.dataset.close()
+
+
+def _check_pixels(state: Dict[str, Any]) -> None:
+    before = state.get("pixels") if isinstance(state, dict) else None
+    if before is None or before == pixels_version:
+        return
+    if before.split(",")[0] != pixels_version.split(",")[0]:
+        raise sheaf.ArgumentError("the state is of %s, but this release makes %s: its crops would be "
+                                  "others" % (before.split(",")[0], pixels_version.split(",")[0]))
+    warnings.warn("the state's images were decoded by %s, and now by %s, which may give other pixels"
+                  % (before, pixels_version), stacklevel=3)
 
 
 def _is_wrapped(loader: DataLoader, caller: Any) -> bool:
@@ -335,10 +357,10 @@ class _PixelStage(Stage):
         options = dataset._options
         policy = Policy(dataset.dataset, options["on_corrupt"], options["max_corrupt"],
                         dataset.reader.report)
-        options["memory_bytes"], decoding = memory_of(pixels, options["memory_bytes"] or 1 << 30,
-                                                      batch_size)
+        shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
+        options["memory_bytes"] = shares.reading
         self.dataset = dataset
-        super().__init__(pixels, decoding, policy,
+        super().__init__(pixels, shares, policy,
                          _pinned if pins and torch.cuda.is_available() else plain)
 
     def batches(self, inner: Any) -> Any:
@@ -356,9 +378,14 @@ def _pinned(size: int) -> Any:
     return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()
 
 
+def _tensor(views: Any) -> Any:
+    return [torch.from_numpy(array) for array in views] if isinstance(views, list) \
+        else torch.from_numpy(views)
+
+
 def _as_tensors(batch: PixelBatch) -> PixelBatch:
-    batch.pixels = [torch.from_numpy(array) for array in batch.pixels] \
-        if isinstance(batch.pixels, list) else torch.from_numpy(batch.pixels)
+    batch.pixels = _tensor(batch.pixels)
+    batch.masks = {name: _tensor(mask) for name, mask in batch.masks.items()}
     batch.crops = torch.from_numpy(batch.crops)
     batch.labels = None if batch.labels is None else torch.from_numpy(batch.labels)
     return batch

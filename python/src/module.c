@@ -100,6 +100,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
         packer_add(module) == 0 && server_add(module) == 0 && planned_add(module) == 0 &&
         pixels_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
+        PyModule_AddStringConstant(module, "pixels_version", sheaf_pixels_version()) == 0 &&
         forks_watch(serving_forked))
         return module;
     Py_DECREF(module);

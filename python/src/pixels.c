@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define VIEWS_MOST 1024
+#define MASKS_MOST 64
 
 struct pool_object {
     PyObject_HEAD
@@ -25,6 +26,24 @@ struct crops_object {
 static PyTypeObject *pool_type, *crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
+
+/* Takes the names of masks. The strings belong to the list. */
+static bool take_masks(PyObject *list, const char **masks, size_t *count)
+{
+    const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;
+
+    if (size < 0 || size > MASKS_MOST) {
+        PyErr_SetString(PyExc_ValueError, "expected a list of at most 64 masks");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        masks[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        if (masks[i] == NULL)
+            return false;
+    }
+    *count = (size_t)size;
+    return true;
+}
 
 /* (count, width, height, scale, scale) of each view. */
 static bool take_views(PyObject *list, struct sheaf_pixels_view *views, size_t *count)
@@ -49,21 +68,23 @@ static bool take_views(PyObject *list, struct sheaf_pixels_view *views, size_t *
 static int pool_init(struct pool_object *self, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "views", "crop", "resize", "ratio", "flip", "filter", "layout",
-                             "order", "threads", "memory_bytes", NULL };
+                             "order", "masks", "threads", "memory_bytes", NULL };
+    const char *masks[MASKS_MOST];
     struct sheaf_pixels_options o;
     struct sheaf_error error;
     unsigned long long memory_bytes;
     unsigned threads;
-    PyObject *list;
+    PyObject *list, *names_list;
     int crop, filter, layout, order, code;
     struct sheaf_pixels_view *views = PyMem_Calloc(VIEWS_MOST, sizeof(views[0]));
 
     sheaf_pixels_options_init(&o, sizeof(o));
     if (views == NULL || self->pool != NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "OiI(dd)diiiIK:PixelPool", names, &list, &crop,
-                                     &o.resize, &o.ratio[0], &o.ratio[1], &o.flip, &filter,
-                                     &layout, &order, &threads, &memory_bytes) ||
-        !take_views(list, views, &o.view_count)) {
+        !PyArg_ParseTupleAndKeywords(args, keywords, "OiI(dd)diiiOIK:PixelPool", names, &list,
+                                     &crop, &o.resize, &o.ratio[0], &o.ratio[1], &o.flip, &filter,
+                                     &layout, &order, &names_list, &threads, &memory_bytes) ||
+        !take_views(list, views, &o.view_count) ||
+        !take_masks(names_list, masks, &o.mask_count)) {
         PyMem_Free(views);
         return -1;
     }
@@ -71,6 +92,7 @@ static int pool_init(struct pool_object *self, PyObject *args, PyObject *keyword
     o.filter = (enum sheaf_resampling)filter;
     o.layout = (enum sheaf_layout)layout;
     o.order = (enum sheaf_pillow)order;
+    o.masks = masks;
     o.width = views[0].width;
     o.height = views[0].height;
     memcpy(o.scale, views[0].scale, sizeof(o.scale));
@@ -152,8 +174,8 @@ static bool take_buffers(struct crops_object *self, PyObject *list, void **out)
         out[i] = buffer->buf;
     }
     if (count < 2 || sheaf_pixels_bytes(pool, (size_t)count - 1) != 0) {
-        PyErr_Format(PyExc_ValueError, "%zd buffers: expected one for each view, and one for the "
-                     "places", count);
+        PyErr_Format(PyExc_ValueError, "%zd buffers: expected one for each view, one for each view "
+                     "of each mask, and one for the places", count);
         return false;
     }
     return true;
@@ -193,6 +215,16 @@ static PyObject *pool_begin(struct pool_object *self, PyObject *args)
     return NULL;
 }
 
+static PyObject *pool_busy_ns(struct pool_object *self, void *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(self->pool == NULL ? 0 : sheaf_pixels_busy_ns(self->pool));
+}
+
+static PyGetSetDef pool_getset[] = {
+    { "busy_ns", (getter)pool_busy_ns, NULL, "Processor time that its threads have used.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
 static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignored))
 {
     PyObject *list = PyList_New(0);
@@ -222,7 +254,8 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
 
 static PyMethodDef pool_methods[] = {
     { "begin", (PyCFunction)pool_begin, METH_VARARGS,
-      "begin(batch, field, [memory of each view, ..., memory of the places]): Crops." },
+      "begin(batch, field, [memory of each view, ..., of each view of each mask, ..., of the "
+      "places]): Crops." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -237,6 +270,7 @@ static PyType_Slot pool_slots[] = {
     { Py_tp_init, pool_init },
     { Py_tp_dealloc, pool_dealloc },
     { Py_tp_methods, pool_methods },
+    { Py_tp_getset, pool_getset },
     { Py_tp_doc, "Threads that make the crops of batches." },
     { 0, NULL },
 };

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/workers.h"
+#include "image/crop_mask.h"
 #include "image/crop_pixels.h"
 
 struct sheaf_pixels_pool {
@@ -28,6 +30,7 @@ struct sheaf_pixels_pool {
     struct {
         uint64_t used;
     } locked;
+    _Atomic uint64_t busy_ns;
 };
 
 struct picture {
@@ -113,12 +116,21 @@ void sheaf_pixels_pool_free(struct sheaf_pixels_pool *p)
 
 size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *p, size_t view)
 {
-    return view < p->plan.group_count ? p->plan.group_bytes[view] : 0;
+    const size_t groups = p->plan.group_count;
+
+    if (view >= groups * (p->plan.mask_count + 1))
+        return 0;
+    return p->plan.group_bytes[view % groups] / (view < groups ? 1 : 3);
 }
 
 size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *p)
 {
     return p->plan.count;
+}
+
+uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *p)
+{
+    return p->busy_ns;
 }
 
 /* ---- One picture ----------------------------------------------------------------------------- */
@@ -134,12 +146,23 @@ static bool is_image(const char *name)
     return false;
 }
 
-static const struct sheaf_field *image_of(const struct sheaf_sample *sample, const char *name)
+static bool is_mask(const struct crop_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->mask_count; i++)
+        if (strcmp(plan->masks[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Finds the field `name`, or the first one that is named like an image and is not a mask. */
+static const struct sheaf_field *field_of(const struct crop_plan *plan,
+                                          const struct sheaf_sample *sample, const char *name)
 {
     for (size_t i = 0; i < sample->field_count; i++) {
         const struct sheaf_field *field = &sample->fields[i];
 
-        if (name != NULL ? strcmp(field->name, name) == 0 : is_image(field->name))
+        if (name != NULL ? strcmp(field->name, name) == 0
+                         : is_image(field->name) && !is_mask(plan, field->name))
             return field;
     }
     return NULL;
@@ -157,39 +180,79 @@ static int refuse_sample(const struct sheaf_sample *sample, const char *name,
                    sample->field_count != 0 ? sample->fields[0].name : "none");
 }
 
-static int crop_sample(const struct picture *p, struct sheaf_error *err)
+/* Puts the place of a field before the message about it. */
+static int place_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
+                       struct sheaf_error *err)
 {
-    const struct sheaf_pixels_batch *b = p->batch;
-    const struct crop_plan *plan = &b->pool->plan;
-    const struct sheaf_sample *sample = &b->samples[p->index];
-    const struct sheaf_field *field = image_of(sample, b->field);
-    uint8_t **out = malloc(plan->group_count * sizeof(out[0]));
     char key[256];
-    int code;
 
-    if (out == NULL)
-        return err_memory(err, plan->group_count * sizeof(out[0]));
-    for (size_t i = 0; i < plan->group_count; i++)
-        out[i] = b->out[i] + p->index * plan->group_bytes[i];
-    if (field == NULL)
-        code = refuse_sample(sample, b->field, err);
-    else
-        code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->room, out,
-                           b->crops == NULL ? NULL : b->crops + p->index * plan->count, err);
-    free(out);
-    if (code == SHEAF_OK || field == NULL)
-        return code;
     sheaf_show(sample->key, key, sizeof(key));
     return err_prefix(err, "record %llu: sample %s, field %s: ",
                       (unsigned long long)sample->record, key, field->name);
 }
 
+/* Makes the crops of the masks of a sample whose image is `image`. */
+static int crop_masks(const struct picture *p, const struct sheaf_field *image,
+                      uint8_t *const *out, struct sheaf_error *err)
+{
+    const struct crop_plan *plan = &p->batch->pool->plan;
+    const struct sheaf_sample *sample = &p->batch->samples[p->index];
+    struct image_look look;
+
+    (void)image_look(image->data, image->size, &look);
+    for (size_t i = 0; i < plan->mask_count; i++) {
+        const struct sheaf_field *field = field_of(plan, sample, plan->masks[i]);
+
+        if (field == NULL)
+            return refuse_sample(sample, plan->masks[i], err);
+        if (crop_mask(plan, field->data, field->size, &look, sample->seed, &p->batch->pool->room,
+                      out + (i + 1) * plan->group_count, err) != SHEAF_OK)
+            return place_field(sample, field, err);
+    }
+    return SHEAF_OK;
+}
+
+static int crop_sample(const struct picture *p, struct sheaf_error *err)
+{
+    const struct sheaf_pixels_batch *b = p->batch;
+    const struct crop_plan *plan = &b->pool->plan;
+    const size_t views = plan->group_count * (plan->mask_count + 1);
+    const struct sheaf_sample *sample = &b->samples[p->index];
+    const struct sheaf_field *field = field_of(plan, sample, b->field);
+    uint8_t **out;
+    int code;
+
+    if (field == NULL)
+        return refuse_sample(sample, b->field, err);
+    out = malloc(views * sizeof(out[0]));
+    if (out == NULL)
+        return err_memory(err, views * sizeof(out[0]));
+    for (size_t i = 0; i < views; i++)
+        out[i] = b->out[i] + p->index * sheaf_pixels_bytes(b->pool, i);
+    code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->room, out,
+                       b->crops == NULL ? NULL : b->crops + p->index * plan->count, err);
+    code = code != SHEAF_OK ? place_field(sample, field, err) : crop_masks(p, field, out, err);
+    free(out);
+    return code;
+}
+
+static uint64_t thread_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static void run(struct job *job)
 {
     struct picture *p = (struct picture *)(void *)((char *)job - offsetof(struct picture, job));
+    const uint64_t begun = thread_ns();
     struct sheaf_error err;
+    const int code = crop_sample(p, &err);
 
-    if (crop_sample(p, &err) == SHEAF_OK)
+    p->batch->pool->busy_ns += thread_ns() - begun;
+    if (code == SHEAF_OK)
         return;
     p->error = malloc(sizeof(*p->error));
     if (p->error != NULL)
@@ -201,15 +264,15 @@ static void run(struct job *job)
 static int make_batch(struct sheaf_pixels_batch *b, const char *field, void *const *out,
                       struct sheaf_error *err)
 {
-    const size_t groups = b->pool->plan.group_count;
+    const size_t views = b->pool->plan.group_count * (b->pool->plan.mask_count + 1);
 
     b->field = field == NULL ? NULL : strdup(field);
-    b->out = calloc(groups, sizeof(b->out[0]));
+    b->out = calloc(views, sizeof(b->out[0]));
     b->pictures = calloc(b->count, sizeof(b->pictures[0]));
     if ((field != NULL && b->field == NULL) || b->out == NULL ||
         (b->pictures == NULL && b->count != 0))
         return err_memory(err, b->count * sizeof(b->pictures[0]));
-    for (size_t i = 0; i < groups; i++)
+    for (size_t i = 0; i < views; i++)
         b->out[i] = out[i];
     return SHEAF_OK;
 }

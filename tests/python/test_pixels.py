@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Batches of pixels: the crops are those of Pillow at places that follow from the sample's seed, in
 the loader's order, whatever the batches, threads, ranks and restarts; images that cannot be decoded
-are bad records; memory comes back when nobody shows it.  Needs NumPy, Pillow and torch."""
+are bad records; memory comes back when nobody shows it.  Needs NumPy, Pillow,
+torch and xxhash."""
 
 import collections
 import gc
@@ -9,6 +10,7 @@ import io
 import itertools
 import os
 import random
+import sys
 import unittest
 import warnings
 
@@ -21,8 +23,13 @@ try:
     from PIL import Image
     import sheaf.numpy
     import sheaf.torch
+    from sheaf import _pixel_stage
+    import xxhash
 except ImportError as error:
-    raise unittest.SkipTest("no torch, NumPy or Pillow: %s" % error)
+    raise unittest.SkipTest("no torch, NumPy, Pillow or xxhash: %s" % error)
+
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
+import step_reference       # pylint: disable=wrong-import-position
 
 COUNT = 90
 
@@ -165,6 +172,202 @@ class LoaderTest(PixelsCase):
         with self.assertRaisesRegex(sheaf.ArgumentError, "sample c./... has no field png, but jpg"):
             pixels = sheaf.Pixels(24, field="png")
             list(sheaf.torch.DataLoader(self.set, 8, pixels=pixels))
+
+
+class VectorsTest(Case):
+    """The tensors of tests/corpus/step_vectors.txt, whatever the threads, batches, worlds, memory
+    and restarts."""
+
+    @classmethod
+    def share(cls):
+        cls.vectors = step_reference.vectors()
+        cls.sets = [pack(os.path.join(cls.shared, container), [
+            (step_reference.key(i), {"jpg": step_reference.image(i)}, i % 3)
+            for i in range(step_reference.COUNT)], format=container, codec=codec)
+            for container, codec in (("webdataset", "none"), ("recordio", "zstd"))]
+
+    def loader(self, source, batch_size, threads, **options):
+        made = sheaf.torch.DataLoader(source, batch_size, seed=step_reference.SEED, pixels=sheaf.Pixels(
+            step_reference.SIDE, threads=threads, layout="nhwc"), **options)
+        self.addCleanup(made.close)
+        return made
+
+    def check(self, batches, epoch=0):
+        keys = []
+        for batch in batches:
+            for key, seed, crop, pixels in zip(batch.keys, batch.seeds, batch.crops, batch.pixels):
+                self.assertEqual((int(seed), tuple(crop.tolist()),
+                                  xxhash.xxh3_64_intdigest(pixels.numpy())),
+                                 self.vectors[epoch, key])
+                keys.append(key)
+        return keys
+
+    def test_whatever_the_threads_and_batches(self):
+        for threads, batch_size in itertools.product((1, 2, 7, 64), (1, 7, 64)):
+            for source in self.sets:
+                loader = self.loader(source, batch_size, threads,
+                                     memory_bytes=(8 << 20) + batch_size * 4096 * 20)
+                for epoch in range(2):
+                    self.assertEqual(len(self.check(loader, epoch)), step_reference.COUNT)
+
+    def test_worlds(self):
+        for world in (2, 4):
+            keys = [key for rank in range(world) for key in self.check(
+                self.loader(self.sets[0], 8, 2, rank=rank, world_size=world))]
+            self.assertEqual(len(set(keys)), step_reference.COUNT)
+
+    def test_resumed(self):
+        """Killed after each batch."""
+        state, keys = None, []
+        for i in range(-(-step_reference.COUNT // 7)):
+            loader = self.loader(self.sets[0], 7, 1 + i % 3)
+            if state is not None:
+                loader.load_state_dict(state)
+            keys += self.check(itertools.islice(loader, 1))
+            state = loader.state_dict()
+            loader.close()
+        self.assertEqual(len(set(keys)), step_reference.COUNT)
+
+
+class MasksTest(Case):
+    """Masks are cropped and mirrored as their image is, and keep their values."""
+
+    @classmethod
+    def share(cls):
+        chance, cls.masks, samples = random.Random(3), {}, []
+        for i in range(40):
+            data = photo(i)
+            size = Image.open(io.BytesIO(data)).size
+            mask = Image.frombytes("P", size, bytes(chance.randrange(21) for _ in range(
+                size[0] * size[1])))
+            mask.putpalette(bytes(range(63)))
+            file = io.BytesIO()
+            mask.save(file, "PNG")
+            cls.masks["m/%02d" % i] = Image.frombytes("L", size, mask.tobytes())
+            samples.append(("m/%02d" % i, {"a.png": file.getvalue(), "jpg": data}, i % 3))
+        cls.set = pack(os.path.join(cls.shared, "masks"), samples)
+        samples[7] = (samples[7][0], {**samples[7][1], "a.png": samples[8][1]["a.png"]}, 1)
+        cls.bad = pack(os.path.join(cls.shared, "bad"), samples)
+
+    def expected(self, key, crop, size):
+        top, left, height, width, flipped = crop
+        mask = self.masks[key].crop((left, top, left + width, top + height)).resize(
+            (size, size), Image.NEAREST)
+        return numpy.asarray(mask.transpose(Image.FLIP_LEFT_RIGHT) if flipped else mask)
+
+    def loader(self, source, pixels, **options):
+        made = sheaf.torch.DataLoader(source, 8, seed=5, pixels=pixels, **options)
+        self.addCleanup(made.close)
+        return made
+
+    def test_one_view(self):
+        seen = 0
+        for batch in self.loader(self.set, sheaf.Pixels(24, masks=("a.png",))):
+            self.assertEqual(list(batch.masks), ["a.png"])
+            mask = batch.masks["a.png"]
+            self.assertEqual((mask.dtype, tuple(mask.shape[1:])), (torch.uint8, (24, 24)))
+            for i, key in enumerate(batch.keys):
+                self.assertTrue((mask[i].numpy() == self.expected(
+                    key, batch.crops[i].tolist(), 24)).all(), key)
+                seen += 1
+        self.assertEqual(seen, 40)
+
+    def test_views(self):
+        pixels = sheaf.Pixels(views=[(2, 24, (0.32, 1)), (3, 12, (0.05, 0.32))], masks=["a.png"])
+        for batch in self.loader(self.set, pixels):
+            views = batch.masks["a.png"]
+            self.assertEqual([tuple(view.shape[1:]) for view in views], [(2, 24, 24), (3, 12, 12)])
+            for i, key in enumerate(batch.keys):
+                for k in range(5):
+                    self.assertTrue((views[k >= 2][i, k - 2 * (k >= 2)].numpy() == self.expected(
+                        key, batch.crops[i, k].tolist(), 12 if k >= 2 else 24)).all())
+
+    def test_a_mask_of_another_size(self):
+        pixels = sheaf.Pixels(24, masks=("a.png",))
+        with self.assertRaisesRegex(sheaf.CorruptError, r"record \d+: sample m/07, field a.png: a mask "
+                                                        r"of \d+ x \d+ pixels, expected"):
+            list(self.loader(self.bad, pixels))
+        keys = []
+        for batch in self.loader(self.bad, pixels, on_corrupt="skip", report=lambda problem: None):
+            self.assertEqual(len(batch.masks["a.png"]), len(batch))
+            for i, key in enumerate(batch.keys):
+                self.assertTrue((batch.masks["a.png"][i].numpy() == self.expected(
+                    key, batch.crops[i].tolist(), 24)).all())
+            keys += batch.keys
+        self.assertEqual(len(keys), 39)
+
+    def test_numpy(self):
+        with sheaf.Reader(self.set) as reader:
+            for batch in sheaf.numpy.batches(reader, 16, pixels=sheaf.Pixels(24, masks=("a.png",))):
+                for i, key in enumerate(batch["__key__"]):
+                    self.assertTrue((batch["__masks__"]["a.png"][i] == self.expected(
+                        key, batch["__crops__"][i].tolist(), 24)).all())
+
+    def test_refused(self):
+        with self.assertRaisesRegex(sheaf.ArgumentError, "sample m/.. has no field b.png, but a.png"):
+            list(self.loader(self.set, sheaf.Pixels(24, masks=("b.png",))))
+        for options, says in (({"masks": "a.png"}, "expected a list of names"),
+                              ({"masks": ["a.png"], "field": "a.png"}, "is among the masks"),
+                              ({"masks": [""]}, "mask 0 has no name")):
+            with self.assertRaisesRegex(sheaf.ArgumentError, says):
+                sheaf.Pixels(24, **options)
+
+
+class StateTest(PixelsCase):
+    def test_versions(self):
+        loader = self.loader()
+        next(iter(loader))
+        state = loader.state_dict()
+        self.assertTrue(state["pixels"].startswith("pixels1, libjpeg-turbo "))
+        self.loader().load_state_dict(state)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "the state is of pixels0, but"):
+            self.loader().load_state_dict({**state, "pixels": "pixels0, libjpeg-turbo 1"})
+        with self.assertWarnsRegex(UserWarning, "decoded by pixels1, libjpeg-turbo 1, and now by"):
+            self.loader().load_state_dict({**state, "pixels": "pixels1, libjpeg-turbo 1"})
+
+    def test_times(self):
+        loader = self.loader()
+        for _ in loader:
+            pass
+        stats = loader.stats()
+        self.assertEqual((stats.decode_threads, stats.batches), (2, 12))
+        self.assertGreater(min(stats.decode_ns, stats.collate_ns, stats.wait_ns), 0)
+        self.assertRegex(str(stats), r"^90 samples, .* 12 batches; waits \d+% of the time for data; "
+                                     r"\d+% of 2 decode threads busy; the program \d+% reading, "
+                                     r"\d+\.\d% handing over")
+
+
+class MemoryTest(PixelsCase):
+    def test_shares(self):
+        """Whatever the batches, memory for all that is under way is within the limit."""
+        for size, threads, batch_size, memory in ((24, 2, 8, 1 << 20), (24, 64, 1, 1 << 20),
+                                                  (224, 64, 4, 1 << 28), (224, 2, 256, 1 << 29)):
+            pixels = sheaf.Pixels(size, threads=threads)
+            for reads in (True, False):
+                shares = _pixel_stage.memory_of(pixels, memory, batch_size, reads)
+                batches = (shares.ahead + batch_size) * pixels.bytes
+                self.assertLessEqual(shares.decoding + batches, memory * (3 if reads else 4) // 4)
+                self.assertGreaterEqual(shares.ahead, 2 * batch_size)
+                self.assertEqual(shares.reading, memory - shares.decoding - batches)
+
+    def test_least(self):
+        pixels = sheaf.Pixels(24, threads=2)
+        for reads in (True, False):
+            with self.assertRaisesRegex(sheaf.LimitError, "give memory_bytes=") as raised:
+                _pixel_stage.memory_of(pixels, 1000, 8, reads)
+            least = int(str(raised.exception).split("memory_bytes=")[1].split(",")[0])
+            _pixel_stage.memory_of(pixels, least, 8, reads)
+
+    def test_small_batches(self):
+        """Blocks that are made are those that the shares have."""
+        loader = self.loader(batch_size=1, threads=64, memory_bytes=4 << 20)
+        made = []
+        loader._stage.memory.allocate = lambda size: made.append(size) or numpy.empty(
+            size, numpy.uint8)
+        for batch in loader:
+            pass
+        shares = loader._stage.shares
+        self.assertLessEqual(sum(made), (shares.ahead + 1) * loader._stage.pixels.bytes)
 
 
 class BadImagesTest(PixelsCase):

@@ -25,7 +25,8 @@ class Options(Structure):
                 ("crop", c_int), ("resize", c_uint32), ("scale", c_double * 2),
                 ("ratio", c_double * 2), ("flip", c_double), ("filter", c_int), ("layout", c_int),
                 ("order", c_int), ("views", POINTER(View)), ("view_count", c_size_t),
-                ("decodes_whole", c_int)]
+                ("decodes_whole", c_int), ("masks", POINTER(ctypes.c_char_p)),
+                ("mask_count", c_size_t)]
 
 
 class Box(Structure):
@@ -34,6 +35,23 @@ class Box(Structure):
 
 class PixelsError(Exception):
     pass
+
+
+def mask(data, seed=0, **options):
+    """The bytes of a crop of a mask."""
+    o, error = Options(), ErrorStruct()
+    _library.sheaf_pixels_options_init(byref(o), sizeof(o))
+    for name, value in options.items():
+        setattr(o, name, (c_double * 2)(*value) if isinstance(value, tuple) else value)
+    count = o.width * o.height
+    out = ctypes.create_string_buffer(count + 5)
+    out[count:] = b"guard"
+    code = _library.sheaf_pixels_mask(data, c_size_t(len(data)), byref(o), c_uint64(seed), out,
+                                      byref(error))
+    assert out.raw[count:] == b"guard"
+    if code != 0:
+        raise PixelsError(error.message.decode())
+    return out.raw[:count]
 
 
 def pixels(data, seed=0, views=(), **options):

@@ -73,14 +73,63 @@ class Pixels(Case):
                 self.check(data, picture)
 
     def test_edges(self):
-        """Crops of one pixel and of one row or column, at each place of a small picture."""
-        for sampling in SAMPLINGS:
-            data = jpegs.jpeg(19, 21, 3, 1, sampling=sampling)
-            picture = images.opened(data).convert("RGB")
-            for number in range(200):
-                options = {"width": 16, "height": 2, "scale": (1e-4, 0.01), "ratio": (0.05, 20.0)}
-                found, box = libpixels.pixels(data, number, **options)[0]
-                self.assertEqual(found, reference.resized(picture, box, (16, 2)).tobytes(), box)
+        """Crops of one pixel and of one row or column, at each place of small pictures: also where
+        only one column of colours is left at the right."""
+        for width, height in ((19, 21), (18, 6), (34, 7), (17, 33), (33, 18), (50, 5)):
+            for sampling in SAMPLINGS:
+                data = jpegs.jpeg(width, height, 3, 1, sampling=sampling)
+                picture, found_at = images.opened(data).convert("RGB"), set()
+                for number in range(300):
+                    options = {"width": 16, "height": 2, "ratio": (0.05, 20.0),
+                               "scale": (0.8 / width / height, 0.01 + 2 / width / height)}
+                    found, box = libpixels.pixels(data, number, **options)[0]
+                    self.assertEqual(found, reference.resized(picture, box, (16, 2)).tobytes(), box)
+                    found_at.add(box[1])
+                self.assertGreater(len(found_at), width * 3 // 4)
+
+    def test_masks(self):
+        """As Pillow's NEAREST makes them, of palettes, of grey values, and of bits."""
+        for _ in range(150):
+            width, height = self.chance.randrange(1, 150), self.chance.randrange(1, 150)
+            mask = Image.frombytes("L", (width, height), self.chance.randbytes(width * height))
+            kind = self.chance.choice(("P", "L", "1", "P4"))
+            if kind in ("P", "P4"):
+                bits = 8 if kind == "P" else 4
+                mask = mask.point(lambda value, bits=bits: value >> 8 - bits)
+                mask.putpalette(self.chance.randbytes(768))
+                data = images.saved(mask, "PNG", bits=bits)
+            else:
+                mask = mask.convert(kind)
+                data = images.saved(mask, "PNG")
+            mask = Image.frombytes("L", mask.size, images.opened(data).convert("L").tobytes()
+                                   if kind in ("L", "1") else mask.tobytes())
+            size = self.chance.randrange(1, 90), self.chance.randrange(1, 90)
+            number, options = self.chance.randrange(1 << 64), {"width": size[0], "height": size[1]}
+            if self.chance.randrange(2):
+                options["scale"] = (0.001, 1.0)
+            top, left, high, wide, flipped = reference.draw(number, width, height, **{
+                **reference.IMAGENET, **({"scale": options["scale"]} if "scale" in options else {})})
+            expected = mask.crop((left, top, left + wide, top + high)).resize(size, Image.NEAREST)
+            if flipped:
+                expected = expected.transpose(Image.FLIP_LEFT_RIGHT)
+            self.assertEqual(libpixels.mask(data, number, **options), expected.tobytes(),
+                             (kind, width, height, size, number))
+
+    def test_masks_of_the_center(self):
+        mask = Image.frombytes("L", (90, 61), self.chance.randbytes(90 * 61))
+        full = mask.resize((59, 40), Image.NEAREST)
+        self.assertEqual(libpixels.mask(images.saved(mask, "PNG"), crop=libpixels.CENTER, resize=40,
+                                        width=32, height=20),
+                         full.crop((14, 10, 46, 30)).tobytes())
+
+    def test_no_masks(self):
+        photo = images.photo(20, 20, 1)
+        for data, says in ((images.saved(photo, "PNG"), "a PNG of colours, expected one with a palette"),
+                           (images.png16("L", photo), "values of 16 bits"),
+                           (images.saved(photo), "a mask that is JPEG, expected a PNG"),
+                           (images.saved(photo.convert("L"), "PNG")[:-30], "damaged PNG")):
+            with self.assertRaisesRegex(libpixels.PixelsError, says):
+                libpixels.mask(data)
 
     def test_other_kinds(self):
         photo = images.photo(61, 43, 5)
