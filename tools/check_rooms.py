@@ -39,7 +39,8 @@ ROOMS = {
     "modes": ("packer/source", "reader", "reader/view", "reader/load", "reader/dataset",
               "reader/order", "formats", "store", "base"),
     "copy": ("packer", "publish", "reader", "reader/dataset", "base"),
-    "tools": ("tools/report",),
+    "tools": ("tools/crops", "tools/report"),
+    "tools/crops": ("tools",),
     "tools/report": ("tools",),
     "python/src": (),
 }

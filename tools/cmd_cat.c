@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/channel.h"
+#include "tools/crops/crop_files.h"
 #include "tools/details.h"
 #include "tools/list.h"
 #include "tools/metrics.h"
@@ -41,6 +42,10 @@ struct ends {
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
     int json;                       /* the list is of JSON */
+    const char *pixels, *directory; /* crops as files instead of a stream; NULL: no */
+    struct crop_choice crop;
+    struct crop_files *crop_files;
+    struct crop_policy crop_policy;
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
     uint64_t from;                  /* number of the first sample in this reader's part of the
@@ -176,7 +181,11 @@ static int copy_samples(struct cat *cat)
             break;
         if (code != SHEAF_OK)
             return fail(sheaf_reader_error(cat->reader));
-        for (size_t i = 0; i < count && status < 0; i++) {
+        if (cat->pixels != NULL) {
+            status = crop_files_put(cat->crop_files, samples, count, &cat->crop_policy);
+            cat->samples += status < 0 ? count : 0;
+        }
+        for (size_t i = 0; i < count && status < 0 && cat->pixels == NULL; i++) {
             status = put_sample(cat, &samples[i]);
             if (status < 0)
                 status = note_end(cat);
@@ -265,7 +274,7 @@ static int cat_finish(struct cat *cat, double seconds)
         say_left_out(&stats);
         return STATUS_OK;
     }
-    if (!cat->list)
+    if (cat->encoder != NULL)
         status = put_encoded(cat, NULL);
     if (status >= 0)
         return status;
@@ -273,6 +282,9 @@ static int cat_finish(struct cat *cat, double seconds)
     if (errnum)
         return fail_write(cat, errnum);
     say_left_out(&stats);
+    if (cat->crop_policy.skipped != 0)
+        complain("%" PRIu64 " bad image%s left out", cat->crop_policy.skipped,
+                 cat->crop_policy.skipped == 1 ? " was" : "s were");
     if (cat->left_out != 0)
         say("%" PRIu64 " repeated sample%s left out: a tar cannot hold a sample twice in a "
             "row", cat->left_out, plural(cat->left_out));
@@ -381,6 +393,24 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
     return STATUS_FAILURE;
 }
 
+/* Opens the directory for crops, if there is one. Returns the exit status. */
+static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
+{
+    int status;
+
+    if (cat->pixels == NULL)
+        return STATUS_OK;
+    status = crop_choice_parse(&cat->crop, cat->pixels);
+    if (status < 0)
+        status = crop_files_open(cat->directory, &cat->crop, cat->options.threads,
+                                 &cat->crop_files);
+    cat->crop_policy = (struct crop_policy){
+        .dataset = dataset, .skips = cat->options.on_corrupt == SHEAF_SKIP,
+        .most = cat->options.max_corrupt,
+    };
+    return status < 0 ? STATUS_OK : status;
+}
+
 /* Opens what the mode needs, and reads. */
 static int cat_dataset(struct cat *cat, char **sources, size_t count)
 {
@@ -391,11 +421,15 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     if (output_open(&cat->out, STDOUT_FILENO) != 0)
         return fail_write(cat, ENOMEM);
     if (channel_dataset(&cat->channel, sources, count, &dataset, &error) != SHEAF_OK ||
-        (!cat->list && !cat->null &&
+        (!cat->list && !cat->null && cat->pixels == NULL &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
-    else if ((status = check_positions(cat, dataset)) == STATUS_OK)
+    else if ((status = check_positions(cat, dataset)) == STATUS_OK &&
+             (status = open_crops(cat, dataset)) == STATUS_OK)
         status = read_epoch(cat, dataset);
+    if (crop_files_close(cat->crop_files) != STATUS_OK && status == STATUS_OK)
+        status = STATUS_FAILURE;
+    crop_choice_free(&cat->crop);
     free(cat->ends.at);
     sheaf_encoder_free(cat->encoder);
     sheaf_dataset_free(dataset);
@@ -475,6 +509,11 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
                          "place and seed" },
             { "null", OPTION_FLAG, .flag = &cat.null,
               .meaning = "read everything, write no samples, and print counts and rates" },
+            { "pixels", OPTION_TEXT, CROP_CHOICE_TEXT, .text = &cat.pixels, .standard = "none",
+              .meaning = "write the crops that a loader with these pixels is fed as PNG files to "
+                         "--output: 224, or for example 224,crop=center,resize=256" },
+            { "output", OPTION_TEXT, "DIR", .letter = 'o', .text = &cat.directory,
+              .standard = "none", .meaning = "with --pixels: a new or empty directory" },
             ORDER_ROWS(&cat.order, o),
             METRICS_ROW(&metrics),
             { "save-position", OPTION_TEXT, "FILE", .text = &cat.save_position,
@@ -503,11 +542,13 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if ((container != 0) + cat.list + cat.null > 1)
-        return misuse("cat: --to, --list and --null exclude each other");
+    if ((container != 0) + cat.list + cat.null + (cat.pixels != NULL) > 1)
+        return misuse("cat: --to, --list, --null and --pixels exclude each other");
+    if ((cat.pixels == NULL) != (cat.directory == NULL))
+        return misuse("cat: --pixels and --output must be used together");
     if (cat.json && !cat.list)
         return misuse("cat: --json needs --list");
-    if (!cat.list && !cat.null && isatty(STDOUT_FILENO))
+    if (!cat.list && !cat.null && cat.pixels == NULL && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or use --list or --null");
     status = check_range(&cat);
     if (status < 0)
@@ -550,6 +591,7 @@ const struct command cat_command = {
             "named pipes, or a place in S3.",
     .example = "  sheaf cat s3://bucket/train/ --seed 7 --epoch 3 | python train.py\n"
                "  sheaf cat shards/ --list | head\n"
-               "  sheaf cat shards/ --list --seed 7 --step 1200 --batch 32 --world-size 8\n",
+               "  sheaf cat shards/ --list --seed 7 --step 1200 --batch 32 --world-size 8\n"
+               "  sheaf cat shards/ --pixels 224 --seed 7 --step 1200 --batch 32 -o step-1200\n",
     .run = cmd_cat,
 };

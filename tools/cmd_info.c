@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/channel.h"
+#include "tools/crops/crop_files.h"
 #include "tools/fields.h"
 #include "tools/json.h"
 #include "tools/lineage.h"
@@ -418,6 +419,8 @@ struct info {
     int json, quality, lineage;
     struct channel_options channel;
     const char *plot;               /* file; NULL: none */
+    const char *pixels;             /* crops to measure; NULL: none */
+    struct crop_choice crop;
     struct sheaf_reader_options options;
 };
 
@@ -464,6 +467,8 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     }
     if (status == STATUS_OK && o->quality)
         status = print_quality(o, dataset);
+    if (status == STATUS_OK && o->pixels != NULL)
+        status = crop_rate_print(dataset, &o->crop, o->json);
     if (o->json)
         printf("\n}\n");
     return status;
@@ -508,6 +513,9 @@ static int cmd_info(const struct command *command, int argc, char **argv)
                          "data" },
             { "plot", OPTION_TEXT, "FILE", .text = &o.plot, .standard = "none",
               .meaning = "with --shuffle-quality: plot it as SVG to FILE" },
+            { "pixels", OPTION_TEXT, CROP_CHOICE_TEXT, .text = &o.pixels, .standard = "none",
+              .meaning = "decode 64 samples, and print how many images a second one core crops: "
+                         "224, or for example 224,crop=center,resize=256" },
             ORDER_ROWS(&order, &o.options),
             { .name = NULL },
         };
@@ -520,15 +528,19 @@ static int cmd_info(const struct command *command, int argc, char **argv)
         return plan_status_print(argv[0], o.json);
     if (o.plot != NULL && !o.quality)
         return misuse("info: --plot requires --shuffle-quality");
-    if (o.lineage && (o.json || o.quality))
-        return misuse("info: --lineage cannot be combined with --json or --shuffle-quality");
+    if (o.lineage && (o.json || o.quality || o.pixels != NULL))
+        return misuse("info: --lineage cannot be combined with --json, --shuffle-quality or "
+                      "--pixels");
     status = o.plot == NULL ? -1 : replace_check(o.plot, "a plot of sheaf", MIXING_PLOT_MARK);
     if (status < 0)
         status = channel_open(&o.channel, command, count);
     if (status < 0)
         status = order_options_take(&order, o.channel.channel, &o.options);
+    if (status < 0 && o.pixels != NULL)
+        status = crop_choice_parse(&o.crop, o.pixels);
     if (status < 0)
         status = print_info(&o, argv, count);
+    crop_choice_free(&o.crop);
     return channel_close(&o.channel, status);
 }
 

@@ -68,6 +68,7 @@ static void write_page(const struct report *r)
     report_classes(r);
     report_fields(r);
     report_image_sizes(r);
+    report_crops(r);
     report_shards(r);
     report_mixing(r);
     report_checked(r);
@@ -182,9 +183,10 @@ const struct command report_command = {
     .summary = "write a page that shows what a data set is",
     .text = "Writes one HTML file that needs nothing else: what DATASET is, 48 samples drawn "
             "evenly over its classes, how many samples classes and fields have, how large files "
-            "and images are, how its shards lie, how well an epoch in the given order is mixed, "
-            "and what was checked. Some hundred samples are read for it; with --verify all of "
-            "them.\n\nThe page is readable in light and dark, and can be printed.",
+            "and images are, random crops of eight images, how its shards lie, how well an epoch "
+            "in the given order is mixed, and what was checked. Some hundred samples are read for "
+            "it; with --verify all of them.\n\nThe page is readable in light and dark, and can be "
+            "printed.",
     .example = "  sheaf report s3://bucket/train/ -o report.html\n",
     .run = cmd_report,
 };

@@ -50,7 +50,7 @@ static int put_field(struct output *out, const struct sheaf_field *field)
     return failed ? failed : output_put(out, size, (size_t)n);
 }
 
-int list_sample(struct output *out, const struct sheaf_sample *sample)
+int list_key_and_labels(struct output *out, const struct sheaf_sample *sample)
 {
     int failed = put_text(out, sample->key);
 
@@ -58,6 +58,13 @@ int list_sample(struct output *out, const struct sheaf_sample *sample)
         failed = output_put(out, "\t", 1);
     for (size_t i = 0; i < sample->label_count && !failed; i++)
         failed = put_label(out, sample->labels[i], i ? " " : "");
+    return failed;
+}
+
+int list_sample(struct output *out, const struct sheaf_sample *sample)
+{
+    int failed = list_key_and_labels(out, sample);
+
     for (size_t i = 0; i < sample->field_count && !failed; i++)
         failed = put_field(out, &sample->fields[i]);
     return failed ? failed : output_put(out, "\n", 1);

@@ -11,6 +11,8 @@
  * there. Control characters, which occur only in keys and names of foreign shards, are written as
  * \xHH, so that a sample is always one line. Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);
+/* Prints the first two columns of that line. */
+int list_key_and_labels(struct output *out, const struct sheaf_sample *sample);
 /* The sample as a line of JSON. */
 int list_json(struct output *out, const struct sheaf_sample *sample);
 

@@ -110,7 +110,8 @@ class Report(Case):
             self.assertIn("width %d" % 40, page.text("images"))
             self.assertIn(" 51 ", page.text("images"))
             self.assertIn("Sound. All %d samples" % count, page.text("checked"))
-            self.assertEqual(len(page.all("figure")), 48)
+            self.assertEqual(len(page.all("figure")), 48 + 8)
+            self.assertIn("6 of each image, as a loader with sheaf.Pixels(64)", page.text("crops"))
             self.assertEqual(len(page.all("circle")), 2 * count)
 
     def test_pictures_are_of_all_classes_and_small(self):
@@ -121,7 +122,16 @@ class Report(Case):
         page = self.report(self.path("out"))
         captions = re.findall(r"k\d\d", page.text("samples"))
         self.assertEqual((len(captions), len(set(captions))), (48, 48))
+        strips = [image["src"] for image in page.all("img") if image["alt"] == "crops"]
+        self.assertEqual(len(strips), 8)
+        for strip in strips:
+            kind, data = strip.split(",", 1)
+            self.assertEqual(kind, "data:image/png;base64")
+            self.assertEqual(base64.b64decode(data, validate=True)[16:24],
+                             struct.pack(">II", 64, 6 * 64))
         for image in page.all("img"):
+            if image["alt"] == "crops":
+                continue
             kind, data = image["src"].split(",", 1)
             self.assertEqual(kind, "data:image/jpeg;base64")
             data = base64.b64decode(data, validate=True)
@@ -161,12 +171,12 @@ class Report(Case):
         write(self.path("foreign/a.tar"), writers.tar(tar))
         page = self.report(self.path("foreign"))
         self.assertIn("another program", page.text("head"))
-        self.assertEqual(len(page.all("figure")), 6)
+        self.assertEqual(len(page.all("figure")), 6 + 6)
         with open(self.path("foreign/a.tar"), "rb") as file:     # a stream
             write(self.path("packed/a.tar.gz"), gzip.compress(file.read()))
         page = self.report(self.path("packed"))
         self.assertIn("only be read from the beginning", page.text("head"))
-        self.assertEqual(len(page.all("figure")), 6)
+        self.assertEqual(len(page.all("figure")), 6 + 6)
         pack(make_tree(self.path("x"), files), self.path("one"), "webdataset")
         pack(make_tree(self.path("y"), {"q" + n: d for n, d in files.items()}), self.path("two"),
              "tfrecord")

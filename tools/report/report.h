@@ -12,6 +12,9 @@
 #define REPORT_NAME_MOST 80u            /* bytes of a key or class name that are shown */
 #define REPORT_PICTURES_MOST 48u
 #define REPORT_LOOKS_MOST 400u
+#define REPORT_STRIPS_MOST 8u           /* number of samples of which crops are shown */
+#define REPORT_CROPS 6u                 /* number of crops of each of them */
+#define REPORT_CROP_SIDE 64u            /* pixels of a crop */
 
 /* A sample that is shown: a thumbnail of its image, or the beginning of its text. */
 struct report_picture {
@@ -24,6 +27,13 @@ struct report_picture {
     struct sheaf_image image;
 };
 
+/* Random crops of one sample, below each other in one PNG. */
+struct report_strip {
+    char *key;
+    void *png;
+    size_t size;
+};
+
 struct report_look {
     uint32_t width, height;
 };
@@ -32,6 +42,8 @@ struct report_look {
 struct report_samples {
     struct report_picture pictures[REPORT_PICTURES_MOST];
     size_t picture_count;
+    struct report_strip strips[REPORT_STRIPS_MOST];
+    size_t strip_count;
     struct report_look looks[REPORT_LOOKS_MOST];
     size_t look_count;                  /* images whose size is known */
     uint64_t read, images, bad;
@@ -68,6 +80,7 @@ void report_head(const struct report *r);
 void report_pictures(const struct report *r);       /* report_pictures.c */
 void report_classes(const struct report *r);        /* report_classes.c */
 void report_fields(const struct report *r);
+void report_crops(const struct report *r);          /* report_pictures.c */
 void report_image_sizes(const struct report *r);    /* report_pictures.c */
 void report_shards(const struct report *r);
 void report_mixing(const struct report *r);

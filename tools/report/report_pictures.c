@@ -47,6 +47,26 @@ void report_pictures(const struct report *r)
     fprintf(r->f, "</div></section>\n");
 }
 
+/* Shows what a loader with sheaf.Pixels makes of images. */
+void report_crops(const struct report *r)
+{
+    const struct report_samples *s = r->samples;
+
+    if (s->strip_count == 0)
+        return;
+    fprintf(r->f, "<section id=crops><h2>Random crops</h2>\n<p class=dim>%u of each image, as a "
+            "loader with sheaf.Pixels(%u) draws them: 8 %% to 100 %% of the area, and half of them "
+            "mirrored.</p>\n<div class=grid>\n", REPORT_CROPS, REPORT_CROP_SIDE);
+    for (size_t i = 0; i < s->strip_count; i++) {
+        fprintf(r->f, "<figure><img alt=\"crops\" src=\"");
+        html_data(r->f, "image/png", s->strips[i].png, s->strips[i].size);
+        fprintf(r->f, "\"><figcaption>");
+        html_text(r->f, s->strips[i].key, REPORT_NAME_MOST);
+        fprintf(r->f, "</figcaption></figure>\n");
+    }
+    fprintf(r->f, "</div></section>\n");
+}
+
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
 static int compare_sides(const void *a, const void *b)

@@ -110,6 +110,39 @@ static char *text_of(const struct sheaf_sample *sample)
     return text;
 }
 
+/* Makes crops of an image. They follow each other in memory, so they are one high picture. */
+static void take_crops(struct report_samples *s, const struct sheaf_sample *sample,
+                       const struct sheaf_field *field)
+{
+    const struct sheaf_pixels_view view = { REPORT_CROPS, REPORT_CROP_SIDE, REPORT_CROP_SIDE,
+                                            { 0.08, 1 } };
+    const uint32_t height = REPORT_CROPS * REPORT_CROP_SIDE;
+    struct report_strip *strip = &s->strips[s->strip_count];
+    struct sheaf_pixels_options options;
+    uint8_t pixels[REPORT_CROPS * REPORT_CROP_SIDE * REPORT_CROP_SIDE * 3];
+
+    if (s->strip_count == REPORT_STRIPS_MOST)
+        return;
+    sheaf_pixels_options_init(&options, sizeof(options));
+    options.layout = SHEAF_NHWC;
+    options.views = &view;
+    options.view_count = 1;
+    if (sheaf_pixels(field->data, field->size, &options, sample->number, pixels, NULL, NULL) !=
+        SHEAF_OK)
+        return;
+    *strip = (struct report_strip){ .key = strdup(sample->key),
+                                    .size = SHEAF_PNG_ROOM(REPORT_CROP_SIDE, height, 3) };
+    strip->png = malloc(strip->size);
+    if (strip->key != NULL && strip->png != NULL &&
+        sheaf_pixels_png(pixels, REPORT_CROP_SIDE, height, 3, SHEAF_NHWC, strip->png,
+                         &strip->size, NULL) == SHEAF_OK) {
+        s->strip_count++;
+        return;
+    }
+    free(strip->key);
+    free(strip->png);
+}
+
 static void show(struct report_samples *s, const struct sheaf_sample *sample)
 {
     struct report_picture *p = &s->pictures[s->picture_count];
@@ -124,8 +157,10 @@ static void show(struct report_samples *s, const struct sheaf_sample *sample)
     if (p->key == NULL)
         return;
     field = image_of(sample, &p->image);
-    if (field != NULL)
+    if (field != NULL) {
         take_image(p, field);
+        take_crops(s, sample, field);
+    }
     if (p->type == NULL)
         p->text = text_of(sample);
     s->picture_count++;
@@ -254,4 +289,9 @@ void report_free_samples(struct report_samples *s)
         free(s->pictures[i].text);
     }
     s->picture_count = 0;
+    for (size_t i = 0; i < s->strip_count; i++) {
+        free(s->strips[i].key);
+        free(s->strips[i].png);
+    }
+    s->strip_count = 0;
 }

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes crops as PNG files; see crop_files.h. */
+#include "tools/crops/crop_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/list.h"
+
+#define MEMORY ((uint64_t)1 << 30)      /* for decoding */
+#define VIEWS_MOST (1 + CROP_MASKS_MOST)
+#define AT_ONCE 8u
+#define RATE_SAMPLES 64u
+
+/* ---- Crops of some samples in memory --------------------------------------------------------- */
+
+/* The crops of `count` samples: view 0 is the image, the others are its masks. */
+struct crops {
+    struct sheaf_pixels_pool *pool;
+    struct sheaf_pixels_batch *batch;
+    void *views[VIEWS_MOST];
+    struct sheaf_crop_box *boxes;
+};
+
+static void crops_free(struct crops *c)
+{
+    sheaf_pixels_batch_free(c->batch);
+    for (size_t i = 0; i < VIEWS_MOST; i++)
+        free(c->views[i]);
+    free(c->boxes);
+    *c = (struct crops){ .pool = c->pool };
+}
+
+/* Makes the crops. Returns -1, or the exit status after a complaint; crops_free follows in both
+ * cases. */
+static int crops_make(struct crops *c, const struct crop_choice *choice,
+                      const struct sheaf_sample *samples, size_t count)
+{
+    const size_t views = choice->options.mask_count + 1;
+    struct sheaf_error error;
+    bool has_all;
+
+    c->boxes = calloc(count + 1, sizeof(c->boxes[0]));
+    has_all = c->boxes != NULL;
+    for (size_t i = 0; i < views && has_all; i++) {
+        c->views[i] = malloc(count * sheaf_pixels_bytes(c->pool, i) + 1);
+        has_all = c->views[i] != NULL;
+    }
+    if (!has_all) {
+        complain("no memory for the crops of %zu sample%s", count, plural(count));
+        return STATUS_FAILURE;
+    }
+    if (sheaf_pixels_begin(c->pool, samples, count, choice->field, c->views, c->boxes, &c->batch,
+                           &error) != SHEAF_OK)
+        return fail(&error);
+    (void)sheaf_pixels_wait(c->batch);
+    return -1;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+struct crop_files {
+    const char *directory;
+    const struct crop_choice *choice;
+    struct crops crops;
+    struct output list;                 /* samples.tsv */
+    FILE *list_file;
+    uint8_t *png;
+    uint64_t number;                    /* of the next sample */
+};
+
+static bool is_empty(const char *directory)
+{
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    bool found = false;
+
+    if (dir == NULL)
+        return false;
+    while (!found && (entry = readdir(dir)) != NULL)
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    (void)closedir(dir);
+    return !found;
+}
+
+static char *path_in(const char *directory, const char *name)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+/* Creates a file in the directory. Complains if that fails. */
+static FILE *create(const char *directory, const char *name, char **path)
+{
+    FILE *file = NULL;
+
+    *path = path_in(directory, name);
+    if (*path != NULL)
+        file = fopen(*path, "wbxe");
+    if (file == NULL)
+        (void)fail_file(*path == NULL ? name : *path);
+    return file;
+}
+
+static int open_list(struct crop_files *f)
+{
+    static const char head[] = "file\tkey\tlabels\ttop\tleft\theight\twidth\tflipped\tseed\n";
+    char *path;
+
+    f->list_file = create(f->directory, "samples.tsv", &path);
+    free(path);
+    if (f->list_file == NULL)
+        return STATUS_FAILURE;
+    if (output_open(&f->list, fileno(f->list_file)) != 0 ||
+        output_put(&f->list, head, sizeof(head) - 1) != 0) {
+        complain("out of memory");
+        return STATUS_FAILURE;
+    }
+    return -1;
+}
+
+int crop_files_open(const char *directory, const struct crop_choice *choice, unsigned threads,
+                    struct crop_files **files)
+{
+    const struct sheaf_pixels_options *o = &choice->options;
+    struct crop_files *f = *files = calloc(1, sizeof(*f));
+    struct sheaf_error error;
+
+    if (f == NULL) {
+        complain("out of memory");
+        return STATUS_FAILURE;
+    }
+    f->directory = directory;
+    f->choice = choice;
+    if (sheaf_pixels_pool_open(o, threads, MEMORY, &f->crops.pool, &error) != SHEAF_OK)
+        return refuse(&error);
+    f->png = malloc(SHEAF_PNG_ROOM(o->width, o->height, 3));
+    if (f->png == NULL) {
+        complain("out of memory");
+        return STATUS_FAILURE;
+    }
+    if (mkdir(directory, 0777) != 0) {
+        if (errno != EEXIST)
+            return fail_file(directory);
+        if (!is_empty(directory))
+            return misuse("%s is not empty: crops are written to an empty or a new directory",
+                          shown(directory));
+    }
+    return open_list(f);
+}
+
+static int put_png(struct crop_files *f, const void *pixels, unsigned channels, const char *name)
+{
+    const struct sheaf_pixels_options *o = &f->choice->options;
+    size_t size = SHEAF_PNG_ROOM(o->width, o->height, 3);
+    struct sheaf_error error;
+    char *path;
+    FILE *file;
+    int status = -1;
+
+    if (sheaf_pixels_png(pixels, o->width, o->height, channels, o->layout, f->png, &size,
+                         &error) != SHEAF_OK)
+        return fail(&error);
+    file = create(f->directory, name, &path);
+    if (file == NULL)
+        status = STATUS_FAILURE;
+    else if ((fwrite(f->png, 1, size, file) != size) | (fclose(file) != 0))
+        status = fail_file(path);
+    free(path);
+    return status;
+}
+
+static int put_line(struct crop_files *f, const struct sheaf_sample *sample,
+                    const struct sheaf_crop_box *box)
+{
+    char text[160];
+    int n = snprintf(text, sizeof(text), "%06" PRIu64 ".png\t", f->number), failed;
+
+    failed = output_put(&f->list, text, (size_t)n);
+    if (!failed)
+        failed = list_key_and_labels(&f->list, sample);
+    n = snprintf(text, sizeof(text), "\t%" PRId32 "\t%" PRId32 "\t%" PRId32 "\t%" PRId32
+                 "\t%" PRId32 "\t%" PRIu64 "\n", box->top, box->left, box->height, box->width,
+                 box->flipped, sample->seed);
+    if (!failed)
+        failed = output_put(&f->list, text, (size_t)n);
+    if (!failed)
+        return -1;
+    complain("%s/samples.tsv: %s", f->directory, strerror(failed));
+    return STATUS_FAILURE;
+}
+
+/* Returns a file's name for a mask: its field, if that is the name of a file. */
+static const char *name_of_mask(const char *field)
+{
+    return strchr(field, '/') == NULL ? field : strrchr(field, '/') + 1;
+}
+
+static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, size_t i)
+{
+    char name[320];
+    int status;
+
+    snprintf(name, sizeof(name), "%06" PRIu64 ".png", f->number);
+    status = put_png(f, (const uint8_t *)f->crops.views[0] +
+                        i * sheaf_pixels_bytes(f->crops.pool, 0), 3, name);
+    for (size_t m = 0; m < f->choice->options.mask_count && status < 0; m++) {
+        snprintf(name, sizeof(name), "%06" PRIu64 ".%.255s", f->number,
+                 name_of_mask(f->choice->masks[m]));
+        status = put_png(f, (const uint8_t *)f->crops.views[m + 1] +
+                            i * sheaf_pixels_bytes(f->crops.pool, m + 1), 1, name);
+    }
+    if (status < 0)
+        status = put_line(f, sample, &f->crops.boxes[i]);
+    f->number++;
+    return status;
+}
+
+/* Takes note of a sample without crops. Returns -1 if it is left out. */
+static int leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
+                     const struct sheaf_error *found)
+{
+    struct sheaf_shard_info shard;
+    struct sheaf_error error = *found;
+    const bool is_bad = found->code == SHEAF_ERR_CORRUPT || found->code == SHEAF_ERR_TRUNCATED ||
+                        found->code == SHEAF_ERR_UNSUPPORTED;
+
+    if (sheaf_dataset_shard(policy->dataset, sample->shard, &shard, sizeof(shard)) == SHEAF_OK)
+        snprintf(error.message, sizeof(error.message), "%.300s: %.600s", shard.name,
+                 found->message);
+    if (!is_bad || !policy->skips || policy->skipped == policy->most)
+        return fail(&error);
+    policy->skipped++;
+    report_skipped(NULL, "", &error);
+    return -1;
+}
+
+int crop_files_put(struct crop_files *f, const struct sheaf_sample *samples, size_t count,
+                   struct crop_policy *policy)
+{
+    int status = crops_make(&f->crops, f->choice, samples, count);
+
+    for (size_t i = 0; i < count && status < 0; i++) {
+        const struct sheaf_error *error = sheaf_pixels_error(f->crops.batch, i);
+
+        status = error == NULL ? put_sample(f, &samples[i], i)
+                               : leave_out(policy, &samples[i], error);
+    }
+    crops_free(&f->crops);
+    return status;
+}
+
+int crop_files_close(struct crop_files *f)
+{
+    int failed, status = STATUS_OK;
+
+    if (f == NULL)
+        return STATUS_OK;
+    if (f->list.buffer != NULL) {
+        failed = output_flush(&f->list);
+        if (failed) {
+            complain("%s/samples.tsv: %s", f->directory, strerror(failed));
+            status = STATUS_FAILURE;
+        }
+        output_close(&f->list);
+    }
+    if (f->list_file != NULL)
+        (void)fclose(f->list_file);
+    sheaf_pixels_pool_free(f->crops.pool);
+    free(f->png);
+    free(f);
+    return status;
+}
+
+/* ---- The rate -------------------------------------------------------------------------------- */
+
+struct rate {
+    size_t samples, bad;
+    uint64_t busy_ns;
+};
+
+static int measure(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
+                   const uint64_t *numbers, size_t count, struct rate *rate)
+{
+    struct crops crops = { .pool = NULL };
+    struct sheaf_error error;
+    int status = -1;
+
+    if (sheaf_pixels_pool_open(&choice->options, 1, MEMORY, &crops.pool, &error) != SHEAF_OK)
+        return refuse(&error);
+    for (size_t at = 0; at < count && status < 0; at += AT_ONCE) {
+        const size_t some = count - at < AT_ONCE ? count - at : AT_ONCE;
+        const struct sheaf_sample *samples;
+        struct sheaf_kept *kept;
+
+        if (sheaf_dataset_read(dataset, numbers + at, some, NULL, &samples, &kept,
+                               &error) != SHEAF_OK) {
+            status = fail(&error);
+            break;
+        }
+        status = crops_make(&crops, choice, samples, some);
+        if (status < 0)
+            rate->bad += sheaf_pixels_wait(crops.batch);
+        crops_free(&crops);
+        sheaf_kept_free(kept);
+    }
+    rate->samples = count;
+    rate->busy_ns = sheaf_pixels_busy_ns(crops.pool);
+    sheaf_pixels_pool_free(crops.pool);
+    return status < 0 ? STATUS_OK : status;
+}
+
+int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
+                    bool json)
+{
+    const struct sheaf_pixels_options *o = &choice->options;
+    uint64_t numbers[RATE_SAMPLES];
+    struct rate rate = { 0 };
+    struct sheaf_error error;
+    size_t count;
+    double per_second;
+    int status;
+
+    if (sheaf_dataset_draw(dataset, RATE_SAMPLES, numbers, &count, &error) != SHEAF_OK)
+        return refuse(&error);
+    status = measure(dataset, choice, numbers, count, &rate);
+    if (status != STATUS_OK)
+        return status;
+    per_second = rate.busy_ns == 0 ? 0
+               : (double)(rate.samples - rate.bad) / ((double)rate.busy_ns * 1e-9);
+    if (json)
+        printf(",\n  \"decoding\": {\"samples\": %zu, \"bad\": %zu, \"width\": %u, \"height\": %u, "
+               "\"images_per_core_second\": %.1f}", rate.samples, rate.bad, o->width, o->height,
+               per_second);
+    else
+        printf("decoding      %.0f images a second on one core, cropped to %u x %u (%zu sample%s, "
+               "%zu bad)\n", per_second, o->width, o->height, rate.samples, plural(rate.samples),
+               rate.bad);
+    return STATUS_OK;
+}
