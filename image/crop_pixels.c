@@ -2,13 +2,13 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Only the part of a JPEG that the crops need is decoded: its rows, and its columns with one more
- * column on the left and two more on the right, because the colours of a pixel depend on its
- * neighbours, but at least 32 columns. The result equals that of decoding the whole picture byte for
- * byte, as a test checks. Two kinds of JPEG are decoded completely. A file without the usual end
- * might be truncated, which must be noticed wherever the crops are. In a file with several scans
- * nearly all time goes to the coefficients, and if scans are missing, libjpeg smooths the blocks,
- * with another result at the edges of a part. */
+ * Only the part of a JPEG that the crops need is decoded: its rows, and its columns with one
+ * more column on the left and two more on the right, because the colours of a pixel depend on
+ * its neighbours, but at least 32 columns. The result equals that of decoding the whole picture
+ * byte for byte, as a test checks. Two kinds of JPEG are decoded completely. A file without the
+ * usual end might be truncated, which must be noticed wherever the crops are. In a file with
+ * several scans nearly all time goes to the coefficients, and if scans are missing, libjpeg
+ * smooths the blocks, with another result at the edges of a part. */
 #include "image/crop_pixels.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 # BUILD/interop-mxnet.  The S3 servers come from several registries (interop/install_servers.sh).  What
 # cannot be installed is named, and its tests are skipped.
 # Arguments, if any, are names of modules (of test_s3_servers alone only the servers are installed); or --bench, which measures instead
-# (tools/bench/python_read.py, python_loader.py), by the interpreter BENCH_PYTHON if that is set;
+# (tools/bench/python_read.py, python_pixels.py, python_loader.py), by the interpreter BENCH_PYTHON if that is set;
 # nothing is installed then.
 set -u
 BUILD=${BUILD:-build}
@@ -60,6 +60,7 @@ export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
     "$PYTHON" -W ignore ../../tools/bench/python_read.py || exit 1
+    "$PYTHON" -W ignore ../../tools/bench/python_pixels.py || exit 1
     exec "$PYTHON" -W ignore ../../tools/bench/python_loader.py
 fi
 # shellcheck disable=SC2012,SC2046

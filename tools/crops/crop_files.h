@@ -34,7 +34,7 @@ struct crop_files;
  * complaint. */
 int crop_files_open(const char *directory, const struct crop_choice *choice, unsigned threads,
                     struct crop_files **files);
-/* What becomes of a sample whose image is bad. */
+/* The treatment of samples whose image is bad. */
 struct crop_policy {
     const struct sheaf_dataset *dataset;
     bool skips;
