@@ -370,6 +370,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
         status = position_save(cat->reader, 0, cat->save_position);
     signals_watch(NULL);
     metrics_reader(cat->reader, true);
+    metrics_total("output_ns", cat->out.wait_ns);
+    metrics_total("decode_ns", crop_files_busy_ns(cat->crop_files));
     sheaf_reader_free(cat->reader);
     if (status == STATUS_OK)
         say_nothing_left(cat);

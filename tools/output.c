@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/tool.h"
@@ -24,11 +25,20 @@ int output_open(struct output *out, int fd)
     return out->buffer ? 0 : ENOMEM;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Writes the gathered bytes, then `data`. */
 static int write_all(struct output *out, const void *data, size_t size)
 {
     size_t done = 0;
     const size_t total = out->used + size;
+    const uint64_t begun = now_ns();
 
     while (done < total) {
         struct iovec parts[2];
@@ -52,6 +62,7 @@ static int write_all(struct output *out, const void *data, size_t size)
         out->written += n > 0 ? (uint64_t)n : 0;
     }
     out->used = 0;
+    out->wait_ns += now_ns() - begun;
     return 0;
 }
 

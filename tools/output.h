@@ -15,6 +15,7 @@ struct output {
     int fd;
     size_t used;            /* gathered; < OUTPUT_SIZE */
     uint64_t written;       /* bytes that fd has taken */
+    uint64_t wait_ns;       /* time that this took: the consumer's, if fd is a pipe */
     uint8_t *buffer;
 };
 

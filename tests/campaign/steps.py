@@ -15,6 +15,7 @@ import steps_foreign
 import steps_lookup
 import steps_modes
 import steps_pack
+import steps_pixels
 import steps_python
 import steps_read
 import steps_report
@@ -129,6 +130,7 @@ STEPS = (
     Step(1, steps_lookup.keys_anew, local_set),
     Step(4, steps_read.listing, readable),
     Step(1, steps_read.null, readable),
+    Step(2, steps_pixels.crops, readable),
     Step(3, steps_read.stream, readable),
     Step(2, steps_read.ranks, readable),
     Step(2, steps_read.resume, readable),

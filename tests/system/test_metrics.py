@@ -54,7 +54,8 @@ class Metrics(Case):
         found = self.run_with("cat", self.path("out"), "--list")
         self.assertEqual(found["sheaf_samples"], 200)
         self.assertEqual(found["sheaf_payload_bytes"], total)
-        for name in ("read_bytes", "stall_ns", "cached_bytes", "retries", "requests"):
+        for name in ("read_bytes", "stall_ns", "cached_bytes", "retries", "requests", "output_ns",
+                     "decode_ns"):
             self.assertIn("sheaf_" + name, found)
         found = self.run_with("fetch", self.path("src"), self.path("copy"), status=None)
         self.assertIn("sheaf_exit_status", found)

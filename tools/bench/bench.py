@@ -34,6 +34,7 @@ ROWS = {
     11: [local.first_sample, remote.first_sample_s3], 12: [packing.pack_small_files],
     13: [remote.read_numbers], 14: [views.read_views], 15: [remote.pack_s3_tls],
     16: [remote.read_paced], 17: [remote.small_objects], 18: [packing.pack_smaller],
+    19: [local.crop_photos],
 }
 DROP = "/proc/sys/vm/drop_caches"
 

@@ -136,3 +136,18 @@ def first_sample(bench, results):
     for count in (8, 400):
         turns += first_sample_of(bench, "local", count, bench.data.shards("tfrecord", count=count))
     take_turns(turns, results, most=15, seconds=5)
+
+
+def crop_photos(bench, results):
+    """Decoded and cropped at random to 224, by one thread; what counts is the processor's time."""
+    turns = []
+    for kind, count in bench.data.photos.items():
+        tree = bench.data.photo_tree(kind)
+        packed = bench.data.shards("webdataset", tree=tree)
+        turns.append(Contender("sheaf crops, " + kind, [
+            bench.data.program("read_sheaf"), "1", "--threads", "1", "--crops", "224", packed],
+            items=count))
+        turns += peers.found(bench, results, [
+            ("torchvision crops, " + kind, ["torchvision_crops", tree]),
+            ("Pillow crops, " + kind, ["pillow_crops", tree])], items=count)
+    take_turns(turns, results, most=5, seconds=60)

@@ -258,10 +258,55 @@ def pillow_resize(source, dest):
     return _resized(pillow_smaller, source, dest)
 
 
+def _cropped(crop, source):
+    """The files, each cropped at random to 224 as torchvision's RandomResizedCrop does, in one thread."""
+    import random
+    import torch
+    from torchvision.transforms import RandomResizedCrop
+    torch.set_num_threads(1)
+    files = [path for path, _ in tree(source)]
+    meter = Meter()
+    for path in files:
+        with open(path, "rb") as file:
+            data = file.read()
+        crop(data, lambda image: RandomResizedCrop.get_params(image, (0.08, 1), (3 / 4, 4 / 3)),
+             random.random() < 0.5)
+        meter.add(1, len(data))
+    return meter
+
+
+def pillow_crops(source):
+    import io
+    import numpy
+    from PIL import Image
+
+    def crop(data, draw, flipped):
+        image = Image.open(io.BytesIO(data)).convert("RGB")
+        top, left, height, width = draw(image)
+        image = image.crop((left, top, left + width, top + height)).resize((224, 224),
+                                                                           Image.BILINEAR)
+        numpy.asarray(image.transpose(Image.FLIP_LEFT_RIGHT) if flipped else image)
+    return _cropped(crop, source)
+
+
+def torchvision_crops(source):
+    import torch
+    from torchvision.io import decode_jpeg
+    from torchvision.transforms.v2 import functional
+
+    def crop(data, draw, flipped):
+        image = decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        image = functional.resized_crop(image, *draw(image), [224, 224], antialias=True)
+        if flipped:
+            functional.horizontal_flip(image)
+    return _cropped(crop, source)
+
+
 WORKS = {f.__name__: f for f in (
     webdataset_read, tf_data_read, mds_read, litdata_read, webdataset_mix, tf_data_mix, mds_mix,
     litdata_mix, s3torch_read, webdataset_write,
-    mds_write, litdata_write, im2rec, im2rec_resize, pillow_resize)}
+    mds_write, litdata_write, im2rec, im2rec_resize, pillow_resize, pillow_crops,
+    torchvision_crops)}
 
 if __name__ == "__main__":
     WORKS[sys.argv[1]](*sys.argv[2:]).print()

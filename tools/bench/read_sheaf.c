@@ -5,7 +5,9 @@
  *
  *     --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
  *     --limit N        end each epoch after N samples
- *     --skip-passes N  leave opening and the first N epochs out of the time */
+ *     --skip-passes N  leave opening and the first N epochs out of the time
+ *     --crops SIDE     make a random crop of each image, in one thread beside */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sheaf.h"
@@ -17,6 +19,9 @@ struct work {
     uint64_t passes;
     uint64_t limit;         /* samples of an epoch */
     uint64_t skip_passes;
+    uint64_t crops;         /* pixels of a side; 0: no crops */
+    struct sheaf_pixels_pool *pool;
+    void *pixels;           /* crops of a batch */
     struct sheaf_reader_options options;
     struct meter meter;
 };
@@ -42,11 +47,40 @@ static int take_option(struct work *work, char *const *argv)
         work->options.memory_bytes = value;
     else if (strcmp(name, "--limit") == 0)
         work->limit = value;
+    else if (strcmp(name, "--crops") == 0)
+        work->crops = value;
     else if (strcmp(name, "--skip-passes") == 0)
         work->skip_passes = value;
     else
         meter_die(name, "is not known");
     return 2;
+}
+
+static void open_pool(struct work *work)
+{
+    struct sheaf_pixels_options options;
+    struct sheaf_error error;
+
+    sheaf_pixels_options_init(&options, sizeof(options));
+    options.width = options.height = (uint32_t)work->crops;
+    if (sheaf_pixels_pool_open(&options, 1, 256 << 20, &work->pool, &error) != SHEAF_OK)
+        meter_die("sheaf_pixels_pool_open", error.message);
+    work->pixels = malloc(BATCH * sheaf_pixels_bytes(work->pool, 0));
+    if (work->pixels == NULL)
+        meter_die("malloc", "out of memory");
+}
+
+static void make_crops(struct work *work, const struct sheaf_sample *samples, size_t count)
+{
+    struct sheaf_pixels_batch *batch;
+    struct sheaf_error error;
+
+    if (sheaf_pixels_begin(work->pool, samples, count, NULL, &work->pixels, NULL, &batch,
+                           &error) != SHEAF_OK)
+        meter_die("sheaf_pixels_begin", error.message);
+    if (sheaf_pixels_wait(batch) != 0)
+        meter_die("sheaf_pixels_wait", "an image has no crop");
+    sheaf_pixels_batch_free(batch);
 }
 
 static void read_epoch(struct work *work, struct sheaf_reader *reader)
@@ -67,6 +101,8 @@ static void read_epoch(struct work *work, struct sheaf_reader *reader)
         for (size_t i = 0; i < count; i++)
             for (size_t f = 0; f < samples[i].field_count; f++)
                 work->meter.bytes += samples[i].fields[f].size;
+        if (work->pool != NULL)
+            make_crops(work, samples, count);
         work->meter.items += count;
         left -= count;
     }
@@ -107,6 +143,10 @@ int main(int argc, char **argv)
     sheaf_reader_options_init(&work.options, sizeof(work.options));
     while (at < argc && (words = take_option(&work, argv + at)) > 0)
         at += words;
+    if (work.crops != 0)
+        open_pool(&work);
     read_epochs(&work, (const char *const *)argv + at, (size_t)(argc - at));
+    sheaf_pixels_pool_free(work.pool);
+    free(work.pixels);
     return 0;
 }

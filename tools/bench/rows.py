@@ -40,6 +40,7 @@ TITLES = {
     16: "read from 20 MB/s a connection, 15 ms away",
     17: "pack a prefix of 1,000 small objects",
     18: "pack photos, their shorter side made 256 pixels",
+    19: "read photos, decoded and cropped at random to 224 pixels",
 }
 
 CHECKS = []
@@ -127,3 +128,8 @@ for _kind in ("photos", "large photos"):
     _name = "sheaf pack --resize 256, " + _kind
     _check(18, _kind, _name, "items/s", "im2rec --resize 256, " + _kind, least=2)
     _check(18, _kind, _name, "items/s", "Pillow, " + _kind, least=3)
+
+for _kind, _pillow, _torchvision in (("photos", 1.9, 1.45), ("large photos", 1.8, 1.4)):
+    _name = "sheaf crops, " + _kind
+    _check(19, _kind, _name, "items/CPU s", "Pillow crops, " + _kind, least=_pillow)
+    _check(19, _kind, _name, "items/CPU s", "torchvision crops, " + _kind, least=_torchvision)

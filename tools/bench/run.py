@@ -43,6 +43,7 @@ class Measure:
     def get(self, quantity):
         return {
             "seconds": self.seconds,
+            "items/CPU s": self.items / self.cpu_seconds if self.cpu_seconds else 0,
             "GB/s": self.bytes / 1e9 / self.seconds,
             "items/s": self.items / self.seconds,
             "CPU s/GB": self.cpu_seconds * 1e9 / self.bytes if self.bytes else 0,

@@ -256,6 +256,11 @@ int crop_files_put(struct crop_files *f, const struct sheaf_sample *samples, siz
     return status;
 }
 
+uint64_t crop_files_busy_ns(const struct crop_files *f)
+{
+    return f == NULL ? 0 : sheaf_pixels_busy_ns(f->crops.pool);
+}
+
 int crop_files_close(struct crop_files *f)
 {
     int failed, status = STATUS_OK;

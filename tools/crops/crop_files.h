@@ -44,6 +44,8 @@ struct crop_policy {
 /* Writes the crops of samples. Returns -1, or the exit status after a complaint. */
 int crop_files_put(struct crop_files *files, const struct sheaf_sample *samples, size_t count,
                    struct crop_policy *policy);
+/* Returns the processor time that decoding has taken so far. NULL is allowed. */
+uint64_t crop_files_busy_ns(const struct crop_files *files);
 /* Returns the exit status. NULL is allowed. */
 int crop_files_close(struct crop_files *files);
 
