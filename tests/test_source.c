@@ -47,6 +47,7 @@ static int scan(const char *path, const char *root, uint64_t *found)
     if (code != SHEAF_OK)
         return code;
     code = source_scan(&source, &scan, &err);
+    scan_end(&scan);
     source_close(&source);
     if (found != NULL)
         *found = scan.found;
