@@ -300,9 +300,9 @@ struct sheaf_dataset_info {
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Opens a data set in the same way, but in foreign tars all files with one key are one sample,
- * wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard is compressed,
- * remote or a pipe. */
+/* Opens a data set like sheaf_dataset_open, but in foreign tars all files with one key are one
+ * sample, wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard is
+ * compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Writes the identity of the samples as 32 digits: a hash of the fingerprint and the shards'
@@ -872,7 +872,7 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
 /* Appends samples of such sources to the data set `dataset`, as new shards of the same kind.
  * shard_bytes 0, the default here, uses the data set's own size. Known classes keep their numbers,
  * and new ones follow. Open readers continue. Other readers see the data set before the append or
- * after it, and earlier positions are SHEAF_ERR_CHANGED.
+ * after it, and resuming at an earlier position returns SHEAF_ERR_CHANGED.
  *
  * A file whose key the data set already has counts as a bad file. If only bad files are new, the
  * call returns SHEAF_OK without new shards. `overwrite` removes the shards of an unfinished append.
@@ -1074,7 +1074,8 @@ SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *dir
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
     struct sheaf_error *error);
-/* Writes the field `field` of each sample, or all fields if it is NULL, in the same way. */
+/* Writes the field `field` of each of these samples, or all their fields if it is NULL, as files
+ * like sheaf_unpack. */
 SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
     const char *field, const char *directory, struct sheaf_error *error);
 

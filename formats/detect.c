@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Detection; see detect.h. Compressions that cannot be read are recognised by their magic numbers,
- * and only if no container has verified anything. A name alone would make them damaged shards. */
+ * and only if no container has verified anything. If only the name were used, they would be
+ * reported as damaged shards. */
 #include "formats/detect.h"
 
 #include <stdio.h>

@@ -71,7 +71,7 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
         if (watch_check(f->watch, err) != SHEAF_OK)
             return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
-            return SHEAF_OK;    /* if the reader has gone instead, the write will report it */
+            return SHEAF_OK;    /* if the reader has gone, the next write reports it */
         if (n < 0 && errno != EINTR)
             return err_errno(err, errno, "waiting for the named pipe's reader");
     }
