@@ -911,11 +911,10 @@ SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     struct sheaf_error *error);
 /* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
  * finally the manifest. A shard with its original ETag, or inode and time, is not read. Others, for
- * example copies, are compared by hash. Options as for sheaf_pack_part.
- *
- * Returns SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if any was altered. The message
- * names the shards and their parts, and nothing is published. Repeating a commit returns SHEAF_OK.
- * Returns SHEAF_ERR_EXISTS if `dest` has another plan's data set. */
+ * example copies, are compared by hash. The options used are those of sheaf_pack_part. Returns
+ * SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if any was altered. The message names the
+ * shards and their parts, and nothing is published. Repeating a commit returns SHEAF_OK. Returns
+ * SHEAF_ERR_EXISTS if `dest` has another plan's data set. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
 /* Finds the part and the number of parts of this process. It uses the first of these in the
@@ -1230,8 +1229,8 @@ struct sheaf_survey {
     uint64_t samples;               /* samples of the data set, otherwise 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
-/* Counts and measures objects (as for sheaf_fetch) without reading them. Only the last three
- * options are used. */
+/* Counts and measures the objects of a source that sheaf_fetch would copy, without reading them.
+ * Only the last three options are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */

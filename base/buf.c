@@ -12,8 +12,8 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* Buffers of at least this size are mapped by buf_map. If many buffers of different sizes came and
- * went in malloc, as for hundreds of lanes, its holes would become as large as the buffers. */
+/* Buffers of at least this size are mapped by buf_map. With hundreds of lanes, many buffers of
+ * different sizes come and go. In malloc they would leave holes as large as themselves. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

@@ -601,4 +601,4 @@ void manifest_clear(struct manifest *m)
     *m = (struct manifest){ 0 };
 }
 
-/* This text was written from a parsed document, so it is valid. */
+/* The text was written from a document that was parsed before, so it is valid JSON. */

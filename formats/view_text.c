@@ -14,7 +14,8 @@
 #include "formats/json_load.h"
 #include "formats/view.h"
 
-/* These functions return false if memory was exhausted. The object takes ownership of the value. */
+/* All functions here return false if memory was exhausted. The object takes ownership of the
+ * value. */
 
 static bool set(json_t *object, const char *name, json_t *value)
 {

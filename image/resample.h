@@ -58,8 +58,8 @@ void resampler_close(struct resampler *r);      /* Closes a resampler, which may
 /* Returns the place for the next rows, which must be `staged_stride` apart. The number of rows must
  * be a power of two, at most 32, and the same in each call. */
 uint8_t *resampler_place(struct resampler *r);
-/* Processes `count` rows that were put there. Rows beyond the plane are ignored. With the last row
- * the result is complete. */
+/* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane are
+ * ignored. With the last row the result is complete. */
 void resampler_add(struct resampler *r, uint32_t count);
 
 /* Replaces the picture by a smaller one. The picture stands for `of_width` / `divisor` columns and

@@ -63,7 +63,7 @@ int objects_list(const char *source, const char *attributes, struct watch *watch
 int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
                        struct sheaf_error *err);
 /* Reduces the listing of a data set's directory to the shards, in the manifest's order, and counts
- * the other objects. Every shard must be there. (objects_dataset.c) */
+ * the other objects. Returns an error if a shard is missing. (objects_dataset.c) */
 int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
 /* Refuses a source with traces of an unfinished run of the packer. A copy of it would look
  * complete. */

@@ -22,8 +22,8 @@
 /* A block whose memory was too small gets at least this much more. */
 #define MORE_BYTES 4096u
 
-/* Notes a bad file, and that the other files of its sample are left out with it. Conversions of
- * their images are not reported. */
+/* Records a bad file, and that the other files of its sample are left out with it. Conversions of
+ * images of this sample are not reported. */
 static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit: publishes the shards from the parts of a plan as a data set.
- *
- * Nothing is published before the presence of every shard is known. Its entry in the journal
- * must be valid and of this plan. The shard and the files next to it must have the sizes and the
- * stamps in the entry. If the stamps differ, as for copies, the files are read and their hashes
+ * sheaf_commit: publishes the shards from the parts of a plan as a data set. Nothing is published
+ * before it is known that every shard is complete. A shard is complete if its entry in the journal
+ * is valid and of this plan, and if the shard and the files next to it have the sizes and stamps in
+ * the entry. If only the stamps differ, as for copies, the files are read and their hashes
  * compared. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,8 +211,8 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Nothing is published if a file is unaccounted for, or if there is no sample. Plans of version 1
- * do not have the number of all files in their sources. */
+/* Returns an error, so that nothing is published, if a file is unaccounted for or if there is no
+ * sample. Plans of version 1 do not state the number of files in their sources. */
 static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;

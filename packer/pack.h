@@ -6,9 +6,9 @@
 
 #include "packer/grow.h"
 
-/* Does the same as sheaf_pack_sources, but appends to the data set in `dest`, which has this
- * manifest. `options` are complete (pack_options_take), but a shard size of 0 means that of the
- * data set. With resume, it also returns SHEAF_OK if these files were appended before. */
+/* Like sheaf_pack_sources, but appends to the data set in `dest`, whose manifest is given.
+ * `options` are complete (pack_options_take), but a shard size of 0 means the data set's own. With
+ * resume, it also returns SHEAF_OK if these files were appended before. */
 int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
               plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
               struct sheaf_pack_result *result, struct sheaf_error *error);

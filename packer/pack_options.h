@@ -12,7 +12,8 @@
 /* Copies the options that the caller's version has over the defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Does the same, but keeps SHEAF_CHECK_USUAL, because the kind of samples is not known yet. */
+/* Like pack_options_take, but leaves check_images as it is if it is SHEAF_CHECK_USUAL, because the
+ * kind of samples is not known yet. */
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 

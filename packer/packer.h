@@ -67,7 +67,7 @@ bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns the memory that the kept features take in addition to the text of their fields. `kept`
  * may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
-/* Does the same as sheaf_packer_append, with the kept features of the sample's record, or NULL. */
+/* Like sheaf_packer_append, with the features that were kept from the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
 /* Begins a group of samples whose images are converted or checked on several threads before the

@@ -46,7 +46,7 @@ size_t packer_images_group(const struct sheaf_sample *samples, size_t count, uin
 /* Takes a copy of the fields of one more sample, whose data must stay valid until it is packed. */
 int packer_images_add(struct packer_images *images, const struct engine *engine,
                       const struct sheaf_sample *sample, struct sheaf_error *err);
-/* Works on the images of all samples that were added, and waits. */
+/* Works on the images of all samples that were added to the group, and waits until it is done. */
 void packer_images_run(struct packer_images *images, const struct engine *engine);
 /* Returns the next sample that is ready, or NULL if there is none. */
 struct ready_sample *packer_images_next(struct packer_images *images);

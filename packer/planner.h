@@ -41,7 +41,7 @@ int planner_open(struct planner *planner, const struct sheaf_pack_options *optio
                  const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
-/* Opens the sources, finds their files and makes the plan. An interrupt ends that. `dest` is as for
+/* Opens the sources, finds their files and makes the plan. An interrupt ends this. `dest` is as for
  * planner_refuse, or NULL if nothing is written. */
 int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err);

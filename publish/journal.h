@@ -71,7 +71,7 @@ struct journal_entry {
     struct buf keys;            /* key_hash() of each sample's key, in order, as little-endian
                                    u64; empty if unknown, as in entries of releases without
                                    tables of keys */
-    struct buf fields;          /* a tally of the fields as text; empty if unknown, as for keys */
+    struct buf fields;          /* a tally of the fields as text; empty if unknown */
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
     struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" for each file next to the

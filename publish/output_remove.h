@@ -10,7 +10,7 @@
 /* Writes or removes a file of DEST: looks, checks the claim, and acts on the file that was seen. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* Writes a file in the same way. `content` writes its bytes, and is called once. */
+/* Like output_put_over, for a file whose bytes `content` writes. `content` is called once. */
 int output_write_over(const struct output *output, const char *directory, const char *name,
                       int (*content)(void *context, struct store_writer *writer,
                                      struct sheaf_error *err),

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks whether a destination contains the source of a run.
- *
- * There are many names for one directory: `d/`, `./d`, links, and `nx/../d` as soon as `nx` exists.
- * Therefore not the names are compared, but the directories, once they exist. The splits of a data
- * set are in directories of it and are removed with it, so a source in one of those counts. */
+ * Checks whether a destination contains the source of a run. There are many names for one
+ * directory: `d/`, `./d`, links, and `nx/../d` as soon as `nx` exists. Therefore the directories
+ * themselves are compared, once they exist, and not their names. The splits of a data set are in
+ * directories of it and are removed with it, so a source in one of them counts as well. */
 #include "publish/own_source.h"
 
 #include <libgen.h>

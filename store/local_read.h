@@ -11,9 +11,9 @@
 /* The kernel transfers at most 2 GiB - 4 KiB per call. */
 #define IO_MOST ((size_t)1 << 30)
 
-/* Handles a failure to read a directory. Waits a little and returns true if the failure may be
- * temporary, as for files. Returns false if it is final, or was retried often enough. *tries must
- * be 0 at first. */
+/* Decides what to do if reading a directory failed. If the failure may be temporary, waits a little
+ * and returns true. Returns false if it is final, or was retried often enough. *tries must be 0 at
+ * first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
 /* Returns whether a name is a symbolic link to nothing. `target` receives the place that the link

@@ -31,7 +31,7 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* These fields belong to the thread while a piece is under way. */
+    /* While a piece is under way, the following fields belong to the thread. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
     int code;                   /* result of the first failed write, after which nothing more is

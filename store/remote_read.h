@@ -35,7 +35,7 @@ struct remote_object {
                                        response sets */
 };
 
-/* These are store_ops functions. The object must be a remote_object. */
+/* The functions of struct store_ops for reading. The object must be a remote_object. */
 int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
 void remote_read_start(struct store_read *read);

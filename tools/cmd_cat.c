@@ -439,8 +439,8 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds the samples of a step: a batch of this rank, or of all ranks. The samples of all ranks in
- * turn are the epoch's order, so one reader with all lanes returns them. Returns -1, or the exit
+/* Finds the samples of a step: a batch of this rank, or of all ranks. The epoch's order takes the
+ * samples of all ranks in turn, so one reader with all lanes returns them. Returns -1, or the exit
  * status. */
 static int take_step(struct cat *cat, bool all_ranks)
 {

@@ -7,8 +7,8 @@
 #include "sheaf.h"
 #include "tools/output.h"
 
-/* Prints a sample's line. Labels are separated by blanks; a sample without labels has an empty text
- * there. Control characters, which occur only in keys and names of foreign shards, are written as
+/* Prints a sample's line. Labels are separated by blanks, and a sample without labels has an empty
+ * column. Control characters, which occur only in keys and names of foreign shards, are written as
  * \xHH, so that a sample is always one line. Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);
 /* Prints the first two columns of that line. */

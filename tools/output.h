@@ -25,8 +25,9 @@ int output_put(struct output *out, const void *data, size_t size);
 int output_flush(struct output *out);
 void output_close(struct output *out);      /* does not flush */
 
-/* Checks whether the file can be written in place, or created in its directory. If `replaced` is
- * set, only the latter counts. Returns -1 (also for NULL), or the exit status after a complaint. */
+/* Checks whether the file can be written in place, or created in its directory. With `replaced`,
+ * only creation is possible. Returns -1 (also if the path is NULL), or the exit status after a
+ * complaint. */
 int output_check(const char *path, bool replaced);
 
 #endif

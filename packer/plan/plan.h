@@ -85,8 +85,8 @@ struct plan {
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
     char identity[PLAN_HASH_SIZE];  /* hash over the plan's hash and its files; see plan_identify */
-    char origin[PLAN_HASH_SIZE];    /* the same hash, always with the sources of all shards;
-                                       stored as a note of the manifest; "" if unknown */
+    char origin[PLAN_HASH_SIZE];    /* the hash of `identity`, but always with the sources of all
+                                       shards; stored as a note of the manifest; "" if unknown */
 };
 
 void plan_free(struct plan *plan);

@@ -56,11 +56,9 @@ struct source_ops {
     /* Fills the catalog. May set the root if it is known only from the content. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
-    /* The next three functions are for a source that contains its files (such as an archive). They
-     * are NULL for others, whose files are below the root or are objects.
-     *
-     * reopen: prepares a source with a known root, that of a stored plan, for reading without a
-     * scan. */
+    /* The functions reopen, read and close are for a source that contains its files, such as
+     * an archive. They are NULL for others, whose files are below the root or are objects. reopen
+     * prepares a source whose root is known from a stored plan for reading without a scan. */
     int (*reopen)(struct source *source, struct sheaf_error *err);
     /* read: reads all of a file that the scan has found, on any thread. Returns SHEAF_ERR_CHANGED
      * if the source itself was replaced, so that no file of it may be skipped. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * SageMaker's manifest file: a JSON array, with {"prefix": "s3://bucket/some/prefix/"} first, and
- * then the rest of each object's URL. It stands for the part of a prefix that it lists, so the
- * class of an object is the directory in its path, as for a prefix. */
+ * then the rest of each object's URL. It lists a part of the objects under the prefix. The class of
+ * an object is the directory in its path, as if the prefix itself were the source. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -50,7 +50,8 @@ static const void *data_at(struct span *span, uint64_t offset, uint64_t size)
     return span->base + offset;
 }
 
-/* Returns the head if the tables that it describes are there. */
+/* Returns the head of packed bytes if they are long enough for the tables that it describes,
+ * otherwise NULL. */
 static const struct packed_head *head_of(const struct span *span)
 {
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;

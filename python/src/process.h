@@ -14,8 +14,8 @@
  * threads is usable only while the number is the same as when the object was made. */
 extern volatile unsigned fork_count;
 
-/* How often this process has forked or became a child. Objects made before may be in another
- * process too. */
+/* Number of times that this process forked or was forked. Objects that were made before the last of
+ * them may exist in another process as well. */
 extern volatile unsigned forks_begun;
 
 /* Starts counting. in_child is called in the child of each fork. Returns false if memory is

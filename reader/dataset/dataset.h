@@ -25,8 +25,8 @@
 #include "reader/dataset/parts.h"
 #include "reader/dataset/pipe.h"
 
-/* A place in a foreign shard where the header scan found damage. No count includes the samples that
- * were lost there. */
+/* A place in a foreign shard where the header scan found damage. The samples lost at this place are
+ * not included in any count. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
@@ -206,9 +206,9 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_NOT_FOUND if a packing run is at work in the directory or was killed there. The
- * shards are then not a data set yet, and must not be opened as foreign shards. Also looks for the
- * claim of a split, which lies in the parent directory. */
+/* Returns SHEAF_ERR_NOT_FOUND if the directory has an unfinished packing run, at work or killed.
+ * Its shards are then not a data set yet, and must not be opened as foreign shards. Also looks for
+ * the claim of a split, which lies in the parent directory. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);

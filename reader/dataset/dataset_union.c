@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes one data set of several. Their shards become one row, in the order of the sources. Each
- * source keeps its own description, which tells what its shards are. Refuses sources that cannot be
- * one data set, and names them. */
+ * source keeps its own description of its shards. Refuses sources that cannot be one data set, and
+ * names them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,8 @@
 #include "reader/lookup/key_file.h"
 #include "store/interrupt.h"
 
-/* Checks the table of a part. `sum` is what its keys must add up to, or NULL if unknown. */
+/* Checks the table of a part. `sum` is the sum of key_table_part over its samples, or NULL if
+ * unknown. */
 static int check_part(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                       const struct sheaf_verify_options *options,
                       struct sheaf_verify_result *result, struct sheaf_error *err)

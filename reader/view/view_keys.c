@@ -135,8 +135,8 @@ static struct sheaf_read_options options_of(const struct view_keys_how *how)
     return how->reading != NULL ? *how->reading : options;
 }
 
-/* Returns the number of keys to look up at once. It is limited because the samples of all of them
- * are read, to compare the keys. */
+/* Returns the number of keys to look up at once. All samples found for them are read, to compare
+ * the keys, so their memory limits the number. */
 static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 {
     uint64_t largest = 1;

@@ -29,8 +29,9 @@ int s3_settings_with(const struct s3_settings *base, const char *const *texts,
 bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings *b);
 void s3_settings_free(struct s3_settings *settings);
 
-/* Sets a request's headers: those for every request, and those for objects if it creates an object
- * or begins an upload. Directory buckets (`is_express`) do not accept all of the latter. */
+/* Sets a request's headers: those that every request has and, if the request creates an object or
+ * begins an upload, those for objects. Directory buckets (`is_express`) do not accept all headers
+ * for objects. */
 int s3_settings_apply(const struct s3_settings *settings, struct request *request,
                       bool is_express, struct sheaf_error *err);
 
