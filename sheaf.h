@@ -543,8 +543,8 @@ struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
     uint64_t read_bytes;            /* bytes of shards and indexes, whether from the store or
                                        from the cache */
-    uint64_t corrupt;               /* number of skipped records; at most the number of samples x
-                                       epochs */
+    uint64_t corrupt;               /* number of records skipped as corrupt; a record counts once
+                                       in every epoch */
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */

@@ -167,7 +167,7 @@ static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_erro
     bool finished;
     int code = p->grow != NULL ? SHEAF_OK : store_make_directory(p->dest, err);
 
-    if (code == SHEAF_OK)       /* its path may contain a directory that did not exist before */
+    if (code == SHEAF_OK)       /* DEST exists now, so its real path is known */
         code = planner_refuse(&p->planner, p->dest, err);
     if (code == SHEAF_OK)
         code = output_claim(&p->output, ask_of(p), &finished, err);

@@ -399,7 +399,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
         fit_blocks(r, n, left);
 }
 
-/* Returns the memory that reads of single records of a codec block work with. */
+/* Returns the working memory of the reads under way that bring single records of a codec block. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)

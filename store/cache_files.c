@@ -110,7 +110,7 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens a block's file for reading and writes its name. Returns -1 if there is none. */
+/* Opens a block's file for reading, and writes its path to `name`. Returns -1 if there is none. */
 static int open_block(const struct cache_files *f, const char *object, uint64_t block,
                       char name[CACHE_NAME_BYTES])
 {

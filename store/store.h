@@ -239,14 +239,15 @@ const struct store_ops *store_of(const char *url, struct sheaf_error *err);
  * them return false. This one returns whether it is a local file or directory; local_path() returns
  * its path. */
 bool store_is_local(const char *url);
-/* Returns whether its reads wait for a network, so that it pays to start many of them early. */
+/* Returns whether reads of the URL wait for a network, so that it pays to start many of them early.
+ */
 bool store_is_remote(const char *url);
-/* Returns whether it is a symbolic link to nothing, which takes a look at the file. */
+/* Returns whether the URL is a local symbolic link to nothing. The file system is asked. */
 bool store_is_dangling(const char *url);
-/* Returns whether it can only name an object and not a directory, because it has a query, after
- * which no name can be appended. */
+/* Returns whether the URL can only name an object and not a directory, because it has a query,
+ * after which no name can be appended. */
 bool store_names_one(const char *url);
-/* Returns where its bytes are, for people: "S3", "HTTP", "local disk", "NFS". */
+/* Returns where the URL's bytes are, for people: "S3", "HTTP", "local disk", "NFS". */
 const char *store_place(const char *url);
 /* Returns the size that a read should have to be worth its round trip to a file server, or 0 if any
  * size is suitable or there are no files. */

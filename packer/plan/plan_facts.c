@@ -398,7 +398,8 @@ static int take_images(struct cursor *c, uint32_t version)
     return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
 }
 
-/* Earlier plans skip files that vanished or changed, and any number of files. */
+/* Takes the options about skipped files. Plans of earlier versions do not have them: there, files
+ * that vanished or changed may be skipped, and any number of files. */
 static int take_skipping(struct cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;

@@ -70,7 +70,8 @@ struct plan_sort {
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);
-/* Returns a pointer to the number of samples with a label of the catalog. */
+/* Returns a pointer to the number of samples that have this label of the catalog and, as `has_cls`
+ * says, a file .cls or not. */
 uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 /* Frees everything except the labels. */
 void plan_sort_end(struct plan_sort *sort);

@@ -162,7 +162,7 @@ bool problems_have_known(const struct problems *p)
     return false;
 }
 
-/* Returns the problem to be named. There is at least one. */
+/* Returns the problem that the message of the error names. There must be one. */
 static const struct problem *first_problem(const struct problems *p)
 {
     const struct problem *first = p->items;

@@ -76,7 +76,7 @@ static int keep_directory(struct tree *t, const char *path, bool linked, struct 
     return code;
 }
 
-/* Makes the next directory the path. Returns false if there is none. */
+/* Sets the path to the next directory to be read. Returns false if there is none. */
 static bool next_directory(struct tree *t)
 {
     struct kept kept;

@@ -60,7 +60,8 @@ static int form_add_tags(struct form *form, const char *tags, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Fills the form. A request with a web identity may not have tags; the token states them. */
+/* Fills in the form that the request sends. A request with a web identity may not have tags,
+ * because its token states them. */
 static int fill_form(struct form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;
