@@ -258,16 +258,20 @@ class Dataset(torch.utils.data.Dataset[Any]):
             if any(number < 0 for number in numbers):
                 numbers = [range(len(self))[number] for number in numbers]
             return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])
+        return self._run_of(_runs(numbers), len(numbers), numbers[-1] & MASK)
+
+    def _run_of(self, runs: Sequence[Tuple[int, int]], count: int, last: int) -> Any:
+        """A Batch, or a list of samples, of runs (number, count); `last` is the last ordinal."""
         real, batches = 0, []
-        for number, count in _runs(numbers):
-            batch, real = self.reader.get(number >> BITS, number & MASK, count)
+        for number, some in runs:
+            batch, real = self.reader.get(number >> BITS, number & MASK, some)
             if batch is not None:
                 batches.append(batch)
-        if self.dataset.is_stream and real <= numbers[-1] & MASK \
+        if self.dataset.is_stream and real <= last \
                 and (self._drops_last or not batches):
             return Nothing.END
         if not batches:
-            self._check_skipped(len(numbers), [])
+            self._check_skipped(count, [])
             return Nothing.SKIPPED
         if len(batches) == 1:
             return batches[0]

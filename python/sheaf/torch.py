@@ -27,7 +27,7 @@ import inspect
 import sys
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 import torch.utils.data
 import torch.utils.data.distributed
@@ -261,7 +261,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._stage = None if pixels is None else _PixelStage(dataset, pixels, batch_size,
                                                               options.get("pin_memory", False))
         self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
-        self._is_ahead = False
+        self._is_ahead, self._most = False, batch_size
         self.undecoded = 0                              # samples that decode has left out
         self._times = [0] * 6           # batches; ns: waiting, stepping, reading, decoding, collating
         super().__init__(dataset, batch_size, num_workers=num_workers,
@@ -272,14 +272,29 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
 
     def __iter__(self) -> Any:
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
-        before = self.sampler.latest
-        inner = super().__iter__()
-        passing = _Batches(self, inner)
         if self._stage is not None:
-            passing.inner = self._stage.batches(map(passing.untold, inner))
+            return _Batches(self, self._stage.batches(self._read_batches()))
+        before = self.sampler.latest
+        passing = _Batches(self, super().__iter__())
         if self.sampler.latest is not before:       # workers have numbers already
             passing.has_given(0)
         return passing
+
+    def _read_batches(self) -> Iterator[Any]:
+        """The batches of a pass as they are read, without a number for each sample."""
+        own, dataset, times = self.sampler.begin(), self.sampler.source, self._times
+        local_rank, local_size = dataset.reader.local_rank, dataset.reader.local_size
+        while own.yielded < own.count:
+            count = min(self._most, own.count - own.yielded)
+            if count < self._most and self.drop_last:
+                break
+            first = (own.yielded * local_size + local_rank * self._most) + own.first
+            own.yielded += count
+            begun = time.monotonic_ns()
+            batch = dataset._run_of([((own.number << BITS) + first, count)], count, first + count - 1)
+            times[3] += time.monotonic_ns() - begun
+            yield batch
+        own.is_over = True
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is this epoch; one that a loaded state has begun goes on from there."""

@@ -2,7 +2,7 @@
  *
  * The threads that make the crops of batches.
  *
- *     sheaf_pixels_begin --a job for each sample--> workers --> the caller's memory
+ *     sheaf_pixels_begin --a job for each thread--> workers --> the caller's memory
  *     sheaf_pixels_wait  <--all jobs of the batch are done--+
  *
  * A job needs memory for one picture. It takes that memory all at once from the pool's budget. A
@@ -31,13 +31,7 @@ struct sheaf_pixels_pool {
         uint64_t used;
     } locked;
     _Atomic uint64_t busy_ns;
-};
-
-struct picture {
-    struct job job;
-    struct sheaf_pixels_batch *batch;
-    size_t index;
-    struct sheaf_error *error;      /* NULL if it has its crops */
+    unsigned threads;
 };
 
 struct sheaf_pixels_batch {
@@ -47,7 +41,16 @@ struct sheaf_pixels_batch {
     char *field;                    /* or NULL */
     uint8_t **out;
     struct sheaf_crop_box *crops;
-    struct picture *pictures;
+    struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
+    _Atomic size_t next;            /* first sample that no job has taken */
+    struct crop_job *jobs;          /* one for each thread, at most */
+    size_t job_count;
+};
+
+/* Makes the crops of samples that no other job of its batch has taken. */
+struct crop_job {
+    struct job job;
+    struct sheaf_pixels_batch *batch;
 };
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -93,8 +96,9 @@ int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned 
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->given, NULL);
     code = crop_plan_open(&p->plan, options, err);
+    p->threads = threads != 0 ? threads : workers_processors();
     if (code == SHEAF_OK)
-        code = workers_open(&p->workers, threads != 0 ? threads : workers_processors(), err);
+        code = workers_open(&p->workers, p->threads, err);
     if (code != SHEAF_OK) {
         sheaf_pixels_pool_free(p);
         return code;
@@ -192,11 +196,11 @@ static int place_field(const struct sheaf_sample *sample, const struct sheaf_fie
 }
 
 /* Makes the crops of the masks of a sample whose image is `image`. */
-static int crop_masks(const struct picture *p, const struct sheaf_field *image,
-                      uint8_t *const *out, struct sheaf_error *err)
+static int crop_masks(const struct sheaf_pixels_batch *b, const struct sheaf_sample *sample,
+                      const struct sheaf_field *image, uint8_t *const *out,
+                      struct sheaf_error *err)
 {
-    const struct crop_plan *plan = &p->batch->pool->plan;
-    const struct sheaf_sample *sample = &p->batch->samples[p->index];
+    const struct crop_plan *plan = &b->pool->plan;
     struct image_look look;
 
     (void)image_look(image->data, image->size, &look);
@@ -205,19 +209,19 @@ static int crop_masks(const struct picture *p, const struct sheaf_field *image,
 
         if (field == NULL)
             return refuse_sample(sample, plan->masks[i], err);
-        if (crop_mask(plan, field->data, field->size, &look, sample->seed, &p->batch->pool->room,
+        if (crop_mask(plan, field->data, field->size, &look, sample->seed, &b->pool->room,
                       out + (i + 1) * plan->group_count, err) != SHEAF_OK)
             return place_field(sample, field, err);
     }
     return SHEAF_OK;
 }
 
-static int crop_sample(const struct picture *p, struct sheaf_error *err)
+static int crop_sample(const struct sheaf_pixels_batch *b, size_t index,
+                       struct sheaf_error *err)
 {
-    const struct sheaf_pixels_batch *b = p->batch;
     const struct crop_plan *plan = &b->pool->plan;
     const size_t views = plan->group_count * (plan->mask_count + 1);
-    const struct sheaf_sample *sample = &b->samples[p->index];
+    const struct sheaf_sample *sample = &b->samples[index];
     const struct sheaf_field *field = field_of(plan, sample, b->field);
     uint8_t **out;
     int code;
@@ -228,10 +232,11 @@ static int crop_sample(const struct picture *p, struct sheaf_error *err)
     if (out == NULL)
         return err_memory(err, views * sizeof(out[0]));
     for (size_t i = 0; i < views; i++)
-        out[i] = b->out[i] + p->index * sheaf_pixels_bytes(b->pool, i);
+        out[i] = b->out[i] + index * sheaf_pixels_bytes(b->pool, i);
     code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->room, out,
-                       b->crops == NULL ? NULL : b->crops + p->index * plan->count, err);
-    code = code != SHEAF_OK ? place_field(sample, field, err) : crop_masks(p, field, out, err);
+                       b->crops == NULL ? NULL : b->crops + index * plan->count, err);
+    code = code != SHEAF_OK ? place_field(sample, field, err)
+                            : crop_masks(b, sample, field, out, err);
     free(out);
     return code;
 }
@@ -246,17 +251,20 @@ static uint64_t thread_ns(void)
 
 static void run(struct job *job)
 {
-    struct picture *p = (struct picture *)(void *)((char *)job - offsetof(struct picture, job));
+    struct sheaf_pixels_batch *b = ((struct crop_job *)(void *)job)->batch;
     const uint64_t begun = thread_ns();
-    struct sheaf_error err;
-    const int code = crop_sample(p, &err);
+    size_t index;
 
-    p->batch->pool->busy_ns += thread_ns() - begun;
-    if (code == SHEAF_OK)
-        return;
-    p->error = malloc(sizeof(*p->error));
-    if (p->error != NULL)
-        *p->error = err;
+    while ((index = b->next++) < b->count) {
+        struct sheaf_error err;
+
+        if (crop_sample(b, index, &err) == SHEAF_OK)
+            continue;
+        b->errors[index] = malloc(sizeof(err));
+        if (b->errors[index] != NULL)
+            *b->errors[index] = err;
+    }
+    b->pool->busy_ns += thread_ns() - begun;
 }
 
 /* ---- A batch --------------------------------------------------------------------------------- */
@@ -268,10 +276,11 @@ static int make_batch(struct sheaf_pixels_batch *b, const char *field, void *con
 
     b->field = field == NULL ? NULL : strdup(field);
     b->out = calloc(views, sizeof(b->out[0]));
-    b->pictures = calloc(b->count, sizeof(b->pictures[0]));
-    if ((field != NULL && b->field == NULL) || b->out == NULL ||
-        (b->pictures == NULL && b->count != 0))
-        return err_memory(err, b->count * sizeof(b->pictures[0]));
+    b->errors = calloc(b->count + 1, sizeof(b->errors[0]));
+    b->jobs = calloc(b->pool->threads, sizeof(b->jobs[0]));
+    if ((field != NULL && b->field == NULL) || b->out == NULL || b->errors == NULL ||
+        b->jobs == NULL)
+        return err_memory(err, b->count * sizeof(b->errors[0]));
     for (size_t i = 0; i < views; i++)
         b->out[i] = out[i];
     return SHEAF_OK;
@@ -293,13 +302,14 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     b->crops = crops;
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
-        b->count = 0;               /* no job was started */
+        b->count = 0;               /* there may be no list of errors */
         sheaf_pixels_batch_free(b);
         return code;
     }
-    for (size_t i = 0; i < count; i++) {
-        b->pictures[i] = (struct picture){ .job = { .run = run }, .batch = b, .index = i };
-        workers_submit(p->workers, &b->pictures[i].job);
+    b->job_count = MIN(count, p->threads);
+    for (size_t i = 0; i < b->job_count; i++) {
+        b->jobs[i] = (struct crop_job){ .job = { .run = run }, .batch = b };
+        workers_submit(p->workers, &b->jobs[i].job);
     }
     *batch = b;
     return SHEAF_OK;
@@ -309,16 +319,16 @@ size_t sheaf_pixels_wait(struct sheaf_pixels_batch *b)
 {
     size_t bad = 0;
 
-    for (size_t i = 0; i < b->count; i++) {
-        (void)workers_wait(b->pool->workers, &b->pictures[i].job);
-        bad += sheaf_pixels_error(b, i) != NULL;
-    }
+    for (size_t i = 0; i < b->job_count; i++)
+        (void)workers_wait(b->pool->workers, &b->jobs[i].job);
+    for (size_t i = 0; i < b->count; i++)
+        bad += b->errors[i] != NULL;
     return bad;
 }
 
 const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *b, size_t i)
 {
-    return i < b->count ? b->pictures[i].error : NULL;
+    return i < b->count ? b->errors[i] : NULL;
 }
 
 void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
@@ -327,8 +337,9 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
         return;
     (void)sheaf_pixels_wait(b);
     for (size_t i = 0; i < b->count; i++)
-        free(b->pictures[i].error);
-    free(b->pictures);
+        free(b->errors[i]);
+    free(b->errors);
+    free(b->jobs);
     free(b->field);
     free(b->out);
     free(b);
