@@ -22,7 +22,7 @@ import time
 
 from python_loader import verdict
 
-SIDE, BATCH, PASSES = 224, 64, 3
+SIDE, BATCH, PASSES, SMALL = 224, 64, 3, 5120
 
 
 # ---- Photos ---------------------------------------------------------------------------------------
@@ -48,11 +48,17 @@ def photo(chance, number):
 def make(folder, count):
     import numpy
     import sheaf
+    from PIL import Image
     chance = numpy.random.RandomState(1)
     photos = [photo(chance, number) for number in range(count)]
     with sheaf.Packer(folder + "/set") as packer:
         for number, data in enumerate(photos):
             packer.append("%06d" % number, {"jpg": data}, labels=number % 7)
+    small = io.BytesIO()
+    Image.open(io.BytesIO(photos[0])).resize((40, 30)).save(small, "JPEG")
+    with sheaf.Packer(folder + "/small") as packer:         # for what a batch costs, not an image
+        for number in range(SMALL):
+            packer.append("%06d" % number, {"jpg": small.getvalue()}, labels=number % 7)
     return sum(map(len, photos)) / count
 
 
@@ -205,8 +211,8 @@ def run_step(folder):
     that are for reading."""
     import sheaf
     import sheaf.torch
-    loader = sheaf.torch.DataLoader([folder + "/set"] * 4, 256, seed=1, drop_last=True,
-                                    pixels=sheaf.Pixels(SIDE, threads=1))
+    loader = sheaf.torch.DataLoader(folder + "/small", 256, seed=1, drop_last=True,
+                                    pixels=sheaf.Pixels(32, threads=1))
     sum(len(batch) for batch in loader)
     before, begin = loader.stats(), time.thread_time()
     batches = 0
