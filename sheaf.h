@@ -1284,9 +1284,10 @@ struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
 SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);
-/* Writes the same crops of a mask of the picture to `out`, with width x height bytes for each crop.
- * A mask is a PNG of the picture's size, with a palette or with grey values of at most 8 bits. Each
- * pixel of a crop is one of the mask's values, the nearest one as with Pillow's NEAREST. */
+/* Crops a mask of the picture in the same places, and writes width x height bytes to `out` for each
+ * crop. A mask is a PNG of the picture's size, with a palette or with grey values of at most 8
+ * bits. Each pixel of a crop is one of the mask's values, the nearest one as with Pillow's NEAREST.
+ */
 SHEAF_CALL int sheaf_pixels_mask(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_error *error);
@@ -1298,8 +1299,9 @@ SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
 /* Return the number of bytes of a sample's crops of view `view` (0 if there is no such view), and
- * the number of its crops of all views. With V views (1 if options.views is NULL), view V * (m + 1)
- * + v has view v's crops of mask m, which is the field options.masks[m] of each sample. */
+ * the number of its crops of all views. Crops of masks count as further views: with V views (1 if
+ * options.views is NULL), view V * (m + 1) + v has the crops that view v makes of mask m. That is
+ * the field options.masks[m] of each sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
@@ -1326,7 +1328,8 @@ SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
  * their state. The text belongs to the calling thread. */
 SHEAF_API const char *sheaf_pixels_version(void);
 /* Encodes one crop (3 channels, in its layout) or the crop of a mask (1 channel) as a PNG. *room is
- * the number of bytes at `png`, and then the number used. A PNG takes at most SHEAF_PNG_ROOM. */
+ * first the number of bytes at `png`, and afterwards the number used. A PNG takes at most
+ * SHEAF_PNG_ROOM. */
 #define SHEAF_PNG_ROOM(width, height, channels)                                                 \
     (((size_t)(width) * (channels) + 1) * (height) * 129 / 128 + 4096)
 SHEAF_CALL int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height,

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* The pixels of a mask that the pixels of a crop are made of, for one side. */
+/* One side of a crop: tells which pixel of the mask each of its pixels has. */
 struct nearest {
     uint32_t in, first;         /* pixels of the box, and its first one in the mask */
     uint32_t full, skipped;     /* pixels of the resized box, and those before the crop */

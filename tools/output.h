@@ -15,7 +15,8 @@ struct output {
     int fd;
     size_t used;            /* gathered; < OUTPUT_SIZE */
     uint64_t written;       /* bytes that fd has taken */
-    uint64_t wait_ns;       /* time that this took: the consumer's, if fd is a pipe */
+    uint64_t wait_ns;       /* time spent in writes; if fd is a pipe, this is mostly
+                               the time of its reader */
     uint8_t *buffer;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crops of samples as a user asks for them on the command line, and as PNG files: what a step
- * of training was fed, to look at. */
+ * Crops of samples for people to look at, such as the crops that a step of training was fed: parses
+ * a user's choice of crops, and writes them as PNG files. */
 #ifndef TOOLS_CROPS_CROP_FILES_H
 #define TOOLS_CROPS_CROP_FILES_H
 
@@ -26,8 +26,8 @@ struct crop_choice {
 int crop_choice_parse(struct crop_choice *choice, const char *text);
 void crop_choice_free(struct crop_choice *choice);
 
-/* Files NUMBER.png in a directory, NUMBER.MASK for each mask, and samples.tsv, which says for each
- * number: key, labels, top, left, height, width, flipped, seed. */
+/* A directory of crops: the files NUMBER.png, NUMBER.MASK for each mask, and samples.tsv, which has
+ * for each number: key, labels, top, left, height, width, flipped, seed. */
 struct crop_files;
 
 /* Creates the directory, which must be empty if it exists. Returns -1, or the exit status after a
@@ -49,8 +49,8 @@ uint64_t crop_files_busy_ns(const struct crop_files *files);
 /* Returns the exit status. NULL is allowed. */
 int crop_files_close(struct crop_files *files);
 
-/* Measures how many crops one core makes in a second, of up to 64 samples spread over the data set,
- * and prints it as a line, or as a member of a JSON object. Returns the exit status. */
+/* Measures how many crops one core makes per second, using up to 64 samples spread over the data
+ * set, and prints it as a line, or as a member of a JSON object. Returns the exit status. */
 int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
                     bool json);
 
