@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/column_names.h"
 #include "formats/label.h"
 #include "formats/name.h"
 #include "formats/recordio.h"
@@ -51,16 +52,19 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute that is the label, or `count` if there is none. */
-static size_t label_of(const struct attributes *a)
+/* Returns the index of the attribute with the lowest rank in a role; `count` if there is none. */
+static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
+    unsigned least = COLUMN_RANK_NONE;
     size_t found = a->count;
 
     for (size_t i = 0; i < a->count; i++) {
-        if (strcmp(a->names[i], "label") == 0)
-            return i;
-        if (strcmp(a->names[i], "class") == 0)
+        const unsigned rank = column_rank(role, a->names[i]);
+
+        if (rank < least) {
+            least = rank;
             found = i;
+        }
     }
     return found;
 }
@@ -160,30 +164,68 @@ static int add_value(struct decode_scratch *scratch, const char *name, struct co
     return sample_add(scratch, &slice, err);
 }
 
-/* Adds one attribute to the sample. Sets *class_name if it is the name of a class. */
+/* The attributes that say what a sample is, and what they have said. */
+struct said {
+    size_t label, class_name;   /* indexes; `count`: none */
+    struct content word;        /* of the attribute class_name */
+    struct text name;           /* of the class */
+    bool has_number;            /* the label is a number, or several */
+};
+
+static struct said said_by(const struct attributes *a)
+{
+    struct said said = { attribute_of(a, COLUMN_LABEL), attribute_of(a, COLUMN_CLASS),
+                         { NULL, 0 }, { NULL, 0 }, false };
+
+    if (said.label == a->count) {       /* then the class is the label */
+        said.label = said.class_name;
+        said.class_name = a->count;
+    }
+    return said;
+}
+
+/* Adds one attribute to the sample, unless it may be the name of the label. */
 static int add_attribute(const struct attributes *a, size_t i, struct content c,
-                         struct decode_scratch *scratch, struct text *class_name,
+                         struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
 {
     const char *name = a->names[i];
     const size_t object = attribute_ref_size(name);
+    const bool is_text = c.size != 0 && name_is_text((const char *)c.data, c.size);
     int code = SHEAF_END;
 
     if (object != 0)
         return add_object(scratch, name, object, c, err);
-    if (i == label_of(a)) {
+    if (i == said->class_name && is_text) {
+        said->word = c;
+        return SHEAF_OK;
+    }
+    if (i == said->label) {
         code = add_labels(scratch, c, err);
-        if (code == SHEAF_END && name_is_text((const char *)c.data, c.size) && c.size != 0)
-            *class_name = (struct text){ (const char *)c.data, c.size };
+        said->has_number = code == SHEAF_OK;
+        if (code == SHEAF_END && is_text)
+            said->name = (struct text){ (const char *)c.data, c.size };
     }
     return code == SHEAF_END ? add_value(scratch, name, c, err) : code;
+}
+
+/* Uses the name of the label. It is a field if the label is not a number. */
+static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,
+                    struct sheaf_error *err)
+{
+    if (said->word.data == NULL)
+        return SHEAF_OK;
+    if (!said->has_number)
+        return add_value(scratch, a->names[said->class_name], said->word, err);
+    said->name = (struct text){ (const char *)said->word.data, said->word.size };
+    return SHEAF_OK;
 }
 
 int attributes_decode(const struct attributes *a, const struct record *record,
                       const struct decode_context *context, struct decode_scratch *scratch,
                       struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    struct text class_name = { NULL, 0 };
+    struct said said = said_by(a);
     char key[KEY_LIMIT + 1];
     size_t at = 0;
     int code;
@@ -200,11 +242,13 @@ int attributes_decode(const struct attributes *a, const struct record *record,
         code = recordio_content(record->data + at, record->size - at, &scratch->joined, &c.data,
                                 &c.size, &used, err);
         if (code == SHEAF_OK)
-            code = add_attribute(a, i, c, scratch, &class_name, err);
+            code = add_attribute(a, i, c, scratch, &said, err);
         at += code == SHEAF_OK ? used : 0;
     }
+    if (code == SHEAF_OK)
+        code = add_word(a, scratch, &said, err);
     if (code != SHEAF_OK)
         return code;
     return sample_finish(scratch, record, context, sample_made_up_key(record, context, key),
-                         class_name, sample, err);
+                         said.name, sample, err);
 }

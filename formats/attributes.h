@@ -6,9 +6,9 @@
  *     NAME-ref        an object's bytes, which become a field. Its suffix follows from the content;
  *                     it is NAME if the content does not tell, or NAME.SUFFIX if the sample has
  *                     that suffix already.
- *     label, class    the label, if the value is a number or an array of numbers. Otherwise the
- *                     value is the name of a class and becomes a field too. "class" is a label only
- *                     if there is no "label".
+ *     label, labels,  the label, if the value is a number or an array of numbers. Otherwise the
+ *     class,          value is the name of a class and becomes a field too. column_names.h has the
+ *     class_name      names, in any case. A class beside a label that is a number is its name.
  *     anything else   a field NAME with the value as it came */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H

@@ -84,6 +84,46 @@ static void a_line_becomes_a_sample(void **state)
     buf_free(&data);
 }
 
+/* The names are those of lists, in any case, and a class beside a number is its name. */
+static void the_label_has_many_names(void **state)
+{
+    static const struct { const char *names, *label, *class_name; int fields; } cases[] = {
+        { "a-ref,Labels,b", "7", NULL, 2 },
+        { "a-ref,CLASS_NAME,b", "cat", "cat", 3 },
+        { "a-ref,class,b", "7", NULL, 2 },
+        { "a-ref,b,label", "cat", "cat", 3 },
+    };
+    struct decode_scratch scratch = { 0 };
+    struct sheaf_sample sample;
+    struct buf data = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const bool last = strstr(cases[i].names, ",b,") != NULL;
+
+        data.size = 0;
+        add(&data, image, sizeof(image) - 1);
+        add(&data, last ? "x" : cases[i].label, last ? 1 : strlen(cases[i].label));
+        add(&data, last ? cases[i].label : "x", last ? strlen(cases[i].label) : 1);
+        assert_int_equal(decode(cases[i].names, data.data, data.size, &scratch, &sample), SHEAF_OK);
+        assert_int_equal(sample.label_count, cases[i].class_name == NULL ? 1 : 0);
+        assert_int_equal(sample.field_count, cases[i].fields);
+        if (cases[i].class_name != NULL)
+            assert_string_equal(sample.class_name, cases[i].class_name);
+    }
+    for (int number = 0; number < 2; number++) {
+        data.size = 0;
+        add(&data, "owl", 3);
+        add(&data, number ? "2" : "bird", number ? 1 : 4);
+        assert_int_equal(decode("class,label", data.data, data.size, &scratch, &sample), SHEAF_OK);
+        assert_string_equal(sample.class_name, number ? "owl" : "bird");
+        assert_int_equal(sample.label_count, number);
+        assert_int_equal(sample.field_count, number ? 0 : 2);
+    }
+    decode_scratch_free(&scratch);
+    buf_free(&data);
+}
+
 static void what_is_cut_is_corrupt(void **state)
 {
     struct buf data = { 0 };
@@ -111,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(a_line_becomes_a_sample),
+        cmocka_unit_test(the_label_has_many_names),
         cmocka_unit_test(what_is_cut_is_corrupt),
     };
 
