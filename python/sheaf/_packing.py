@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
+import json
 import os
+import tempfile
 import warnings
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _sheaf
 from ._sheaf import ArgumentError
@@ -81,6 +84,7 @@ class Packer(_sheaf.Packer):
 
 
 Patterns = Union[str, Sequence[str]]
+Classes = Union[None, Path, Sequence[str]]      # the names, or where they are
 
 
 def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
@@ -115,6 +119,31 @@ def _refuse(why: str, **given: Any) -> None:
             raise ArgumentError("%s=%r: %s" % (name, value, why))
 
 
+def _class_names(classes: Classes) -> Optional[List[str]]:
+    """The names of classes in order: given, in a file, or of a data set."""
+    if classes is None or not isinstance(classes, (str, bytes, os.PathLike)):
+        return None if classes is None else list(classes)
+    place = os.fsdecode(classes)
+    if not os.path.isfile(place) or os.path.basename(place) == "dataset.json":
+        from . import Dataset
+        return list(Dataset(place).classes)
+    with open(place, encoding="utf-8-sig") as file:
+        text = file.read()
+    return list(json.loads(text)) if text.startswith("[") else text.splitlines()
+
+
+@contextlib.contextmanager
+def _class_file(classes: Classes) -> Iterator[Optional[str]]:
+    """The place that names the classes for files: a file of the names, for as long as it is used."""
+    if classes is None or isinstance(classes, (str, bytes, os.PathLike)):
+        yield None if classes is None else os.fsdecode(classes)
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="sheaf-classes-", encoding="utf-8") as file:
+        json.dump(list(classes), file)
+        file.flush()
+        yield file.name
+
+
 def _limit(value: Union[None, int, str]) -> Optional[str]:
     return None if value is None else str(value)
 
@@ -137,8 +166,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          note: Optional[Callable[[Note], Any]] = None,
          transform: Optional[Callable[[Any], Any]] = None, version: Optional[str] = None,
          start_method: Optional[str] = None,
-         classes: Optional[Sequence[str]] = None, s3: S3 = None, on_change: str = "fail",
-         max_skipped: Union[None, int, str] = None) -> PackResult:
+         classes: Classes = None, s3: S3 = None, on_change: str = "fail",
+         max_skipped: Union[None, int, str] = None, class_depth: int = 0) -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf
     pack` does.  include and exclude are patterns as in a .gitignore, in this order; "!" before one
     makes it the other.  field_alias={"jpeg": "jpg"} gives a field another name.
@@ -146,6 +175,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     resize=256 makes larger JPEGs smaller, so that resize_mode ("shorter", "longer", "exact") is 256.
     on_error="skip" leaves out bad files and lists them in skipped.tsv, at most max_skipped (10 or
     "1%") of them; on_change="skip" also leaves out files that vanished or changed since the scan.
+    class_depth=1 makes the first directory of a path the class, as ImageFolder does.  classes gives
+    classes their numbers: their names in order, a file of such names, or another data set.
     s3 is for what is written to S3: s3={"encryption": "aws:kms", "storage_class": "STANDARD_IA"}.
 
     transform(sample) makes what is packed: it returns a sample, several (a list or a generator), or
@@ -157,8 +188,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
 
     source may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an
     iterable, in their order, unless seed is given, which shuffles them, or split: both need room for
-    a second copy for as long as it takes.  classes names their labels; it is an error if no sample
-    has one.  What is sorted by class is told to note, or warned of.
+    a second copy for as long as it takes.  classes names their labels, then; it is an error if no
+    sample has one.  What is sorted by class is told to note, or warned of.
 
     resume continues a run that was killed, at the last finished shard, if source, options, the
     name of transform and `version` are as they were; version is a text of yours, another one for
@@ -181,18 +212,16 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
                     seed=seed or 0, split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
                     filters=_filters(include, exclude), field_aliases=_aliases(field_alias),
                     key_end=key_end, note=_told(note, Note), on_change=on_change,
-                    max_skipped=_limit(max_skipped))
+                    max_skipped=_limit(max_skipped), class_depth=class_depth)
     if not _is_files(source):
         _refuse("is for files, and the source is samples", root=root, dry_run=dry_run, plan=plan,
                 include=include, exclude=exclude, field_alias=field_alias, max_skipped=max_skipped,
+                class_depth=class_depth,
                 on_change=on_change if on_change != "fail" else None,
                 key_end=key_end if key_end != "first-dot" else None)
         if seed is None and split is None:
             _refuse("needs seed= if the source is samples, which are packed as they come otherwise",
                     shard_count=shard_count)
-    else:
-        _refuse("is for samples, and the source is files, whose directories are their classes",
-                classes=classes)
     if transform is not None and not callable(transform):
         raise TypeError("transform must be callable, not %r" % (transform,))
     if not _is_files(source) and not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
@@ -204,8 +233,9 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     if transform is not None:
         _refuse("is for what is packed without a transform", fix_images=fix_images, resize=resize)
     if _is_files(source) and (transform is None or dry_run):
-        return PackResult(**_sheaf.pack(source, dest, shard_bytes=size, label_base=label_base,
-                                        **images, **writing, **choosing))
+        with _class_file(classes) as choosing["classes"]:
+            return PackResult(**_sheaf.pack(source, dest, shard_bytes=size, label_base=label_base,
+                                            **images, **writing, **choosing))
     from . import _making, sources
     made = _making.Transform(transform, version or "", _jobs(jobs), start_method) \
         if transform is not None else None
@@ -214,15 +244,16 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         writing.update(images)
     if made is None or not _is_files(source):
         if seed is not None or split is not None:
-            return _making.pack_staged(sources.of(source), dest, made, classes, label_base, size,
-                                       shard_count, seed, split, tell, writing)
-        return _making.pack_items(sources.of(source), dest, made, version, classes, label_base, size,
-                                  tell, note or _warn_note, writing)
+            return _making.pack_staged(sources.of(source), dest, made, _class_names(classes),
+                                       label_base, size, shard_count, seed, split, tell, writing)
+        return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes),
+                                  label_base, size, tell, note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
             "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)
-    planning = dict(writing, shard_bytes=size, label_base=label_base, **choosing)
-    return _making.pack_planned(source, dest, made, on_error == "skip", size, shard_count, planning,
-                                tell, writing)
+    with _class_file(classes) as choosing["classes"]:
+        planning = dict(writing, shard_bytes=size, label_base=label_base, **choosing)
+        return _making.pack_planned(source, dest, made, on_error == "skip", size, shard_count,
+                                    planning, tell, writing)
 
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
@@ -240,22 +271,25 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          fix_images: bool = False, check_images: str = "markers", quality: int = 90,
          resize: int = 0, resize_mode: str = "shorter",
          note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
-         on_change: str = "fail", max_skipped: Union[None, int, str] = None) -> PackResult:
+         on_change: str = "fail", max_skipped: Union[None, int, str] = None,
+         classes: Classes = None, class_depth: int = 0) -> PackResult:
     """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
     Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
     s3:// URL, as `sheaf plan` does."""
-    return PackResult(**_sheaf.plan(
-        source, dest, plan, format=format, codec=codec,
-        shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
-        prefix=prefix, root=_text(root),
-        no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
-        resume=resume, overwrite=overwrite, index=index, jobs=jobs,
-        memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem),
-        filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
-        fix_images=fix_images, check_images=check_images, quality=quality,
-        resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3),
-        on_change=on_change, max_skipped=_limit(max_skipped)))
+    with _class_file(classes) as file:
+        return PackResult(**_sheaf.plan(
+            source, dest, plan, format=format, codec=codec,
+            shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
+            prefix=prefix, root=_text(root),
+            no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
+            resume=resume, overwrite=overwrite, index=index, jobs=jobs,
+            memory_bytes=_size("memory", memory, memory_bytes),
+            progress=_told(progress, Progress), report=_told(report, Problem),
+            filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
+            fix_images=fix_images, check_images=check_images, quality=quality,
+            resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3),
+            on_change=on_change, max_skipped=_limit(max_skipped), class_depth=class_depth,
+            classes=file))
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
@@ -290,11 +324,12 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            fix_images: bool = False, check_images: str = "markers", quality: int = 90,
            resize: int = 0, resize_mode: str = "shorter",
            note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
-         on_change: str = "fail", max_skipped: Union[None, int, str] = None) -> PackResult:
+           on_change: str = "fail", max_skipped: Union[None, int, str] = None,
+           class_depth: int = 0) -> PackResult:
     """Adds the files of `source` to a data set as new shards, as `sheaf append` does.  Known classes
     keep their numbers, new ones follow.  Readers that have it open continue with the earlier
-    samples; earlier positions are a ChangedError.  shard_size 0: that of the data set.  overwrite
-    removes what an interrupted run has left, not the data set's own samples.
+    samples; earlier positions are a ChangedError.  shard_size 0, and options for names and images
+    that are not given, such as resize: those of the data set.  overwrite removes what an interrupted run has left, not the data set's own samples.
 
         sheaf.append("new-photos/", "shards/")"""
     return PackResult(**_sheaf.append(
@@ -305,7 +340,7 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         plan=_told(plan, PlanShard), filters=_filters(include, exclude),
         field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
-        note=_told(note, Note), s3=_s3(s3),
+        note=_told(note, Note), s3=_s3(s3), class_depth=class_depth,
         on_change=on_change, max_skipped=_limit(max_skipped)))
 
 

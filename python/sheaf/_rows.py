@@ -11,6 +11,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 # The items that are a label or the name of its class, in any case, the first of them first.
 LABELS = ("__label__", "label", "labels", "cls", "class", "class_name")
 
+# The columns that name a file, in a table that has no bytes.
+PATHS = ("path", "file", "file_name", "filename", "image")
+
 _MAGIC = ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"),
           (b"II*\0", "tif"), (b"MM\0*", "tif"))
 _SUFFIXES = {"jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp",

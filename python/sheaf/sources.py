@@ -40,7 +40,7 @@ import tempfile
 import weakref
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._rows import LABELS, label_of, unpack_images
+from ._rows import LABELS, PATHS, label_of, unpack_images
 from ._samples import Row
 from ._sheaf import ArgumentError
 from ._types import Path
@@ -140,7 +140,9 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 
 class parquet(_Source):                 # pylint: disable=invalid-name
     """The rows of a Parquet file, of several, or of those of a directory, in byte order of names.
-    Those of s3://, https:// and hf:// are copied to a temporary directory first.
+    Those of s3://, https:// and hf:// are copied to a temporary directory first.  A table without
+    bytes that has a column path, file, file_name, filename or image, as Hugging Face's
+    metadata.parquet, is a list: that column names a file below the table's directory.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -156,6 +158,29 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         self.identity = None if self._folders else "parquet " + _stamp(self._paths)
         schema = self._parquet.read_schema(self._paths[0])
         self._take_features(json.loads((schema.metadata or {}).get(b"huggingface", b"{}")))
+        self._file = None if fields is not None else self._file_column(schema)
+
+    def _file_column(self, schema: Any) -> Optional[str]:
+        """The column that names files: a text, in a table without bytes."""
+        types = {column.name: str(column.type) for column in schema}
+        if any("binary" in kind for kind in types.values()):
+            return None
+        texts = {name.lower(): name for name, kind in types.items() if "string" in kind}
+        return next((texts[name] for name in PATHS if name in texts), None)
+
+    def _with_file(self, row: Dict[str, Any], folder: str) -> Dict[str, Any]:
+        """A row of a list: the file takes the place of its name, as sheaf pack names it."""
+        name = row.pop(self._file)
+        if not name:
+            raise ArgumentError("the column %r does not name a file in a row" % self._file)
+        path = os.path.realpath(os.path.join(folder, name))
+        if os.path.commonpath([os.path.realpath(folder), path]) != os.path.realpath(folder):
+            raise ArgumentError("%r is not below %r" % (name, folder))
+        with open(path, "rb") as file:
+            data = file.read()
+        below, base = os.path.split(os.path.relpath(path, os.path.realpath(folder)))
+        stem, _, suffix = base.partition(".")
+        return {"__key__": os.path.join(below, stem), suffix.lower() or "bin": data, **row}
 
     def _here(self, path: Path) -> Path:
         """The path, or that of a copy of what is elsewhere."""
@@ -202,7 +227,10 @@ class parquet(_Source):                 # pylint: disable=invalid-name
                         first -= rows
                         continue
                     for batch in file.iter_batches(64, row_groups=[group], columns=columns):
-                        yield from batch.slice(first).to_pylist()
+                        rows_of_batch = batch.slice(first).to_pylist()
+                        yield from rows_of_batch if self._file is None else (
+                            self._with_file(row, os.path.dirname(path) or ".")
+                            for row in rows_of_batch)
                         first = max(first - len(batch), 0)
 
 

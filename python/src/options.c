@@ -275,6 +275,7 @@ const struct option pack_options_table[] = {
     PACK(resize, OPTION_U32), PACK(resize_mode, OPTION_RESIZE_MODE), PACK(s3, OPTION_TEXTS),
     PACK(reshard, OPTION_BOOL), PACK(reshuffle, OPTION_BOOL),
     PACK(on_change, OPTION_ON_ERROR), PACK(max_skipped, OPTION_TEXT),
+    PACK(class_depth, OPTION_U32), PACK(classes, OPTION_TEXT),
     PACK(field_map, OPTION_TEXT), PACK(duplicate_keys, OPTION_DUPLICATE_KEYS),
     { NULL, OPTION_CALL, 0 },
 };

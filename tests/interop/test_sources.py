@@ -109,6 +109,31 @@ class Sources(Case):
         return self.path("keys.parquet")
 
     @needs("pyarrow")
+    def test_a_table_of_files_is_a_list(self):
+        """As Hugging Face's metadata.parquet: the names of columns are those of CSV, in any case."""
+        import pyarrow
+        import pyarrow.parquet
+        jpg = self.rows[0]["image"]
+        for name in ("a/1.jpg", "a/2.jpg", "b/3.seg.jpg"):
+            os.makedirs(os.path.dirname(self.path("list", name)), exist_ok=True)
+            with open(self.path("list", name), "wb") as file:
+                file.write(jpg)
+        rows = [{"File_Name": "a/1.jpg", "Label": 1, "caption": "x"},
+                {"File_Name": "./a//2.jpg", "Label": 0, "caption": None},
+                {"File_Name": "b/3.seg.jpg", "Label": None, "caption": "z"}]
+        table = self.path("list", "metadata.parquet")
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), table)
+        sheaf.pack(sheaf.sources.parquet(table), self.path("set"))
+        found = {s.key: (s.to_bytes(), s.label) for s in sheaf.Dataset(self.path("set"))}
+        self.assertEqual(found, {"a/1": ({"jpg": jpg, "caption.txt": b"x"}, 1),
+                                 "a/2": ({"jpg": jpg}, 0),
+                                 "b/3": ({"seg.jpg": jpg, "caption.txt": b"z"}, None)})
+        rows[0]["File_Name"] = "../x.jpg"
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), table)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "not below"):
+            sheaf.pack(sheaf.sources.parquet(table), self.path("other"))
+
+    @needs("pyarrow")
     def test_it_resumes(self):
         """A transform fails in the middle; what was finished is not asked for again."""
         folder = self.write_parquet()

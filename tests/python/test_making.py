@@ -164,7 +164,7 @@ class TransformTest(Case):
         self.assertFalse(os.path.exists(self.path("set", "dataset.json")))
 
     def test_options_that_make_no_sense_are_refused_by_name(self):
-        for words, options in (("split", {"split": "a=0.5,b=0.5"}), ("classes", {"classes": ["a"]}),
+        for words, options in (("split", {"split": "a=0.5,b=0.5"}),
                                ("version", {"transform": None}),
                                ("start_method", {"transform": None, "version": None,
                                                  "start_method": "fork"})):

@@ -52,6 +52,43 @@ class OptionsTest(Case):
         with self.assertRaisesRegex(sheaf.ArgumentError, "invalid field alias"):
             sheaf.pack(source, self.path("none"), field_alias={"a": ""})
 
+    def test_classes_of_files(self):
+        """Their names in order, a file of them, or a data set; and the directory that is a class."""
+        source = tree(self.path("tree"))
+        os.makedirs(os.path.join(source, "class1", "deep"))
+        os.rename(os.path.join(source, "class1", "0.txt"), os.path.join(source, "class1/deep/9.txt"))
+        names = ["class2", "none", "class1", "class0"]
+        with open(self.path("names.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join(names) + "\n")
+        sheaf.pack(source, self.path("first"), classes=names, class_depth=1)
+        made = {}
+        for place in (names, self.path("names.txt"), self.path("first")):
+            for way in ("pack", "plan", "transform"):
+                to, plan = self.path("set"), self.path("plan")
+                shutil.rmtree(to, ignore_errors=True)
+                if way == "plan":
+                    sheaf.plan(source, to, plan, classes=place, class_depth=1, overwrite=True)
+                    sheaf.pack_part(plan, 0, 1)
+                    sheaf.commit(plan)
+                else:
+                    sheaf.pack(source, to, classes=place, class_depth=1,
+                               transform=(lambda sample: sample) if way == "transform" else None)
+                opened = sheaf.Dataset(to)
+                self.assertEqual(opened.classes, names)
+                with sheaf.Reader(to) as reader:
+                    made[way, str(place)] = sorted((s.key, s.label, s.class_name) for s in reader)
+        self.assertEqual(set(map(tuple, made.values())), {tuple(made["pack", str(names)])})
+        self.assertIn(("class1/deep/9", 2, "class1"), made["pack", str(names)])
+        with self.assertRaisesRegex(sheaf.Error, "class0"):
+            sheaf.pack(source, self.path("none"), classes=["class1", "class2"], class_depth=1)
+        more = tree(self.path("more"), 1, 1)
+        os.makedirs(os.path.join(more, "class0", "x"))
+        os.rename(os.path.join(more, "class0", "0.txt"), os.path.join(more, "class0/x/7.txt"))
+        sheaf.append(more, self.path("first"))
+        self.assertEqual(sheaf.Dataset(self.path("first"))["class0/x/7"].label, 3)
+        sheaf.pack([("k", {"txt": b"1"}, 1)], self.path("rows"), classes=self.path("names.txt"))
+        self.assertEqual(sheaf.Dataset(self.path("rows")).classes, names)
+
     def test_images(self):
         def saved(kind, size):
             file = io.BytesIO()
