@@ -258,6 +258,37 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
+/* Returns the number of draws that an epoch of a view with weights leaves out: with the remainder
+ * keep, a lane that is one step short skips its last draw (ORDER.md, section 9). */
+static uint64_t left_out_draws(const struct cat *cat)
+{
+    const struct sheaf_reader_options *o = &cat->options;
+    const uint64_t world = o->world_size == 0 ? 1 : o->world_size;
+    const uint64_t workers = o->workers == 0 ? 1 : o->workers;
+    const uint64_t lanes = o->lanes == 0 ? world * workers : o->lanes;
+    const bool keeps = o->remainder == SHEAF_KEEP ||
+                       (o->remainder == SHEAF_REMAINDER_AUTO && world == 1);
+    struct sheaf_dataset_info info;
+    const uint64_t *weights;
+    uint64_t samples;
+
+    sheaf_dataset_get_info(cat->dataset, &info, sizeof(info));
+    if (!info.is_view || !keeps || info.epoch_samples % lanes == 0 ||
+        sheaf_dataset_stage(cat->dataset, 0, &samples, &weights) != SHEAF_OK)
+        return 0;
+    return lanes - info.epoch_samples % lanes;
+}
+
+static void say_left_out_draws(const struct cat *cat)
+{
+    const uint64_t draws = left_out_draws(cat);
+
+    if (draws != 0)
+        say("the epoch leaves out %" PRIu64 " draw%s of lanes that are one step short: --lanes "
+            "that divide the epoch, or --remainder pad or drop, avoid that", draws,
+            plural(draws));
+}
+
 /* Ends the output on standard output. */
 static int cat_finish(struct cat *cat, double seconds)
 {
@@ -268,6 +299,7 @@ static int cat_finish(struct cat *cat, double seconds)
     sheaf_reader_get_stats(cat->reader, &stats, sizeof(stats));
     say_uncached(&stats);
     say_read_again(cat, &stats);
+    say_left_out_draws(cat);
     detail_reading(&stats);
     if (cat->null) {
         print_statistics(cat, &stats, seconds);
@@ -568,7 +600,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     if (status >= 0)
         return channel_close(&cat.channel, status);
     cat.container = container ? (enum sheaf_container)container : SHEAF_WEBDATASET;
-    status = metrics_begin(metrics);
+    status = metrics_begin(metrics, count != 0 ? argv[0] : cat.channel.name);
     if (status >= 0)
         return channel_close(&cat.channel, status);
     o->on_corrupt = (enum sheaf_on_error)on_corrupt;

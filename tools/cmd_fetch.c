@@ -89,7 +89,7 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
                       : "an argument is missing", command->arguments);
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
     if (status < 0)
-        status = metrics_begin(metrics);
+        status = metrics_begin(metrics, argv[0]);
     if (status >= 0)
         return status;
     o.threads = (unsigned)threads;

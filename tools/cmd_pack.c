@@ -225,7 +225,7 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     status = plan != NULL ? -1 : pack_choices_take(&choices, "pack", &o);
     if (status < 0)
-        status = metrics_begin(metrics);
+        status = metrics_begin(metrics, plan != NULL ? plan : argv[count - 1]);
     if (status >= 0)
         return status;
     if (plan != NULL) {

@@ -80,7 +80,7 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
         return misuse("--seed requires --shuffle");
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
     if (status < 0)
-        status = metrics_begin(metrics);
+        status = metrics_begin(metrics, argv[0]);
     return status >= 0 ? status : pipe_source(argv[0], argv[1], &o);
 }
 

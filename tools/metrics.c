@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/progress.h"
 #include "tools/replace.h"
@@ -16,6 +18,7 @@
 
 static struct {
     const char *path;           /* NULL: none is kept */
+    char labels[1200];          /* of every metric: command, dataset and job */
     double started, next;
     struct sheaf_progress stages[STAGES_MOST];
     size_t stage_count;
@@ -25,12 +28,71 @@ static struct {
     bool has_reader, has_failed;
 } state;
 
+/* ---- Labels ---------------------------------------------------------------------------------- */
+
+/* Appends NAME="VALUE", with what the text format escapes. A long value is cut. */
+static void put_label(const char *name, const char *value, size_t size)
+{
+    const size_t room = sizeof(state.labels) - 3, most = strlen(state.labels) + 500;
+    size_t used = strlen(state.labels);
+
+    used += (size_t)snprintf(state.labels + used, room - used, "%s%s=\"", used == 0 ? "" : ",",
+                             name);
+    for (size_t i = 0; i < size && used < most && used < room - 2; i++) {
+        if (value[i] == '\n' || value[i] == '"' || value[i] == '\\')
+            state.labels[used++] = '\\';
+        state.labels[used++] = value[i] == '\n' ? 'n' : value[i];
+    }
+    state.labels[used++] = '"';
+    state.labels[used] = '\0';
+}
+
+/* Returns the job's name: SHEAF_JOB, or else the name of the file, which differs for the commands
+ * that write to one directory. */
+static const char *job_name(const char *path, size_t *size)
+{
+    const char *job = getenv("SHEAF_JOB"), *slash = strrchr(path, '/');
+
+    if (job == NULL || job[0] == '\0') {
+        job = slash == NULL ? path : slash + 1;
+        *size = strcspn(job + (job[0] == '.'), ".") + (job[0] == '.');
+    } else {
+        *size = strlen(job);
+    }
+    return job;
+}
+
+/* Appends the name of the data set. A URL loses the user and the query, which may hold secrets. */
+static void put_dataset(const char *dataset)
+{
+    const char *rest = strstr(dataset, "://"), *at = NULL;
+    const size_t scheme = rest == NULL ? 0 : (size_t)(rest + 3 - dataset);
+    char text[500];
+
+    if (rest != NULL)
+        at = memchr(rest + 3, '@', strcspn(rest + 3, "/?#"));
+    snprintf(text, sizeof(text), "%.*s%s", (int)scheme, dataset,
+             at != NULL ? at + 1 : dataset + scheme);
+    put_label("dataset", text, rest == NULL ? strlen(text) : strcspn(text, "?#"));
+}
+
+static void set_labels(const char *path, const char *dataset)
+{
+    size_t size;
+    const char *job = job_name(path, &size);
+
+    state.labels[0] = '\0';
+    put_label("command", command_name, strlen(command_name));
+    put_dataset(dataset);
+    put_label("job", job, size);
+}
+
 /* ---- The text -------------------------------------------------------------------------------- */
 
 static void put(FILE *f, const char *name, const char *type, uint64_t value)
 {
-    fprintf(f, "# TYPE sheaf_%s %s\nsheaf_%s{command=\"%s\"} %" PRIu64 "\n", name, type, name,
-            command_name, value);
+    fprintf(f, "# TYPE sheaf_%s %s\nsheaf_%s{%s} %" PRIu64 "\n", name, type, name, state.labels,
+            value);
 }
 
 static void put_stages(FILE *f, const char *name, size_t offset)
@@ -38,7 +100,7 @@ static void put_stages(FILE *f, const char *name, size_t offset)
     if (state.stage_count != 0)
         fprintf(f, "# TYPE sheaf_stage_%s gauge\n", name);
     for (size_t i = 0; i < state.stage_count; i++)
-        fprintf(f, "sheaf_stage_%s{command=\"%s\",stage=\"%s\"} %" PRIu64 "\n", name, command_name,
+        fprintf(f, "sheaf_stage_%s{%s,stage=\"%s\"} %" PRIu64 "\n", name, state.labels,
                 state.stages[i].stage,
                 *(const uint64_t *)(const void *)((const char *)&state.stages[i] + offset));
 }
@@ -69,7 +131,7 @@ static void put_all(FILE *f, int status)
     put(f, "running", "gauge", status < 0);
     if (status >= 0)
         put(f, "exit_status", "gauge", (uint64_t)status);
-    fprintf(f, "# TYPE sheaf_seconds gauge\nsheaf_seconds{command=\"%s\"} %.3f\n", command_name,
+    fprintf(f, "# TYPE sheaf_seconds gauge\nsheaf_seconds{%s} %.3f\n", state.labels,
             seconds_now() - state.started);
     put_stages(f, "bytes", offsetof(struct sheaf_progress, done_bytes));
     put_stages(f, "expected_bytes", offsetof(struct sheaf_progress, total_bytes));
@@ -117,13 +179,14 @@ static void note_progress(void *context, const struct sheaf_progress *p)
         (void)write_file(-1);
 }
 
-int metrics_begin(const char *path)
+int metrics_begin(const char *path, const char *dataset)
 {
     int status = path == NULL ? -1 : replace_check(path, "a file of metrics of sheaf", "sheaf_");
 
     if (path == NULL || status >= 0)
         return status;
     state.path = path;
+    set_labels(path, dataset);
     state.started = seconds_now();
     progress_also = note_progress;
     status = write_file(-1);

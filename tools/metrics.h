@@ -13,9 +13,11 @@
       .meaning = "keep counts of the work in FILE, in the text format of Prometheus: "          \
                  "replaced once a second, and at the end" }
 
-/* Writes the first file, and updates it with everything that progress_show receives. `path` may be
- * NULL if no metrics are wanted. Returns -1, or the exit status if the file cannot be written. */
-int metrics_begin(const char *path);
+/* Writes the first file, and updates it with everything that progress_show receives. Every metric
+ * has the labels command, dataset (the data set that is read or written) and job (SHEAF_JOB, or
+ * the name of the file). `path` may be NULL if no metrics are wanted. Returns -1, or the exit
+ * status if the file cannot be written. */
+int metrics_begin(const char *path, const char *dataset);
 /* Records the reader's counts. `last` marks the call before the reader is freed. */
 void metrics_reader(const struct sheaf_reader *reader, bool last);
 /* Records a final count of the result. */

@@ -15,12 +15,14 @@
 #include "tools/verbosity.h"
 
 #define INTERVAL_SECONDS 0.1
+#define LOG_SECONDS 30.0        /* between lines where there is no terminal, as in a job's log */
 
 static struct {
     const char *stage;      /* stage of the last call; NULL before the first */
     double started;         /* when this stage began */
     double next;            /* no line before then */
     bool shown;             /* whether the terminal shows the line */
+    double logged;          /* time of the last line in a log, or of the first call; 0 before */
 } line;
 
 double seconds_now(void)
@@ -132,32 +134,51 @@ const char *progress_stages(char text[STAGES_ROOM])
 
 sheaf_progress_fn *progress_also;
 
-void progress_show(void *context, const struct sheaf_progress *progress)
+/* Shows the line on the terminal, in the place of the line before. */
+static void show_line(const char *text)
 {
     struct winsize window = { .ws_col = 0 };
-    char text[200];
-    double now;
 
-    (void)context;
-    if (progress_also != NULL)
-        progress_also(NULL, progress);
-    note_stage(progress->stage);
-    if (is_quiet() || !isatty(STDERR_FILENO))
-        return;
-    now = seconds_now();
-    if (line.stage != progress->stage) {
-        line.stage = progress->stage;
-        line.started = now;
-    } else if (now < line.next) {
-        return;
-    }
-    line.next = now + INTERVAL_SECONDS;
-    compose(progress, now - line.started, text, sizeof(text));
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col < 2)
         window.ws_col = 80;
     fprintf(stderr, "\r%.*s\033[K", window.ws_col - 1, text);
     fflush(stderr);
     line.shown = true;
+}
+
+/* Returns whether it is time for a line. */
+static bool is_due(const struct sheaf_progress *progress, bool on_terminal, double now)
+{
+    const bool is_new = line.stage != progress->stage;
+
+    if (is_new) {
+        line.stage = progress->stage;
+        line.started = now;
+    }
+    if (line.logged == 0)
+        line.logged = now;
+    return on_terminal ? is_new || now >= line.next : now - line.logged >= LOG_SECONDS;
+}
+
+void progress_show(void *context, const struct sheaf_progress *progress)
+{
+    const bool on_terminal = isatty(STDERR_FILENO);
+    const double now = seconds_now();
+    char text[200];
+
+    (void)context;
+    if (progress_also != NULL)
+        progress_also(NULL, progress);
+    note_stage(progress->stage);
+    if (is_quiet() || !is_due(progress, on_terminal, now))
+        return;
+    line.next = now + INTERVAL_SECONDS;
+    line.logged = now;
+    compose(progress, now - line.started, text, sizeof(text));
+    if (on_terminal)
+        show_line(text);
+    else
+        fprintf(stderr, "sheaf: %s\n", text);
 }
 
 void progress_clear(void)

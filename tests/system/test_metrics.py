@@ -10,7 +10,8 @@ import servers
 import support
 from support import SHEAF, Case, make_tree, pack, read, sheaf
 
-LINE = re.compile(r'(sheaf_[a-z_]+)\{command="([a-z]+)"(?:,stage="([a-z]+)")?\} ([0-9.]+)')
+LINE = re.compile(r'(sheaf_[a-z_]+)\{command="([a-z]+)",dataset="((?:[^"\\]|\\.)*)",'
+                  r'job="((?:[^"\\]|\\.)*)"(?:,stage="([a-z]+)")?\} ([0-9.]+)')
 
 
 def parse(data):
@@ -22,7 +23,7 @@ def parse(data):
             assert name not in types and kind in ("counter", "gauge"), line
             types[name] = kind
             continue
-        name, _, stage, value = LINE.fullmatch(line).groups()
+        name, _, _, _, stage, value = LINE.fullmatch(line).groups()
         assert name in types, line
         key = (name, stage) if stage else name
         assert key not in found, line
@@ -59,6 +60,24 @@ class Metrics(Case):
             self.assertIn("sheaf_" + name, found)
         found = self.run_with("fetch", self.path("src"), self.path("copy"), status=None)
         self.assertIn("sheaf_exit_status", found)
+
+    def test_labels(self):
+        """Which data set and which job: two files in one directory have no metric in common."""
+        def labels(**how):
+            sheaf("cat", self.path("out"), "--list", "--metrics", self.path("rank-0.prom"), **how)
+            found = {LINE.fullmatch(line).groups()[1:4]
+                     for line in read(self.path("rank-0.prom")).decode().splitlines()
+                     if not line.startswith("#")}
+            self.assertEqual(len(found), 1)
+            return found.pop()
+        pack(self.source, self.path("out"), "webdataset")
+        self.assertEqual(labels(), ("cat", self.path("out"), "rank-0"))
+        self.assertEqual(labels(env={**os.environ, "SHEAF_JOB": 'a"b\\c\nd'}),
+                         ("cat", self.path("out"), 'a\\"b\\\\c\\nd'))
+        sheaf("cat", "http://user:secret@127.0.0.1:9/set/?key=secret", "--list", "--metrics",
+              self.file, status=2)
+        self.assertNotIn(b"secret", read(self.file))
+        self.assertIn(b'dataset="http://127.0.0.1:9/set/"', read(self.file))
 
     def test_a_failure_is_in_it(self):
         found = self.run_with("cat", self.path("none"), "--list", status=1)

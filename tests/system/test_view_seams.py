@@ -319,6 +319,24 @@ class ViewSeams(Case):
                                                              "pad"))
                           if line.startswith(every[0] + "\t")])
 
+    def test_draws_that_are_left_out_are_counted(self):
+        """A lane that is one step short skips its draw, with weights and the remainder keep."""
+        ten, view = self.path("ten"), self.path("ten.view")
+        pack(make_tree(self.path("tree-ten"), {"c/%d.txt" % i: b"1" for i in range(10)}), ten)
+        sheaf("view", ten, "-o", view, "--weights", "1", "--until", "all")
+        for lanes, draws in (1, 0), (3, 2), (4, 2), (5, 0), (9, 8):
+            for how in "keep", "pad", "drop":
+                done = sheaf("cat", view, "--null", "--lanes", lanes, "--remainder", how)
+                said = "the epoch leaves out %d draws of lanes that are one step short" % draws
+                self.assertEqual(said in done.stderr.decode(), how == "keep" and draws != 0)
+        came = {}
+        for epoch in range(30):     # 2 of 12 draws of an epoch are left out
+            for line in listing(view, "--lanes", 3, "--remainder", "keep", "--epoch", epoch):
+                came[line] = came.get(line, 0) + 1
+        self.assertEqual(sum(came.values()), 300)
+        self.assertLessEqual(max(came.values()), 36)
+        self.assertGreaterEqual(min(came.values()), 36 - 20)
+
     def test_a_changed_source_is_named(self):
         twin, position = self.path("twin"), self.path("position")
         pack(make_tree(self.path("tree-twin"), {"cat/k%d.txt" % i: b"1" for i in range(9)}),
