@@ -116,7 +116,8 @@ enum sheaf_reason {
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
-    SHEAF_REASON_FILE_OR_DIRECTORY  /* UNSUPPORTED: a file to be unpacked has a directory's name */
+    SHEAF_REASON_FILE_OR_DIRECTORY, /* UNSUPPORTED: a file to be unpacked has a directory's name */
+    SHEAF_REASON_LOST_SHARDS        /* CHANGED: a plan's published data set lacks shards */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -297,6 +298,7 @@ struct sheaf_dataset_info {
     uint64_t repeated_keys; const char *repeated_key;
     uint64_t joined_keys;       /* number of samples with a repeated key that were added to the
                                    earlier sample instead */
+    uint64_t left_out_values;   /* number of values of lists that could not become fields */
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);

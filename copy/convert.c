@@ -20,6 +20,7 @@
 #include "base/sized.h"
 #include "packer/field_map.h"
 #include "packer/packer.h"
+#include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
 /* Continues to report this call's progress while the packer waits. */
@@ -55,6 +56,8 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
     c->packing.progress = show;
     c->packing.report = NULL;       /* it has no files */
     c->packing.plan = NULL;
+    c->note = c->packing.note;
+    c->packing.note = NULL;
     if (c->packing.check_images == SHEAF_CHECK_USUAL)
         c->packing.check_images = SHEAF_CHECK_NONE;
     c->packing.on_error = SHEAF_FAIL;       /* what is left out is decided here */
@@ -107,6 +110,18 @@ static int leave_out(struct convert *c, const struct sheaf_sample *sample,
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
+/* Counts a record without features, which is one field now. A record that is copied to TFRecord as
+ * it is has lost nothing. */
+static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
+                         const struct kept_features *kept)
+{
+    if (!c->looks || kept->count != 0 || sample->field_count != 1 ||
+        (c->keeps && packer_copies_record(sample)))
+        return;
+    if (c->opaque++ == 0)
+        sheaf_show(sample->key, c->first_opaque, sizeof(c->first_opaque));
+}
+
 static int append_sample(struct convert *c, const struct sheaf_sample *sample,
                          struct sheaf_error *err)
 {
@@ -115,6 +130,7 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     int code = field_map_apply(c->map, &mapped, &kept, err);
     bool is_own = code == SHEAF_ERR_UNSUPPORTED;
 
+    count_opaque(c, sample, &kept);
     if (code == SHEAF_OK) {
         code = convert_packed(c, packer_append_kept(c->packer, &mapped, c->keeps ? &kept : NULL),
                               err);
@@ -158,11 +174,34 @@ static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t
     return code;
 }
 
+/* Returns whether Sheaf made all records, which then are Examples with keys. */
+static bool are_ours(const struct sheaf_dataset *d)
+{
+    bool ours = d->sources != NULL || (d->has_manifest && d->manifest.ours);
+
+    for (size_t i = 0; d->sources != NULL && i < d->source_count; i++)
+        ours &= d->sources[i]->has_manifest && d->sources[i]->manifest.ours;
+    return ours;
+}
+
 void convert_keep(struct convert *c, enum sheaf_container container)
 {
     c->keeps = packer_keeps(c->in.info.container, container);
-    if (c->keeps)
+    c->looks = c->in.info.container == SHEAF_TFRECORD && !are_ours(c->in.dataset);
+    if (c->keeps || c->looks)
         reader_keep_features(c->in.reader);
+}
+
+void convert_tell(const struct convert *c)
+{
+    struct sheaf_error note = { .code = SHEAF_OK };
+
+    if (c->opaque == 0 || c->note == NULL)
+        return;
+    snprintf(note.message, sizeof(note.message), "%" PRIu64 " record%s, such as %s, %s not "
+             "tf.train.Example%s whose features can be fields: each is one field", c->opaque,
+             plural(c->opaque), c->first_opaque, c->opaque == 1 ? "is" : "are", plural(c->opaque));
+    c->note(c->in.watch.context, c->first_opaque, &note);
 }
 
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
@@ -180,6 +219,7 @@ struct names {
                                    unknown */
     char origin[224];           /* the same, wherever it is */
     const char **sources;
+    const struct manifest **manifests;      /* of the data set, or of each source of a view */
 };
 
 /* Names the files that the packer must not remove: the sources, and the files of a list or
@@ -300,6 +340,35 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
+/* Lets the new data set keep what the sources say of their samples. */
+static int inherit(struct convert *c, struct names *names, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = c->in.dataset;
+    const size_t count = d->sources == NULL ? 1 : d->source_count;
+
+    names->manifests = calloc(count, sizeof(names->manifests[0]));
+    if (names->manifests == NULL)
+        return err_memory(err, count * sizeof(names->manifests[0]));
+    for (size_t i = 0; i < count; i++)
+        names->manifests[i] = d->sources == NULL ? &d->manifest : &d->sources[i]->manifest;
+    packer_inherit(c->packer, names->manifests, count,
+                   !c->in.info.is_view && c->reading.on_corrupt == SHEAF_FAIL);
+    return SHEAF_OK;
+}
+
+/* Checks the free space, unless the new data set may be much smaller than the old one. Existing
+ * shards that are replaced were removed before this. */
+static int check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
+{
+    const struct sheaf_pack_options *o = &c->packing;
+
+    if (o->codec != SHEAF_CODEC_NONE || o->fix_images || o->resize != 0 || o->resume ||
+        o->field_map != NULL || o->duplicate_keys == SHEAF_DUPLICATE_DROP ||
+        c->reading.on_corrupt == SHEAF_SKIP || sheaf_packer_is_there(c->packer))
+        return SHEAF_OK;
+    return copying_check_space(&c->in, dest, c->in.info.shard_count, err);
+}
+
 static int open_packer(struct convert *c, struct names *names, const char *dest,
                        struct sheaf_error *err)
 {
@@ -320,7 +389,11 @@ static int open_packer(struct convert *c, struct names *names, const char *dest,
         code = copying_open(&c->in, &c->reading, err);
     if (code == SHEAF_OK)
         convert_keep(c, c->packing.container);
-    return code == SHEAF_OK ? sheaf_packer_open(dest, &c->packing, &c->packer, err) : code;
+    if (code == SHEAF_OK)
+        code = sheaf_packer_open(dest, &c->packing, &c->packer, err);
+    if (code == SHEAF_OK)
+        code = check_space(c, dest, err);
+    return code == SHEAF_OK ? inherit(c, names, err) : code;
 }
 
 static int copy_class_names(const struct convert *c, struct sheaf_error *err)
@@ -439,7 +512,10 @@ int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
         code = convert_packed(&c, sheaf_packer_finish(c.packer, result), error);
     if (code == SHEAF_OK)
         code = check_sum(&c, result, error);
+    if (code == SHEAF_OK)
+        convert_tell(&c);
     convert_close(&c, stats);
     free(names.sources);
+    free(names.manifests);
     return code;
 }

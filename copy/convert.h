@@ -18,6 +18,10 @@ struct convert {
                                    share; 0 if shards get equal numbers of samples */
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
+    sheaf_report_fn *note;      /* the caller's; NULL: none */
+    bool looks;                 /* whether features are kept to see which records have none */
+    uint64_t opaque;            /* number of records without features, which become one field */
+    char first_opaque[200];     /* key of the first, possibly truncated */
     uint64_t left_out;          /* number of samples that are skipped because they do not fit or
                                    fail a check */
 };
@@ -35,6 +39,8 @@ int convert_append_all(struct convert *c, const struct sheaf_sample *samples, si
 int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
 /* Keeps a record's features if records of this container are written and can have them. */
 void convert_keep(struct convert *c, enum sheaf_container container);
+/* Reports the records that became one field because they are not tf.train.Examples. */
+void convert_tell(const struct convert *c);
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
 
 #endif

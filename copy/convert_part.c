@@ -111,6 +111,8 @@ int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
             convert_keep(&c, info.container);
         if (code == SHEAF_OK)
             code = copy_part(&c, opened, part, parts, result, error);
+        if (code == SHEAF_OK)
+            convert_tell(&c);
         convert_close(&c, NULL);
     }
     sheaf_dataset_free(dataset);

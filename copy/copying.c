@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/timed_wait.h"
+#include "store/store.h"
 
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
@@ -123,6 +124,14 @@ int copying_next(struct copying *c, size_t most, const struct sheaf_sample **sam
     if (code < 0)
         *err = *sheaf_reader_error(c->reader);
     return code;
+}
+
+int copying_check_space(const struct copying *c, const char *dest, uint64_t files,
+                        struct sheaf_error *err)
+{
+    if (c->info.is_view || c->info.is_stream)
+        return SHEAF_OK;
+    return store_check_space(dest, c->info.payload_bytes, files, err);
 }
 
 void copying_done(struct copying *c, const struct sheaf_sample *sample)

@@ -42,6 +42,10 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
  * reader. Returns SHEAF_END after the last sample. */
 int copying_next(struct copying *c, size_t most, const struct sheaf_sample **samples,
                  size_t *count, struct sheaf_error *err);
+/* Checks that the content of all samples fits under `dest`, in at least `files` files. Does nothing
+ * if the size of the samples is unknown, as in a stream or a view. */
+int copying_check_space(const struct copying *c, const char *dest, uint64_t files,
+                        struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
 /* Puts a sample's position before its error. If its key exists already, adds that another source

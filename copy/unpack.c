@@ -147,6 +147,9 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     copying_init(&u.in, dataset, &(struct watch){ .progress = o.progress, .context = o.context,
                                                   .interrupt = o.interrupt }, "unpack");
     code = copying_open(&u.in, reading, error);
+    if (code == SHEAF_OK && !o.resume && o.duplicate_keys != SHEAF_DUPLICATE_DROP &&
+        (reading == NULL || reading->on_corrupt == SHEAF_FAIL))
+        code = copying_check_space(&u.in, directory, u.in.info.samples, error);
     if (code == SHEAF_OK)
         code = extract_open(directory, o.resume != 0, &u.extract, error);
     if (code == SHEAF_OK)

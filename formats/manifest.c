@@ -520,9 +520,12 @@ static int check_version(const json_t *document, struct sheaf_error *err)
 {
     struct object o = { .json = document, .err = err };
     const uint64_t version = take_number(&o, "sheaf");
-
     const bool is_grown = json_object_get(document, "grown") != NULL;
 
+    if (json_object_get(document, "sheaf") == NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "no manifest of a data set: \"sheaf\" is missing, "
+                       "so another program wrote the file; shards beside it can be read by their "
+                       "own names, as in \"DIRECTORY/*.tar\"");
     if (o.code == SHEAF_OK && version != VERSION && version != VERSION_GROWN)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d or %d",
                        (unsigned long long)version, VERSION, VERSION_GROWN);

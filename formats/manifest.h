@@ -50,6 +50,10 @@ void manifest_clear(struct manifest *m);
  * there is no such option. */
 int manifest_option(const struct manifest *manifest, const char *name, char **value,
                     struct sheaf_error *err);
+/* Copies an option that is an array of strings, and ends the copy with NULL. Sets *values to NULL
+ * if there is no such option. The caller frees the strings and the array. */
+int manifest_option_texts(const struct manifest *manifest, const char *name, char ***values,
+                          struct sheaf_error *err);
 /* Copies a string option of the last append, like manifest_option. */
 int manifest_growth_option(const struct manifest *manifest, const char *name, char **value,
                            struct sheaf_error *err);
@@ -73,8 +77,16 @@ struct manifest_images {
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
-/* Adds up the files that packing and appending left out, or samples in a conversion. */
-int manifest_skipped(const struct manifest *manifest, uint64_t *skipped, struct sheaf_error *err);
+/* Adds up a count that packing and appending wrote: "skipped", the files that were left out, or
+ * samples in a conversion; "left_out_values", the values of lists that could not become fields. */
+int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
+                 struct sheaf_error *err);
+/* Adds to the options of a data set the options of its `sources` that also hold for its samples:
+ * class_depth, field_aliases, key_end and the options for images. Options that differ between the
+ * sources are not added, and no option replaces an existing one. `whole` says that the data set has
+ * all samples of the sources, so that their numbers of changed images hold. */
+int manifest_inherit(const struct manifest *const *sources, size_t count, bool whole,
+                     char **options_json, struct sheaf_error *err);
 /* The images of both. */
 struct manifest_images manifest_images_sum(struct manifest_images a, struct manifest_images b);
 

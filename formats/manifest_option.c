@@ -42,6 +42,29 @@ int manifest_option(const struct manifest *m, const char *name, char **value,
     return text_option(m->options_json, name, value, err);
 }
 
+int manifest_option_texts(const struct manifest *m, const char *name, char ***values,
+                          struct sheaf_error *err)
+{
+    size_t count = 0;
+    json_t *option;
+    int code = find_option(m->options_json, name, &option, err);
+    const size_t most = json_array_size(option);
+
+    *values = most == 0 ? NULL : calloc(most + 1, sizeof((*values)[0]));
+    if (most != 0 && *values == NULL)
+        code = err_memory(err, most * sizeof((*values)[0]));
+    for (size_t i = 0; i < most && code == SHEAF_OK; i++) {
+        const char *text = json_string_value(json_array_get(option, i));
+
+        if (text == NULL)
+            continue;
+        (*values)[count] = strdup(text);
+        code = (*values)[count++] == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
+    }
+    json_decref(option);
+    return code;
+}
+
 int manifest_growth_option(const struct manifest *m, const char *name, char **value,
                            struct sheaf_error *err)
 {
@@ -84,13 +107,16 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
 }
 
 /* Reads the count `name`, which exists for everything that was packed with `option`, except by
- * older releases. */
+ * older releases. It is null in a data set that has some samples of another one. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {
-    bool counted = false, changed = false;
-    int code = manifest_options_have(all, name, &counted, err);
+    bool counted, changed = false;
+    json_t *count;
+    int code = find_option(all, name, &count, err);
 
+    counted = json_is_integer(count);
+    json_decref(count);
     if (code == SHEAF_OK)
         code = manifest_options_have(all, option, &changed, err);
     *value = IMAGES_UNKNOWN;
@@ -131,17 +157,18 @@ int manifest_images(const struct manifest *m, struct manifest_images *images,
     return code;
 }
 
-int manifest_skipped(const struct manifest *m, uint64_t *skipped, struct sheaf_error *err)
+int manifest_sum(const struct manifest *m, const char *name, uint64_t *sum,
+                 struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    *skipped = 0;
+    *sum = 0;
     for (size_t i = 0; i <= m->growth_count && code == SHEAF_OK; i++) {
         uint64_t part;
 
-        code = number_option(i == 0 ? m->options_json : m->growths[i - 1].options_json, "skipped",
-                             &part, err);
-        *skipped += part;
+        code = number_option(i == 0 ? m->options_json : m->growths[i - 1].options_json, name, &part,
+                             err);
+        *sum += part;
     }
     return code;
 }

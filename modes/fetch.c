@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/budget.h"
@@ -196,13 +195,14 @@ static int sort_items(struct fetch *f, struct sheaf_error *err)
  * space does not count as free. */
 static int check_room(const struct fetch *f, struct sheaf_error *err)
 {
-    struct statvfs fs;
-    uint64_t need = 0, room;
+    struct store_space space;
+    uint64_t need = 0;
+    int code = store_free_space(f->directory, &space, err);
 
-    if (fstatvfs(f->to.root_fd, &fs) != 0)
-        return err_errno(err, errno, "%s: cannot determine the free space", f->directory);
+    if (code != SHEAF_OK)
+        return code;
     for (size_t i = 0; i < f->item_count; i++) {
-        const uint64_t bytes = item(f, i)->bytes, block = MAX(fs.f_frsize, 1u);
+        const uint64_t bytes = item(f, i)->bytes, block = space.block_bytes;
         uint64_t rounded;
 
         if (__builtin_add_overflow(bytes, block - 1, &rounded) ||
@@ -211,16 +211,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
         else
             need -= fetch_kept_bytes(&f->to, item(f, i));
     }
-    room = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (need > room)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: the %zu missing files need %" PRIu64 " byte%s, "
-                       "but %" PRIu64 " are free: %" PRIu64 " too few", f->directory,
-                       f->item_count, need, plural(need), room, need - room);
-    if (fs.f_files != 0 && f->item_count > fs.f_favail)
-        return err_set(err, SHEAF_ERR_LIMIT, "%s: %zu file%s missing, but the file system "
-                       "has only %" PRIu64 " free inodes", f->directory, f->item_count,
-                       plural(f->item_count), (uint64_t)fs.f_favail);
-    return SHEAF_OK;
+    return store_check_space(f->directory, need, f->item_count, err);
 }
 
 /* ---- The directory --------------------------------------------------------------------------- */

@@ -84,6 +84,8 @@ int grow_open(struct grow *g, const char *text, size_t size, struct sheaf_error 
         code = manifest_option(&g->manifest, "index", &g->index, err);
     if (code == SHEAF_OK)
         code = manifest_option_number(&g->manifest, "shard_bytes", &g->shard_bytes, err);
+    if (code == SHEAF_OK)
+        code = manifest_option_texts(&g->manifest, "field_aliases", &g->aliases, err);
     if (code == SHEAF_OK && g->prefix == NULL) {
         g->prefix = strdup("shard");
         code = g->prefix == NULL ? err_memory(err, 8) : SHEAF_OK;
@@ -106,13 +108,67 @@ void grow_close(struct grow *g)
     manifest_clear(&g->manifest);
     free(g->prefix);
     free(g->index);
+    for (size_t i = 0; g->aliases != NULL && g->aliases[i] != NULL; i++)
+        free(g->aliases[i]);
+    free(g->aliases);
     *g = (struct grow){ .prefix = NULL };
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+/* Takes the options for images. A size and its mode belong together. */
+static int take_images(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    static const char *const modes[] = { "shorter", "longer", "exact" };
+    struct sheaf_pack_options usual;
+    uint64_t resize = 0, quality = 0;
+    bool fixes = false;
+    char *mode = NULL;
+    int code = manifest_has_option(&g->manifest, "fix_images", &fixes, err);
+
+    sheaf_pack_options_init(&usual, sizeof(usual));
+    if (code == SHEAF_OK)
+        code = manifest_option_number(&g->manifest, "resize", &resize, err);
+    if (code == SHEAF_OK)
+        code = manifest_option_number(&g->manifest, "quality", &quality, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(&g->manifest, "resize_mode", &mode, err);
+    o->fix_images |= fixes;
+    if (o->quality == usual.quality && quality >= 1 && quality <= 100)
+        o->quality = (int)quality;
+    if (o->resize == 0 && resize <= 65535) {
+        o->resize = (uint32_t)resize;
+        for (size_t i = 0; mode != NULL && i < COUNT_OF(modes); i++)
+            if (strcmp(mode, modes[i]) == 0)
+                o->resize_mode = (enum sheaf_resize_mode)i;
+    }
+    free(mode);
+    return code;
+}
+
+/* Takes the options for keys, fields and classes. */
+static int take_names(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    uint64_t depth = 0;
+    char *end = NULL;
+    int code = manifest_option_number(&g->manifest, "class_depth", &depth, err);
+
+    if (code == SHEAF_OK)
+        code = manifest_option(&g->manifest, "key_end", &end, err);
+    if (o->class_depth == 0 && depth <= UINT32_MAX)
+        o->class_depth = (uint32_t)depth;
+    if (end != NULL && strcmp(end, "last-dot") == 0)
+        o->key_end = SHEAF_LAST_DOT;
+    if (o->field_aliases == NULL || o->field_aliases[0] == NULL)
+        o->field_aliases = (const char *const *)g->aliases;
+    free(end);
+    return code;
+}
+
 int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
+    int code;
+
     if (o->split != NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "what is appended cannot be split: append to each "
                        "split");
@@ -123,50 +179,20 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     o->index = g->index;
     if (o->shard_bytes == 0)
         o->shard_bytes = g->shard_bytes == 0 ? 150000000 : g->shard_bytes;
-    return SHEAF_OK;
+    code = take_images(g, o, err);
+    return code == SHEAF_OK ? take_names(g, o, err) : code;
 }
 
-/* Reports that the appended images get another size than the existing ones. */
-static int tell_resize(const struct grow *g, const struct sheaf_pack_options *o,
-                       struct sheaf_error *err)
+int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     struct sheaf_error note = { .code = SHEAF_OK };
     uint64_t had = 0;
-    int code = o->resize == 0 ? SHEAF_OK
-                              : manifest_option_number(&g->manifest, "resize", &had, err);
+    int code = manifest_option_number(&g->manifest, "resize", &had, err);
 
     if (code != SHEAF_OK || had == 0 || had == o->resize || o->note == NULL)
         return code;
     snprintf(note.message, sizeof(note.message), "the data set was packed with resize %llu, but "
              "what is appended with %u", (unsigned long long)had, (unsigned)o->resize);
-    o->note(o->context, "", &note);
-    return SHEAF_OK;
-}
-
-int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct sheaf_error *err)
-{
-    const struct { const char *name; bool given; } kinds[] = {
-        { "fix_images", o->fix_images != 0 },
-        { "resize", o->resize != 0 },
-        { "field_aliases", o->field_aliases != NULL && o->field_aliases[0] != NULL },
-        { "key_end", o->key_end == SHEAF_LAST_DOT },
-    };
-    struct sheaf_error note = { .code = SHEAF_OK };
-    char names[64] = "";
-    int code = tell_resize(g, o, err);
-
-    for (size_t i = 0; i < COUNT_OF(kinds) && code == SHEAF_OK; i++) {
-        bool had = false;
-
-        code = manifest_has_option(&g->manifest, kinds[i].name, &had, err);
-        if (had && !kinds[i].given)
-            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
-                     names[0] == '\0' ? "" : ", ", kinds[i].name);
-    }
-    if (code != SHEAF_OK || names[0] == '\0' || o->note == NULL)
-        return code;
-    snprintf(note.message, sizeof(note.message), "the data set was packed with %s, but what is "
-             "appended is not", names);
     o->note(o->context, "", &note);
     return SHEAF_OK;
 }

@@ -22,6 +22,7 @@ struct grow {
     char *prefix, *index;       /* prefix of the data set's shard names, and list of its other
                                    readers; or NULL */
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
+    char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
 /* Takes the facts from the text of a manifest. `known` and its context must be set. Returns
@@ -32,12 +33,12 @@ int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_err
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
 /* Restores the facts from before the last append. Returns false if nothing was ever appended. */
 bool grow_undo(struct grow *grow);
-/* Sets the options that the data set determines. Returns SHEAF_ERR_ARGUMENT if the caller set
- * others. */
+/* Sets the options that the data set determines. Options for names and images that the caller left
+ * at their defaults become those with which the data set was packed. Returns SHEAF_ERR_ARGUMENT if
+ * the caller set a split. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Reports work that was done on the existing files, such as conversions, and is not done on the
- * appended ones. */
+/* Reports that the appended images get another size than the existing ones. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
 /* Reports new classes, because the data set's other splits may give them other numbers. */

@@ -757,6 +757,14 @@ static int list_classes(struct sheaf_packer *p)
     return code;
 }
 
+void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
+                    bool whole)
+{
+    p->inherits = sources;
+    p->inherits_count = count;
+    p->inherits_whole = whole;
+}
+
 static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
 {
     char *json = pack_options_json(&p->options, "program",
@@ -764,11 +772,14 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
     struct publish_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
         .label_base = p->options.label_base, .split_count = 1,
-        .splits[0] = { shard_count, !p->has_cls, json },
     };
     int code = json == NULL ? err_memory(&p->error, 1024)
-                            : pack_output_publish(&p->output, &p->problems, &facts, &p->error);
+                            : manifest_inherit(p->inherits, p->inherits_count, p->inherits_whole,
+                                               &json, &p->error);
 
+    facts.splits[0] = (struct publish_split){ shard_count, !p->has_cls, json };
+    if (code == SHEAF_OK)
+        code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
         /* The shards' names are now known, and so are the names of uploads that a killed run may

@@ -31,6 +31,9 @@ struct sheaf_packer {
     char **classes;
     size_t class_count, longest_class;
     struct class_names class_names;     /* names from the samples, unless the caller set names */
+    const struct manifest *const *inherits;     /* of the data sets that the samples are from, */
+    size_t inherits_count;      /* borrowed; packer_inherit */
+    bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
     uint64_t samples, files;    /* samples and files that were appended; for a part, also those
                                    before its shard */
@@ -64,6 +67,8 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
 /* Returns whether records of the container `to` can store the features that were kept from records
  * of `from` (0: they differ). */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
+/* Returns whether a sample without features is a record that TFRecord can store unchanged. */
+bool packer_copies_record(const struct sheaf_sample *sample);
 /* Returns the memory that the kept features take in addition to the text of their fields. `kept`
  * may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
@@ -85,6 +90,10 @@ void packer_prepare_skip(struct sheaf_packer *p);
  * again. */
 int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
                      const struct sheaf_error *why);
+/* Names the data sets that the samples are from, so that the new one keeps what they say of their
+ * samples: manifest_inherit. The manifests are borrowed. */
+void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
+                    bool whole);
 /* Returns whether calls are allowed. The first error is kept. */
 int packer_check_open(struct sheaf_packer *p);
 /* Submits the open block. */

@@ -2,6 +2,7 @@
  *
  * The features of a sample's record that are written again (formats/format.h): whether that is
  * possible, and their size. */
+#include "formats/example_copied.h"
 #include "packer/packer.h"
 
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to)
@@ -9,6 +10,12 @@ bool packer_keeps(enum sheaf_container from, enum sheaf_container to)
     const struct format_ops *source = format_of(from), *target = format_of(to);
 
     return target != NULL && target->keeps_features && (source == NULL || source->keeps_features);
+}
+
+bool packer_copies_record(const struct sheaf_sample *s)
+{
+    return s->field_count == 1 &&
+           example_can_be_copied((const uint8_t *)s->fields[0].data, s->fields[0].size);
 }
 
 uint64_t packer_kept_bytes(const struct kept_features *kept)

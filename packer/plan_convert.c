@@ -85,7 +85,9 @@ static int make_labels(struct conversion *c, struct sheaf_error *err)
 static int set_facts(struct conversion *c, const char *source, const char *dest,
                      struct sheaf_error *err)
 {
+    const struct manifest *const source_manifest = &c->manifest;
     struct plan_facts *f = &c->facts;
+    int code;
     char *origin = pack_options_origin(&c->options, c->manifest.fingerprint);
 
     /* As in a conversion in one call. */
@@ -97,6 +99,9 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     c->json = pack_options_json(&c->options, "program", f->plan.hash, NULL);
     if (c->root == NULL || c->json == NULL)
         return err_memory(err, strlen(source));
+    code = manifest_inherit(&source_manifest, 1, true, &c->json, err);
+    if (code != SHEAF_OK)
+        return code;
     plan_identify(&f->plan, c->root, false);
     f->dest = dest;
     f->root = c->root;

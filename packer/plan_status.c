@@ -91,6 +91,54 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
+/* Counts the shards of a split that its manifest names and that are there with their sizes. A shard
+ * without samples is not in the manifest. */
+static int check_split(struct sheaf_plan *p, const struct output_listing *listing, uint32_t split,
+                       struct sheaf_error *err)
+{
+    const struct plan *plan = &p->planned.file.facts.plan;
+    struct manifest m;
+    size_t at = 0;
+    int code = destination_read_manifest(p->planned.output.directories[split], &m, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
+        char name[SHARD_NAME_BYTES];
+        bool is_named;
+
+        if (plan->shards[i].split != split)
+            continue;
+        code = planned_name(&p->planned, i, name, err);
+        is_named = code == SHEAF_OK && at < m.shard_count && strcmp(m.shards[at].name, name) == 0;
+        if (code == SHEAF_OK && (!is_named || output_listing_has_size(listing, split, name,
+                                                                      m.shards[at].bytes)))
+            count_done(p, i);
+        at += is_named;
+    }
+    manifest_clear(&m);
+    return code;
+}
+
+/* Finds which shards of a published data set are there. If the store does not list them, all
+ * are taken to be. */
+static int check_published(struct sheaf_plan *p, struct sheaf_error *err)
+{
+    const struct output *output = &p->planned.output;
+    struct output_listing *listing = NULL;
+    int code = output_list(output, &listing, err);
+
+    if (code == SHEAF_ERR_ACCESS || code == SHEAF_ERR_UNSUPPORTED) {
+        for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
+            count_done(p, i);
+        return SHEAF_OK;
+    }
+    for (uint32_t s = 0; s < output->split_count && code == SHEAF_OK; s++)
+        code = check_split(p, listing, s, err);
+    output_listing_free(listing);
+    return code;
+}
+
 static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
 {
     const struct output *output = &p->planned.output;
@@ -99,8 +147,7 @@ static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
 
     p->committed = code == SHEAF_OK && (d.is_finished || d.grown_from != 0);
     if (p->committed)
-        for (size_t i = 0; i < p->planned.file.facts.plan.shard_count; i++)
-            count_done(p, i);
+        code = check_published(p, err);
     else if (code == SHEAF_OK)
         code = destination_refuse(output, &d, REFUSE_FAULT, err);
     if (code == SHEAF_OK && !p->committed && d.claim == CLAIM_DAMAGED)

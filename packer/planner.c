@@ -462,6 +462,22 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
+/* Adds the number of values that were left out of lists, if there are any. */
+static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
+{
+    char *own = *json;
+
+    if (p->problems->left_out_values == 0)
+        return SHEAF_OK;
+    if (asprintf(json, "{\"left_out_values\":%llu,%s",
+                 (unsigned long long)p->problems->left_out_values, own + 1) < 0) {
+        *json = own;
+        return err_memory(err, strlen(own));
+    }
+    free(own);
+    return SHEAF_OK;
+}
+
 int planner_options_json(const struct planner *p, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err)
 {
@@ -470,6 +486,8 @@ int planner_options_json(const struct planner *p, char *json[SPLIT_LIMIT],
                                     p->plan->splits[s].name);
         if (json[s] == NULL)
             return err_memory(err, 1024);
+        if (add_left_out(p, &json[s], err) != SHEAF_OK)
+            return SHEAF_ERR_MEMORY;
     }
     return SHEAF_OK;
 }

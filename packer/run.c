@@ -201,17 +201,16 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 }
 
 /* Checks the free space. In addition to its payload, a shard needs at most two tar headers with
- * padding for each file, and a little for the index. With a codec its size is unknown, and nothing
- * is checked. */
+ * padding for each file, and a little for the index. With a codec, or if images are converted, its
+ * size is unknown, and nothing is checked. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct run *run = r->run;
     const char *dest = run->output->dest;
-    uint64_t needed = 1 << 20, space;
-    int code = store_free_space(dest, &space, err);
+    uint64_t needed = 1 << 20;
 
-    if (code != SHEAF_OK || run->setup->codec != NULL)
-        return code;
+    if (run->setup->codec != NULL || setup_converts(run->setup))
+        return SHEAF_OK;
     for (size_t i = run->first; i < run->end; i++) {
         const struct plan_shard *shard = &run->rows.plan->shards[i];
 
@@ -219,10 +218,7 @@ static int check_space(const struct running *r, struct sheaf_error *err)
             needed += shard->payload_bytes +
                       1024 * (shard->sample_count + run->rows.sections[i].files);
     }
-    if (needed > space)
-        return err_set(err, SHEAF_ERR_IO, "%s: %llu bytes are free there, about %llu are needed",
-                       dest, (unsigned long long)space, (unsigned long long)needed);
-    return SHEAF_OK;
+    return store_check_space(dest, needed, run->end - run->first, err);
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */

@@ -222,25 +222,47 @@ static int note_dataset(struct inspection *x, const char *directory)
     return x->found->dataset == NULL ? err_memory(x->err, strlen(directory)) : SHEAF_OK;
 }
 
-/* Checks that a data set has the files in its manifest, with their sizes. */
+#define NAMED_MOST 5            /* files that an error names */
+
+/* Counts a file that is missing or has another size, and adds it to the text. */
+static int note_lost(struct buf *text, size_t *lost, const char *name, int found, uint64_t bytes,
+                     uint64_t expected, struct sheaf_error *err)
+{
+    if ((*lost)++ >= NAMED_MOST)
+        return SHEAF_OK;
+    if (found == SHEAF_ERR_NOT_FOUND)
+        return buf_printf(text, err, "%s%s (missing)", *lost == 1 ? "" : ", ", name);
+    return buf_printf(text, err, "%s%s (%llu byte%s, expected %llu)", *lost == 1 ? "" : ", ", name,
+                      (unsigned long long)bytes, plural(bytes), (unsigned long long)expected);
+}
+
+/* Checks that a data set has the files in its manifest, with their sizes. Returns SHEAF_ERR_CHANGED
+ * with the names of those that it lacks. */
 static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
 {
+    struct buf text = BUF_INIT((size_t)16 << 10);
+    size_t lost = 0;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i <= m->shard_count && code == SHEAF_OK; i++) {
         const char *name = i < m->shard_count ? m->shards[i].name : INDEX_NAME;
         const uint64_t expected = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
         char *url = store_join(directory, name);
-        uint64_t bytes;
+        uint64_t bytes = 0;
 
         code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
-        if (code == SHEAF_OK && bytes != expected)
-            code = err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but the "
-                                            "manifest says %llu", url, (unsigned long long)bytes,
-                                            plural(bytes), (unsigned long long)expected),
-                               SHEAF_REASON_ALTERED);
+        if (code == SHEAF_ERR_NOT_FOUND || (code == SHEAF_OK && bytes != expected))
+            code = note_lost(&text, &lost, name, code, bytes, expected, err);
         free(url);
     }
+    if (code == SHEAF_OK && lost != 0)
+        code = err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was published, "
+                                        "but of its %zu files %zu %s missing or altered: %.*s%s",
+                                        directory, m->shard_count + 1, lost,
+                                        lost == 1 ? "is" : "are", (int)text.size,
+                                        (const char *)text.data, lost > NAMED_MOST ? ", ..." : ""),
+                           SHEAF_REASON_ALTERED);
+    buf_free(&text);
     return code;
 }
 
@@ -251,7 +273,7 @@ static int inspect_whole(struct inspection *x, const char *directory, const stru
 
     if (code == SHEAF_OK)
         return SHEAF_OK;
-    if (code != SHEAF_ERR_NOT_FOUND && code != SHEAF_ERR_CHANGED)
+    if (code != SHEAF_ERR_CHANGED)
         return err_set(x->err, code, "%s", fault.message);
     x->found->is_finished = false;
     x->found->fault = fault;

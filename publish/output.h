@@ -138,6 +138,9 @@ int output_list(const struct output *output, struct output_listing **listing,
 void output_listing_free(struct output_listing *listing);     /* NULL is fine */
 /* Returns whether a split has such a file. */
 bool output_listing_has(const struct output_listing *listing, uint32_t split, const char *name);
+/* Returns whether a split has such a file of this size. */
+bool output_listing_has_size(const struct output_listing *listing, uint32_t split,
+                             const char *name, uint64_t bytes);
 enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 /* Finds the state of a shard and its sides by the listing. Reads them if the listing is
  * insufficient. An error means that they cannot be read. */

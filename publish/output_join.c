@@ -51,8 +51,10 @@ static int put_parts(const struct output *o, uint32_t parts, struct sheaf_error 
 
 int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_error *err)
 {
-    const int code = output_claim(o, ASK_JOIN, finished, err);
+    int code = output_claim(o, ASK_JOIN, finished, err);
 
+    if (code == SHEAF_ERR_CHANGED && err->reason == SHEAF_REASON_ALTERED)
+        code = err_because(err, code, SHEAF_REASON_LOST_SHARDS);
     return code == SHEAF_OK && !*finished && parts != 0 ? put_parts(o, parts, err) : code;
 }
 
@@ -253,6 +255,14 @@ static int find_listed(const void *context, uint32_t split, const char *name, ui
     *stamp = found == NULL ? 0 : found->stamp;
     *bytes = found == NULL ? 0 : found->bytes;
     return found == NULL ? SHEAF_ERR_NOT_FOUND : SHEAF_OK;
+}
+
+bool output_listing_has_size(const struct output_listing *l, uint32_t split, const char *name,
+                             uint64_t bytes)
+{
+    const struct listed *found = find_name(&l->splits[split], name);
+
+    return found != NULL && found->bytes == bytes;
 }
 
 bool output_listing_has(const struct output_listing *l, uint32_t split, const char *name)

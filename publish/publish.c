@@ -129,19 +129,23 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the counts of changed images if the options asked for changes. A count of 0 is written as
- * well, to tell it from an unknown count. */
+/* Writes the counts of changed images if the options asked for changes and do not have the counts
+ * already. A count of 0 is written as well, to tell it from an unknown count. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
-    bool converts = false, resizes = false;
+    bool converts = false, resizes = false, has_converted = false, has_resized = false;
     int code = manifest_options_have(options_json, "fix_images", &converts, err);
 
     if (code == SHEAF_OK)
         code = manifest_options_have(options_json, "resize", &resizes, err);
-    if (code == SHEAF_OK && converts)
+    if (code == SHEAF_OK)
+        code = manifest_options_have(options_json, "images_converted", &has_converted, err);
+    if (code == SHEAF_OK)
+        code = manifest_options_have(options_json, "images_resized", &has_resized, err);
+    if (code == SHEAF_OK && converts && !has_converted)
         code = buf_printf(text, err, "\"images_converted\":%" PRIu64 ",", images->converted);
-    return code == SHEAF_OK && resizes
+    return code == SHEAF_OK && resizes && !has_resized
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 

@@ -3,6 +3,7 @@
  * Chooses a store by URL, dispatches its functions, and implements functions on top of them. */
 #include "store/store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,11 +321,28 @@ int store_remove(const char *url, struct sheaf_error *err)
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->remove(url, err);
 }
 
-int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
+int store_free_space(const char *url, struct store_space *space, struct sheaf_error *err)
 {
     const struct store_ops *ops = writable_store_of(url, "writing", err);
 
-    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->free_space(url, bytes, err);
+    *space = (struct store_space){ UINT64_MAX, UINT64_MAX, 1 };
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED
+         : ops->free_space == NULL ? SHEAF_OK : ops->free_space(url, space, err);
+}
+
+int store_check_space(const char *url, uint64_t bytes, uint64_t files, struct sheaf_error *err)
+{
+    struct store_space space;
+    const int code = store_free_space(url, &space, err);
+
+    if (code == SHEAF_OK && bytes > space.bytes)
+        return err_set(err, SHEAF_ERR_IO, "%s: %" PRIu64 " bytes are needed there, but %" PRIu64
+                       " are free: %" PRIu64 " too few", url, bytes, space.bytes,
+                       bytes - space.bytes);
+    if (code == SHEAF_OK && files > space.files)
+        return err_set(err, SHEAF_ERR_IO, "%s: %" PRIu64 " files are to be written there, but the "
+                       "file system has only %" PRIu64 " free inodes", url, files, space.files);
+    return code;
 }
 
 int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)

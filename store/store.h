@@ -114,6 +114,11 @@ struct store_seen {
     char etag[80];              /* as in struct store_stat */
 };
 
+/* Free bytes and numbers of files; UINT64_MAX if no limit is known. Files take whole blocks. */
+struct store_space {
+    uint64_t bytes, files, block_bytes;
+};
+
 struct store_ops {
     const char *scheme;         /* "file" */
     bool is_local;              /* URLs are paths of this machine, possibly after "file://" */
@@ -202,9 +207,8 @@ struct store_ops {
     int (*remove_over)(const char *url, const struct store_seen *seen, struct sheaf_error *err);
     /* store_sync. NULL if everything acknowledged is durable. */
     int (*sync)(const char *url, struct sheaf_error *err);
-    /* Returns the number of bytes that may still be written under `url`, or UINT64_MAX if no limit
-     * is known. */
-    int (*free_space)(const char *url, uint64_t *bytes, struct sheaf_error *err);
+    /* store_free_space. NULL if the store has no limit. */
+    int (*free_space)(const char *url, struct store_space *space, struct sheaf_error *err);
     /* Creates the directory `url` and its parents. Does nothing in a store without directories. */
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
@@ -309,7 +313,12 @@ int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct she
  * stores, and encryption with a customer's key, make other ETags. */
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
-int store_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err);
+/* Finds how much may still be written under `url`, which need not exist yet. */
+int store_free_space(const char *url, struct store_space *space, struct sheaf_error *err);
+/* Checks that `files` more files with `bytes` bytes in all fit under `url`. Returns SHEAF_ERR_IO,
+ * as a write does that finds the disk full. Every command that knows the size of its output calls
+ * this before it writes. */
+int store_check_space(const char *url, uint64_t bytes, uint64_t files, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
 /* Locks the directory `url` for this call's owner alone, or `shared` with others who lock it in
  * this way, until store_unlock or the end of the process. Returns SHEAF_ERR_EXISTS if another owner

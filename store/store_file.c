@@ -494,7 +494,7 @@ static int file_sync(const char *url, struct sheaf_error *err)
 }
 
 /* Asks the nearest existing parent directory. */
-static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
+static int file_free_space(const char *url, struct store_space *space, struct sheaf_error *err)
 {
     char *path = strdup(local_path(url));
     struct statvfs fs;
@@ -516,8 +516,10 @@ static int file_free_space(const char *url, uint64_t *bytes, struct sheaf_error 
     free(path);
     if (failed != 0)
         return err_errno(err, failed, "%s: cannot find its free space", url);
-    if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, bytes))
-        *bytes = UINT64_MAX;
+    if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &space->bytes))
+        space->bytes = UINT64_MAX;
+    space->files = fs.f_files == 0 ? UINT64_MAX : (uint64_t)fs.f_favail;
+    space->block_bytes = MAX((uint64_t)fs.f_frsize, 1u);
     return SHEAF_OK;
 }
 

@@ -475,13 +475,6 @@ static int memory_stage_remove(const char *url, const char *stage, struct sheaf_
     return leave_changed(SHEAF_OK);
 }
 
-static int memory_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
-{
-    (void)url, (void)err;
-    *bytes = UINT64_MAX;
-    return SHEAF_OK;
-}
-
 static int memory_make_directory(const char *url, struct sheaf_error *err)
 {
     (void)url, (void)err;
@@ -509,7 +502,7 @@ static struct store_ops ops = {
     .stat_start = memory_stat, .create = memory_create, .write = memory_write,
     .commit = memory_commit, .commit_over = memory_commit_over, .abort = memory_abort,
     .size = memory_size, .remove = memory_remove, .remove_over = memory_remove_over,
-    .free_space = memory_free_space, .make_directory = memory_make_directory,
+    .make_directory = memory_make_directory,
 };
 
 const struct store_ops *const store_of_test = &ops;

@@ -191,8 +191,9 @@ static void what_is_missing_is_a_fault(void **state)
     tree_delete(&tree, "out/shard-000000.tar");
     inspect(ALL);
     assert_false(found.is_finished);
-    assert_int_equal(found.fault.code, SHEAF_ERR_NOT_FOUND);
-    assert_int_equal(refuse(REFUSE_FAULT | REFUSE_OTHER_DATASET), SHEAF_ERR_NOT_FOUND);
+    assert_int_equal(found.fault.code, SHEAF_ERR_CHANGED);
+    assert_non_null(strstr(found.fault.message, "shard-000000.tar (missing)"));
+    assert_int_equal(refuse(REFUSE_FAULT | REFUSE_OTHER_DATASET), SHEAF_ERR_CHANGED);
 }
 
 static void an_unreadable_manifest_is_a_fault(void **state)

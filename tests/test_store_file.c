@@ -410,6 +410,7 @@ static void test_sizes_and_directories(void **state)
 {
     struct sheaf_error err;
     uint64_t bytes = 0;
+    struct store_space space;
 
     (void)state;
     tree_text(&tree, "a", "123");
@@ -424,8 +425,11 @@ static void test_sizes_and_directories(void **state)
     assert_true(tree_has(&tree, "x/y/z"));
     tree_text(&tree, "file", "");
     assert_int_not_equal(store_make_directory(at("file/x"), &err), SHEAF_OK);
-    assert_int_equal(store_free_space(at("not/there/yet"), &bytes, &err), SHEAF_OK);
-    assert_true(bytes > 0);
+    assert_int_equal(store_free_space(at("not/there/yet"), &space, &err), SHEAF_OK);
+    assert_true(space.bytes > 0 && space.files > 0 && space.block_bytes > 0);
+    assert_int_equal(store_check_space(at("not/there/yet"), 1, 1, &err), SHEAF_OK);
+    assert_int_equal(store_check_space(at("not/there/yet"), UINT64_MAX, 1, &err), SHEAF_ERR_IO);
+    assert_non_null(strstr(err.message, "18446744073709551615 bytes are needed there, but "));
 }
 
 static void test_join(void **state)

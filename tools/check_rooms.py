@@ -38,7 +38,7 @@ ROOMS = {
                       "reader/order", "formats", "store", "base"),
     "modes": ("packer/source", "reader", "reader/view", "reader/load", "reader/dataset",
               "reader/order", "formats", "store", "base"),
-    "copy": ("packer", "publish", "reader", "reader/dataset", "base"),
+    "copy": ("packer", "publish", "reader", "reader/dataset", "store", "base"),
     "tools": ("tools/crops", "tools/report"),
     "tools/crops": ("tools",),
     "tools/report": ("tools",),

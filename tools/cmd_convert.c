@@ -172,6 +172,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     o.interrupt = &signals_caught;
     o.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
     pack_choices_give_images(&choices, &o);
+    o.note = report_note;
     reading.report = report_skipped;
     if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
                          o.resume || o.overwrite || join || o.index != NULL ||

@@ -291,6 +291,9 @@ static void print_skipped(const struct sheaf_dataset_info *info)
 {
     if (info->skipped != 0)
         printf("skipped       %" PRIu64 " when it was packed (see skipped.tsv)\n", info->skipped);
+    if (info->left_out_values != 0)
+        printf("left out      %" PRIu64 " value%s of lists, which could not become fields\n",
+               info->left_out_values, plural(info->left_out_values));
 }
 
 static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
@@ -403,6 +406,7 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
                    info->images_converted);
         json_count("images_resized", info->images_resized != UINT64_MAX, info->images_resized);
         json_count("skipped", true, info->skipped);
+        json_count("left_out_values", true, info->left_out_values);
     }
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {

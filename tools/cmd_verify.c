@@ -50,6 +50,17 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
+/* Reports what packing has lost, which the shards do not show. */
+static void say_left_out_values(const struct sheaf_dataset *dataset)
+{
+    struct sheaf_dataset_info info;
+
+    sheaf_dataset_get_info(dataset, &info, sizeof(info));
+    if (info.left_out_values != 0)
+        say("when it was packed, %" PRIu64 " value%s of lists could not become fields",
+            info.left_out_values, plural(info.left_out_values));
+}
+
 static int verify(char **sources, size_t count, const struct sheaf_verify_options *options,
                   struct sheaf_verify_result *result, struct sheaf_error *error)
 {
@@ -58,6 +69,7 @@ static int verify(char **sources, size_t count, const struct sheaf_verify_option
 
     if (code != SHEAF_OK)
         return code;
+    say_left_out_values(dataset);
     code = sheaf_verify(dataset, options, result, error);
     sheaf_dataset_free(dataset);
     return code;

@@ -110,7 +110,8 @@ static int print_text(struct status *s)
     printf("payload_bytes %" PRIu64 " of %" PRIu64 "\n", i->done_payload_bytes,
            i->payload_bytes);
     printf("shards        %" PRIu64 " of %" PRIu64 "\n", i->done_shards, i->shards);
-    printf("committed     %s\n", i->committed ? "yes" : "no");
+    printf("committed     %s\n", !i->committed ? "no" : i->done_shards == i->shards ? "yes"
+           : "yes, but shards are missing or altered since");
     print_classes(s);
     if (i->done_shards == i->shards)
         return SHEAF_OK;

@@ -377,6 +377,7 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     code = sort_finish(x->files, err);
     if (code == SHEAF_OK)
         code = make_groups(x, &g, all, err);
+    x->problems->left_out_values += x->differing;
     if (code == SHEAF_OK && x->differing != 0)
         problems_note(x->problems, SHEAF_REASON_NONE, x->first_differing, "%llu field%s left out, "
                       "such as %s: the lines of a list that name files of one sample say it "

@@ -64,7 +64,7 @@ int list_columns_count(struct list_columns *c, const char *name, const char *pro
     return SHEAF_OK;
 }
 
-void list_columns_tell(const struct list_columns *c, const struct problems *problems,
+void list_columns_tell(const struct list_columns *c, struct problems *problems,
                        const char *url, bool has_label)
 {
     size_t count;
@@ -75,6 +75,7 @@ void list_columns_tell(const struct list_columns *c, const struct problems *prob
     for (size_t i = 0; i < count; i++) {
         const struct list_column *x = &columns[i];
 
+        problems->left_out_values += x->left_out;
         if (x->left_out != 0)
             problems_note(problems, SHEAF_REASON_NONE, url, "%s: %llu value%s of \"%.80s\" left "
                           "out: %s", url, (unsigned long long)x->left_out, plural(x->left_out),

@@ -19,8 +19,9 @@ void list_columns_free(struct list_columns *columns);
 /* Counts a value. `problem` is the reason why it is left out, or NULL if it became a field. */
 int list_columns_count(struct list_columns *columns, const char *name, const char *problem,
                        struct sheaf_error *err);
-/* Reports the counts. `url` is the list. has_label tells whether another column is the label. */
-void list_columns_tell(const struct list_columns *columns, const struct problems *problems,
+/* Reports the counts, and adds the values that are left out to those of the problems. `url` is the
+ * list. has_label tells whether another column is the label. */
+void list_columns_tell(const struct list_columns *columns, struct problems *problems,
                        const char *url, bool has_label);
 
 #endif

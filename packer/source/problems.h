@@ -52,6 +52,7 @@ struct problems {
     /* samples whose field `cls` does not contain numbers: first those without another label, then
      * those with one, which they keep */
     struct cls_words unread, kept_labels;
+    uint64_t left_out_values;   /* values of lists that could not become fields */
     struct cls_words replaced;  /* samples whose field `cls` contains numbers and replaces a
                                    class */
 };

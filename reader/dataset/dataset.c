@@ -142,7 +142,9 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     if (code == SHEAF_OK)
         code = manifest_images(&d->manifest, &d->images, err);
     if (code == SHEAF_OK)
-        code = manifest_skipped(&d->manifest, &d->skipped, err);
+        code = manifest_sum(&d->manifest, "skipped", &d->skipped, err);
+    if (code == SHEAF_OK)
+        code = manifest_sum(&d->manifest, "left_out_values", &d->left_out_values, err);
     if (code != SHEAF_OK)
         return err_prefix(err, "%s: ", file->url);
     d->has_manifest = true;

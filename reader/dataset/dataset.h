@@ -55,6 +55,8 @@ struct sheaf_dataset {
     struct manifest_images images;      /* of the manifest */
     uint64_t skipped;                   /* from the manifest: number of files that packing left
                                            out */
+    uint64_t left_out_values;           /* from the manifest: number of values of lists that
+                                           could not become fields */
     struct dataset_part *parts;         /* each with an index and a table of keys; */
     size_t part_count;                  /* 0 without a manifest, and in a union */
     bool has_keys;                      /* may have tables of keys; older data sets have none */

@@ -75,6 +75,15 @@ static uint64_t skipped_of(const struct sheaf_dataset *d)
     return all;
 }
 
+static uint64_t left_out_of(const struct sheaf_dataset *d)
+{
+    uint64_t all = d->left_out_values;
+
+    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+        all += d->sources[i]->left_out_values;
+    return all;
+}
+
 /* ---- The data set, its shards and its sources ------------------------------------------------ */
 
 void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
@@ -110,6 +119,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .images_converted = images.converted,
         .images_resized = images.resized,
         .skipped = skipped_of(d),
+        .left_out_values = left_out_of(d),
     };
 
     sized_give(info, sizeof_info, &all, sizeof(all));

@@ -187,13 +187,6 @@ static int s3_remove(const char *url, struct sheaf_error *err)
     return code;
 }
 
-static int s3_free_space(const char *url, uint64_t *bytes, struct sheaf_error *err)
-{
-    (void)url, (void)err;
-    *bytes = UINT64_MAX;
-    return SHEAF_OK;
-}
-
 /* Checks the name only. S3 has no directories, but an invalid name is found early. */
 static int s3_make_directory(const char *url, struct sheaf_error *err)
 {
@@ -256,7 +249,6 @@ const struct store_ops store_s3_ops = {
     .clean_object = s3_clean_object,
     .remove = s3_remove,
     .remove_over = s3_remove_over,
-    .free_space = s3_free_space,
     .make_directory = s3_make_directory,
     .find_abilities = s3_find_abilities,
     .scope_open = s3_scope_open,

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import decoders
+import images
 import servers
 import support
 from jpegs import jpeg
@@ -326,14 +327,22 @@ class Append(Case):
             self.assertIn(b"nothing to append", done.stderr)
 
     def test_options_that_are_not_given_again(self):
-        """They are not taken from the data set, and that is said."""
-        said = b"the data set was packed with field_aliases, key_end, but what is appended is not"
-        again = ("--field-alias", "bin=data", "--key-end", "last-dot")
-        self.pack(*again)
-        self.assertIn(said, self.append("--dry-run").stderr)
-        self.assertNotIn(b"was packed with", self.append(*again).stderr)
-        self.pack()
-        self.assertNotIn(b"was packed with", self.append().stderr)
+        """They are those of the data set, as if they were given."""
+        again = ("--field-alias", "bin=data", "--key-end", "last-dot", "--class-depth", "1")
+        photo = {"cat/x.y.jpg": jpeg(32, 24, 3), "cat/z.bin": b"z",
+                 "cat/deep/w.png": images.saved(images.photo(20, 30), "PNG")}
+        source = make_tree(self.path("photos"), photo)
+        for options in (again, ("--fix-images", "--quality", "71"),
+                        ("--resize", "8", "--resize-mode", "longer"),
+                        (*again, "--fix-images", "--resize", "9", "--field-alias", "png=jpg")):
+            grown = []
+            for given in (options, ()):
+                self.pack(*options)
+                done = self.append(*given, source=source)
+                self.assertNotIn(b"was packed with", done.stderr)
+                grown.append((tree_of(self.dest),
+                              manifest_of(self.dest)["grown"][0]["options"]))
+            self.assertEqual(grown[0], grown[1])
         self.pack("--resize", "64")
         self.assertIn(b"packed with resize 64, but what is appended with 32\n",
                       self.append("--dry-run", "--resize", "32").stderr)

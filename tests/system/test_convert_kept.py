@@ -2,14 +2,15 @@
 """What cat reads, convert and unpack can finish: images that pack refuses, repeated keys, and shards
 of records without keys.  Nothing is lost without a count."""
 
+import json
 import os
 
 import decoders
 import images
 import writers
-from jpegs import jpeg
+from jpegs import jpeg, jpeg_size
 from support import (CONTAINERS, SUFFIX, Case, listing, make_tree, pack, read, sheaf, shards_of,
-                     tree_of, write)
+                     small_disk, tree_of, write)
 
 
 def fields_of(place):
@@ -169,6 +170,106 @@ class KeptImages(Case):
         done = sheaf("convert", self.path("set"), self.path("out"), *options, "--resume")
         self.assertRegex(done.stdout, rb", [1-9]\d* of them kept")
         self.assert_same_tree(self.path("whole"), self.path("out"))
+
+
+class OpaqueRecords(Case):
+    """A record that is no tf.train.Example becomes one field, and is counted, unless it stays."""
+
+    def test_they_are_counted_and_named(self):
+        example = writers.example({"x": [b"1"]})
+        many = writers.example({"f%04d" % i: [1.5] for i in range(1100)})
+        write(self.path("s.tfrecord"), writers.tfrecord([example, b"raw bytes", many, b"\xff" * 9]))
+        said = "sheaf: %d records, such as %s, are not tf.train.Examples whose features can be " \
+            "fields: each is one field\n"
+        for container, count in ("webdataset", 3), ("recordio", 3), ("tfrecord", 2):
+            error = sheaf("convert", self.path("s.tfrecord"), self.path(container), "--format",
+                          container).stderr.decode()
+            self.assertEqual(error, said % (count, "s/00000001"))
+            error = sheaf("convert", self.path(container), self.path("again"), "--format",
+                          container, "--overwrite").stderr
+            self.assertEqual(error, b"")
+
+
+class KeptOptions(Case):
+    """What a data set says of its samples, a conversion says, too."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = make_tree(self.path("source"), {
+            "a/%d.jpg" % i: jpeg(64, 48, 3, i) for i in range(4)} | {"b/x.png.jpg": images.saved(
+                images.photo(40, 30), "PNG")})
+        pack(self.source, self.path("set"), "webdataset", "none", "--fix-images", "--resize", "16",
+             "--resize-mode", "longer", "--quality", "77", "--key-end", "last-dot")
+
+    def options(self, name):
+        manifest = json.loads(read(self.path(name, "dataset.json")))
+        names = ("fix_images", "resize", "resize_mode", "quality", "image_libraries", "key_end",
+                 "images_converted", "images_resized")
+        return {name: manifest["options"].get(name) for name in names}
+
+    def test_a_whole_data_set(self):
+        sheaf("convert", self.path("set"), self.path("other"), "--format", "tfrecord")
+        self.assertEqual(self.options("other"), self.options("set"))
+        self.assertEqual(self.options("other")["images_converted"], 1)
+        done = sheaf("info", self.path("other"))
+        self.assertIn(b"1 converted, 4 only made smaller", done.stdout)
+        more = make_tree(self.path("more"), {"a/9.z.jpg": jpeg(64, 48, 3, 9)})
+        done = sheaf("append", more, self.path("other"))
+        self.assertEqual(done.stderr, b"")
+        listed = listing(self.path("other"), "--no-shuffle")
+        self.assertTrue(listed[-1].startswith("a/9_z\t0\t"), listed)
+        sheaf("get", self.path("other"), "a/9_z", "--field", "jpg", "-o", self.path("got"))
+        self.assertEqual(jpeg_size(read(self.path("got/a/9_z.jpg"))), (16, 12))
+
+    def test_a_plan_makes_the_same(self):
+        sheaf("convert", self.path("set"), self.path("other"), "--format", "tfrecord")
+        sheaf("plan", self.path("set"), self.path("parts"), "-o", self.path("plan"), "--format",
+              "tfrecord")
+        sheaf("convert", "--plan", self.path("plan"))
+        sheaf("commit", self.path("plan"))
+        self.assertEqual(tree_of(self.path("parts")), tree_of(self.path("other")))
+
+    def test_some_samples_of_a_data_set(self):
+        """How many of their images were changed is not known."""
+        sheaf("view", self.path("set"), "-o", self.path("some.view"), "--where", "class=a")
+        sheaf("convert", self.path("some.view"), self.path("other"), "--format", "webdataset")
+        self.assertEqual(self.options("other"), {**self.options("set"), "images_converted": None,
+                                                 "images_resized": None})
+        info = json.loads(sheaf("info", self.path("other"), "--json").stdout)
+        self.assertEqual((info["images_converted"], info["images_resized"]), (None, None))
+
+    def test_sources_that_differ(self):
+        pack(make_tree(self.path("more"), {"c/1.jpg": jpeg(8, 8)}), self.path("plain"),
+             "webdataset", "none", "--key-end", "last-dot")
+        sheaf("view", self.path("set"), self.path("plain"), "-o", self.path("both.view"))
+        sheaf("convert", self.path("both.view"), self.path("other"), "--format", "webdataset")
+        found = self.options("other")
+        self.assertEqual((found["fix_images"], found["resize"], found["key_end"]),
+                         (None, None, "last-dot"))
+
+
+class Room(Case):
+    """Every command that knows the size of its output checks the free space first, in one way."""
+
+    def test_one_check(self):
+        source = make_tree(self.path("source"), {"a/%d.bin" % i: bytes(200000) for i in range(20)})
+        pack(source, self.path("set"), "tfrecord")
+        with small_disk(self.path("disk"), 2 << 20):
+            to = self.path("disk", "out")
+            for words in (("pack", source, to, "--format", "webdataset"),
+                          ("convert", self.path("set"), to, "--format", "webdataset"),
+                          ("unpack", self.path("set"), to)):
+                error = sheaf(*words, status=1).stderr.decode()
+                self.assertRegex(error, r"disk/out: \d+ bytes are needed there, but \d+ are free: "
+                                        r"\d+ too few\n$")
+                self.assertEqual(tree_of(self.path("disk")), {})
+            sheaf("convert", self.path("set"), to, "--format", "webdataset", "--codec", "zstd")
+
+    def test_images_that_become_smaller(self):
+        source = make_tree(self.path("source"), {
+            "a/%d.jpg" % i: jpeg(64, 48, 3, i, bytes(200000)) for i in range(20)})
+        with small_disk(self.path("disk"), 2 << 20):
+            pack(source, self.path("disk", "out"), "webdataset", "none", "--resize", "16")
 
 
 class RepeatedKeys(Case):

@@ -276,8 +276,8 @@ class Faults(FakeCase):
         with support.small_disk(self.out, 6 << 20):
             before = self.server.requests
             said = self.complaint()
-            self.assertRegex(said, r"the 8 missing files need 8388608 bytes, but "
-                                   r"\d+ are free: \d+ too few")
+            self.assertRegex(said, r"8388608 bytes are needed there, but \d+ are free: "
+                                   r"\d+ too few")
             self.assertLess(self.server.requests - before, 6)
             self.assertEqual(support.tree_of(self.out), {})
 
@@ -300,7 +300,7 @@ class Faults(FakeCase):
                           stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no right to mount a tmpfs")
         try:
-            self.assertIn("50 files missing", self.complaint())
+            self.assertIn("50 files are to be written there", self.complaint())
         finally:
             subprocess.run(["umount", self.out], check=True)
 

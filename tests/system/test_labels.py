@@ -93,7 +93,7 @@ class Columns(Labels):
                                       "b": {"jpg": JPG, "text": b""}})
 
     def test_columns_that_cannot_be_fields_are_counted(self):
-        self.tree("a.jpg", "b.jpg")
+        self.tree("a.jpg", "b.jpg", "c.jpg")
         source = self.put("l.csv", "path,category,a/b,JPG\na.jpg,cat,1,x\nb.jpg,dog,2,\n")
         dest, said = self.pack(source)
         self.assertIn('2 values of "a/b" left out: it is no name of a field', said)
@@ -102,6 +102,16 @@ class Columns(Labels):
                       'called label, labels, class or class_name', said)
         fields = {s.key: s.fields for s in decoders.DataSet(dest).samples()}
         self.assertEqual(fields["a"], {"jpg": JPG, "category": b"cat"})
+        self.assert_left_out(dest, 3)
+        sheaf("append", self.put("m.csv", "path,a/b\nc.jpg,1\n"), dest)
+        self.assert_left_out(dest, 4)
+
+    def assert_left_out(self, dest, count):
+        """The data set says so, too."""
+        self.assertEqual(json.loads(sheaf("info", dest, "--json").stdout)["left_out_values"], count)
+        self.assertIn("left out      %d value%s of lists, which could not become fields\n" % (
+            count, "" if count == 1 else "s"), sheaf("info", dest).stdout.decode())
+        self.assertIn("when it was packed, %d value" % count, sheaf("verify", dest).stderr.decode())
 
     def test_two_files_of_a_sample_say_a_field_once(self):
         self.tree("a.jpg", "a.txt")
@@ -115,6 +125,7 @@ class Columns(Labels):
                          [("a", ["jpg", "text", "txt"])])
         self.assertIn("1 field left out, such as a.id: the lines of a list that name files of one "
                       "sample say it differently", said)
+        self.assert_left_out(dest, 1)
 
     def test_further_columns_on_many_machines(self):
         self.tree(*("%d.jpg" % i for i in range(30)))

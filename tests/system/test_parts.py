@@ -194,6 +194,48 @@ class Local(Parts, Case):
         sheaf("commit", plan)
         self.compare(one, many)
 
+    def test_shards_that_are_lost_later(self):
+        """Whoever asks about the plan of a published data set is told."""
+        tree = make_tree(self.path("source"), image_tree(3, 20))
+        for split, place in (None, "shard-000002.tar"), ("train=0.5,val=0.5", "val/shard-000001.tar"):
+            dest, plan = self.path("out"), self.path("plan")
+            more = ("--split", split) if split else ()
+            sheaf("plan", tree, dest, "-o", plan, "--format", "webdataset", "--shard-count", "4",
+                  "--overwrite", *more)
+            sheaf("pack", "--plan", plan)
+            sheaf("commit", plan)
+            sheaf("commit", plan)
+            kept = read(os.path.join(dest, place))
+            total = 8 if split else 4
+            for lost, how in (None, "(missing)"), (kept[:-512], "(%d bytes, expected %d)" %
+                                                   (len(kept) - 512, len(kept))):
+                if lost is None:
+                    os.unlink(os.path.join(dest, place))
+                else:
+                    write(os.path.join(dest, place), lost)
+                for words in ("commit", plan), ("pack", "--plan", plan), \
+                        ("pack", "--plan", plan, "--part", "0/9"):
+                    error = sheaf(*words, status=1).stderr.decode()
+                    self.assertIn("the data set was published, but of its 5 files 1 is missing "
+                                  "or altered: %s %s" % (os.path.basename(place), how), error)
+                    self.assertIn("sheaf pack --plan PLAN --part I/N", error)
+                info = json.loads(sheaf("info", plan, "--json").stdout)
+                self.assertEqual((info["committed"], info["shards"], info["done_shards"],
+                                  info["missing"]), (True, total, total - 1, [place]))
+                said = sheaf("info", plan).stdout.decode()
+                self.assertIn("committed     yes, but shards are missing or altered since\n", said)
+            # What the message advises.
+            sheaf("plan", tree, self.path("again"), "-o", self.path("plan2"), "--format",
+                  "webdataset", "--shard-count", "4", "--overwrite", *more)
+            part = 2 if split is None else [
+                i for i in range(total) if not sheaf("pack", "--plan", self.path("plan2"), "--part",
+                                                     "%d/%d" % (i, total)).stderr and
+                os.path.exists(self.path("again", place))][0]
+            sheaf("pack", "--plan", self.path("plan2"), "--part", "%d/%d" % (part, total))
+            self.assertEqual(read(self.path("again", place)), kept)
+            write(os.path.join(dest, place), kept)
+            self.assertIn(b"was committed already", sheaf("commit", plan).stdout)
+
     def test_verify(self):
         """Each shard is checked by one part."""
         source, dest = make_tree(self.path("source"), image_tree(3, 20)), self.path("out")
