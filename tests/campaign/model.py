@@ -98,8 +98,15 @@ def _group_is_bad(group):
             any(label != labels[0] for label in labels))
 
 
-def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
+def at_depth(entries, depth):
+    """The entries of directories whose first `depth` parts are the class; 0: all parts."""
+    return [(path, "/".join(label.split("/")[:depth]) if depth and isinstance(label, str) else label)
+            for path, label in entries]
+
+
+def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN, given=None):
     """entries: [(path, None | name of a class | tuple of numbers)] of the source.
+    given: the names of all classes, in the order of their numbers.
     known: (classes, keys) of the data set to which the samples are appended, and the keys of the
     other splits of its data."""
     old_classes, old_keys, other_keys = known or ([], (), ())
@@ -135,7 +142,7 @@ def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN):
             label = numbers
         kept[i] = (key, group, label)
     early = collections.Counter(skipped)
-    classes = old_classes + sorted(names - set(old_classes), key=os.fsencode)
+    classes = list(given) if given else old_classes + sorted(names - set(old_classes), key=os.fsencode)
     if known:
         check_labels(kept, old_classes, classes, base, old_keys)
     samples, converted, payload_bytes = [], {}, 0

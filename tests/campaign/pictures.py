@@ -33,6 +33,14 @@ class Options:
         words += ["--quality", self.quality] if self.quality != 90 else []
         return words + (["--check-images", "decode"] if self.decode else [])
 
+    def grown(self, options):
+        """The options of what is appended: those that are not given are the data set's."""
+        size, mode = (self.size, self.mode) if self.size else \
+            (options.get("resize"), options.get("resize_mode", "shorter"))
+        return Options(self.fix or options.get("fix_images", False), size, mode,
+                       options.get("quality", 90) if self.quality == 90 else self.quality,
+                       self.decode)
+
     def treat(self, suffix, data):
         """(what is packed, or None for a bad file; why it is listed as converted, or "")."""
         name = "." + lower(suffix)

@@ -33,14 +33,20 @@ class Growth:
         self.skip = chance.random() < 0.8
         self.cut = chance.choice([[], ["--shard-count", chance.choice([1, 2, 5])],
                                   ["--shard-size", chance.choice([500, 5000])]])
-        self.images = pictures.choose(chance, 0.8 if steps_pack.has_odd_images(self.source)
-                                      else 0.1)
-        self.index = (self.before.manifest["options"] or {}).get("index")
+        options = self.before.manifest["options"] or {}
+        self.given = pictures.choose(chance, 0.8 if steps_pack.has_odd_images(self.source)
+                                     else 0.1)
+        self.images = self.given.grown(options)
+        self.index = options.get("index")
+        depth = options.get("class_depth", 0)
+        if depth and self.source.kind not in steps_pack.Naming.KINDS:
+            raise Foreseen("a list beside directories that are classes")
+        self.entries = model.at_depth(self.source.entries, depth)
 
     def plan(self):
         shards = self.shards
         keys = {sample.key for sample in shards.samples}
-        self.planned = model.plan(self.source.files, self.source.entries, shards.container,
+        self.planned = model.plan(self.source.files, self.entries, shards.container,
                                   shards.base, (shards.classes, keys, self.other_keys()),
                                   self.images)
         self.samples = model.pack_order(self.planned.samples, self.seed, self.shuffle)
@@ -59,7 +65,7 @@ class Growth:
     def words(self, *more):
         words = ["append", *self.source.arguments, self.shards.folder, *self.source.options]
         words += ["--seed", self.seed] + ([] if self.shuffle else ["--no-shuffle"]) + self.cut
-        words += self.images.words()
+        words += self.given.words()
         return words + (["--on-error", "skip"] if self.skip else []) + list(more)
 
     def refused(self):
@@ -71,7 +77,7 @@ class Growth:
             self.plan()
         except model.Unlike as why:
             words, self.skip = [str(why)], True
-            self.planned = model.plan(self.source.files, self.source.entries,
+            self.planned = model.plan(self.source.files, self.entries,
                                       self.shards.container, images=self.images)
         if not self.skip:
             words += map(model.printable, self.planned.skipped)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Steps that make data sets of files: pack, killed and resumed pack, and plan, parts and commit."""
 
+import json
 import os
 
 import counts
@@ -12,6 +13,7 @@ import photos
 import pictures
 import readers
 from chain import Foreseen, Shards
+from trees import write
 
 FILES = (r"; (\d+) of (\d+) files? (?:packed|planned), (\d+) files? skipped"
          r"(?:[^\n]*, (\d+) images? converted)?")
@@ -60,6 +62,37 @@ class Settings:
         return [part.partition("=")[0] for part in self.split.split(",")] if self.split else []
 
 
+class Naming:
+    """What the classes of directories are, and which numbers they have."""
+
+    KINDS = ("tree", "prefix", "manifest", "archive")
+
+    def __init__(self, chain=None, source=None):
+        self.depth, self.names, self.file = 0, None, None
+        if chain is None or source.kind not in self.KINDS or chain.chance.random() < 0.7:
+            return
+        chance = chain.chance
+        self.depth = chance.choice([0, 1, 1, 2])
+        names = sorted({label for path, label in self.entries(source)
+                        if isinstance(label, str) and model.is_text(path)})
+        if not names or chance.random() < 0.5:
+            return
+        self.names = names + chance.choice([[], ["no such class"]])
+        chance.shuffle(self.names)
+        self.file = chain.new("classes") + chance.choice([".json", ".txt"])
+        text = json.dumps(self.names) if self.file.endswith("json") else "\n".join(self.names) + "\n"
+        if text.startswith("["):        # so is a name
+            text = json.dumps(self.names)
+        write(chain.folder, {self.file: text.encode()})
+
+    def entries(self, source):
+        return model.at_depth(source.entries, self.depth)
+
+    def words(self):
+        words = ["--class-depth", self.depth] if self.depth else []
+        return words + (["--classes", self.file] if self.file else [])
+
+
 def has_odd_images(source):
     return any(data in photos.odd() for data in source.files.values())
 
@@ -67,12 +100,12 @@ def has_odd_images(source):
 class Job:
     """One source packed into one place, and what must come of it."""
 
-    def __init__(self, chain, source, dest=None, settings=None):
-        self.chain, self.source = chain, source
+    def __init__(self, chain, source, dest=None, settings=None, naming=None):
+        self.chain, self.source, self.naming = chain, source, naming or Naming()
         self.dest, self.metrics = dest or chain.new_dest(), None
         self.settings = settings = settings or Settings(chain, source)
-        self.planned = model.plan(source.files, source.entries, settings.container, settings.base,
-                                  images=settings.images)
+        self.planned = model.plan(source.files, self.naming.entries(source), settings.container,
+                                  settings.base, images=settings.images, given=self.naming.names)
         self.samples = model.pack_order(self.planned.samples, settings.seed, settings.shuffle)
 
     def words(self, *more):
@@ -84,7 +117,7 @@ class Job:
         return ["pack", *self.source.arguments, self.dest, *self.options(), *jobs, *more]
 
     def options(self):
-        return [*self.source.options, *self.settings.options()]
+        return [*self.source.options, *self.settings.options(), *self.naming.words()]
 
     def is_narrow(self):
         """Whether little memory does: there is to be room for a JPEG of each file of a sample."""
@@ -212,7 +245,7 @@ def give(chain, place, held):
 
 
 def pack(chain, source):
-    job = Job(chain, source)
+    job = Job(chain, source, naming=Naming(chain, source))
     if chain.chance.random() < 0.15:
         return killed(chain, job)
     if chain.chance.random() < 0.1:
@@ -261,7 +294,7 @@ def whole_or_refused(chain, job):
 
 def parts(chain, source):
     """plan, then parts in any order, some twice, some killed first; then commit."""
-    job, chance = Job(chain, source), chain.chance
+    job, chance = Job(chain, source, naming=Naming(chain, source)), chain.chance
     plan = chain.new("plan")
     words = ["plan", *source.arguments, job.dest, "-o", plan, *job.options()]
     early = job.planned.early

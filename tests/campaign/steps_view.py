@@ -206,6 +206,8 @@ def write_by_command(chain, path, parts, rest, status, says):
         os.makedirs(os.path.dirname(chain.path(path)), exist_ok=True)
     if "://" in path:
         words[1:1 + len(parts)] = [absolute(chain, part.shards.arguments[0]) for part in parts]
+    if status == 0 and {"--keys", "--not-keys"} & set(map(str, words)):
+        chain.sheaf(*words, "--unknown-keys", "fail", status=1, says=["not/there"])
     chain.sheaf(*words, status=status, says=says or ())
     return chain.sheaf("info", path, status=status)
 
