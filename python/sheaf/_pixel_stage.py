@@ -9,9 +9,9 @@ order.  The memory of a batch is used again when the program has let go of all t
 from __future__ import annotations
 
 import collections
-import ctypes
+import math
+import sys
 import time
-import weakref
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
@@ -70,20 +70,31 @@ class PixelBatch:
         return [sample[name] for sample in self.samples]
 
 
+def _references_if_unused() -> int:
+    """How many references Memory.take counts of a block that nothing shows: those of the list, of the
+    variable, and in some versions of Python of the call."""
+    for block in [object()]:
+        return sys.getrefcount(block)
+    return 0
+
+
 class Memory:
-    """Blocks that batches are made in.  A block comes back when nothing shows it any more."""
+    """Blocks that batches are made in.  A block is used again when no array shows it any more: all
+    that show it refer to it."""
 
     def __init__(self, allocate: Callable[[int], Any]) -> None:
         self.allocate = allocate
-        self.free: Dict[int, List[Any]] = {}
+        self.blocks: Dict[int, List[Any]] = {}
+        self.unused = _references_if_unused()
 
     def take(self, size: int) -> Any:
-        """Writable memory of so many bytes.  A batch that is not full has a whole one, too."""
-        free = self.free.setdefault(size, [])
-        block = free.pop() if free else self.allocate(size)
-        shown = (ctypes.c_char * size).from_buffer(block)
-        weakref.finalize(shown, free.append, block).atexit = False
-        return shown
+        """An array of so many bytes.  A batch that is not full has a whole one, too."""
+        blocks = self.blocks.setdefault(size, [])
+        for block in blocks:
+            if sys.getrefcount(block) <= self.unused:
+                return block
+        blocks.append(self.allocate(size))
+        return blocks[-1]
 
 
 def plain(size: int) -> Any:
@@ -129,19 +140,17 @@ class Stage:
         self.pixels, self.policy, self.shares = pixels, policy, shares
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
         self.memory = Memory(allocate)
+        shapes = [pixels.shape(view) for view in pixels.views] + \
+            [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
+        self.parts = [(math.prod(shape), shape) for shape in shapes]    # of a sample
         self.handing_ns = 0             # time of the program's thread for making batches
 
     def begin(self, samples: Batch) -> Tuple[Any, ...]:
         began, count = time.monotonic_ns(), len(samples)
-        shapes = [(count, *self.pixels.shape(view)) for view in self.pixels.views] + \
-            [(count, *self.pixels.mask_shape(view)) for _ in self.pixels.masks
-             for view in self.pixels.views]
-        blocks = [self.memory.take(max(1, int(numpy.prod((self.shares.batch_size, *shape[1:])))))
-                  for shape in shapes]
-        arrays = [numpy.frombuffer(block, numpy.uint8, int(numpy.prod(shape))).reshape(shape)
-                  for block, shape in zip(blocks, shapes)]
+        arrays = [self.memory.take(size * self.shares.batch_size)[:size * count]
+                  .reshape(count, *shape) for size, shape in self.parts]
         crops = numpy.empty((count, self.pixels.crops, BOX), numpy.int32)
-        made = self.pool.begin(samples, self.pixels.field, [*blocks, crops])
+        made = self.pool.begin(samples, self.pixels.field, [*arrays, crops])
         self.handing_ns += time.monotonic_ns() - began
         return samples, arrays, crops, made
 

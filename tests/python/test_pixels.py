@@ -155,7 +155,7 @@ class LoaderTest(PixelsCase):
                 pass
         del batch
         gc.collect()
-        blocks = [block for free in loader._stage.memory.free.values() for block in free]
+        blocks = [block for blocks in loader._stage.memory.blocks.values() for block in blocks]
         self.assertLess(len(blocks), 12)
 
     def test_refused(self):
