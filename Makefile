@@ -47,9 +47,9 @@ VERSION := $(MAJOR).$(MINOR).$(call VERSION_OF,PATCH)
 ABI     := $(if $(filter 0,$(MAJOR)),0.$(MINOR),$(MAJOR))
 
 # Sorted, and free of the directory that this is built in: the same bytes anywhere.
-ROOMS        = base formats image store publish packer reader modes copy
+ROOMS        = base formats image store publish packer reader modes copy columns
 LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$(ROOMS))))
-TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/crops/*.c tools/report/*.c))
+TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/crops/*.c tools/plan/*.c tools/report/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 TEST_COMMON  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/common_*.c))

@@ -117,7 +117,9 @@ enum sheaf_reason {
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
     SHEAF_REASON_FILE_OR_DIRECTORY, /* UNSUPPORTED: a file to be unpacked has a directory's name */
-    SHEAF_REASON_LOST_SHARDS        /* CHANGED: a plan's published data set lacks shards */
+    SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
+    SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
+    SHEAF_REASON_NOT_IN_BASE        /* NOT_FOUND: the base does not have the key of a value */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -422,6 +424,7 @@ enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2,
  * them available. A nonzero result means that it cannot. The reader then continues with less memory
  * if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
+enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */
@@ -452,6 +455,13 @@ struct sheaf_reader_options {
     void *memory;                   /* NULL; or memory_bytes of page-aligned memory for samples
                                        (see sheaf_reader_keep). */
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
+    /* NULL, 0; names of columns (sheaf_column_add) to read with the samples. The field EXT of the
+     * column NAME is the sample's field NAME.EXT. Order, positions and states are those without
+     * columns. SHEAF_ERR_EXISTS if a sample has such a field itself. */
+    const char *const *columns; size_t column_count;
+    /* FAIL; the treatment of a sample for which a column has no value: SHEAF_ERR_NOT_FOUND, or the
+     * sample is left out and counted, or it comes without the field. */
+    enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
@@ -565,6 +575,8 @@ struct sheaf_reader_stats {
     uint64_t requests, retries;     /* HTTP requests of the whole process; with a NULL reader
                                        only these are set */
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
+    uint64_t missing;               /* values that columns lack: with SKIP the number of samples
+                                       left out, with NONE that of fields */
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
@@ -1127,6 +1139,86 @@ SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwri
  * SHEAF_ERR_NOT_FOUND if there is no manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
+
+/* ---- Columns (sheaf_column) -----------------------------------------------------------------
+ * A column adds fields to the samples of a data set without touching its shards. It is a data set
+ * of its own in the directory columns/NAME of the base, bound to it by its fingerprint. Record i
+ * belongs to the base's sample i and has its number and CRC-32C, so a wrong pairing is found.
+ * A column never changes once it is published. doc/columns.md has the format. */
+struct sheaf_column_options {
+    size_t sizeof_options;          /* set by _init */
+    int only_missing;               /* 0; 1 adds values for samples that were appended to the base
+                                       after the column was written */
+    int resume;                     /* 0; 1 keeps the shards of an interrupted run */
+    enum sheaf_on_error on_unknown; /* FAIL; a key that the base does not have: SHEAF_ERR_NOT_FOUND,
+                                       or its value is left out, reported and counted */
+    enum sheaf_on_error on_repeated;    /* FAIL; a second value for a field of a sample:
+                                           SHEAF_ERR_EXISTS, or it is left out, reported and
+                                           counted */
+    uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
+    unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
+    const char *version;            /* NULL; version of the function that makes the values;
+                                       `resume` requires the same one */
+    sheaf_progress_fn *progress; sheaf_report_fn *report;   /* NULL */
+    void *context; const volatile int *interrupt;
+    const char *const *s3;          /* NULL; as in struct sheaf_pack_options */
+};
+SHEAF_API void sheaf_column_options_init(struct sheaf_column_options *options, size_t size);
+struct sheaf_column_result {
+    uint64_t samples;               /* samples == with_values + missing */
+    uint64_t with_values, missing;
+    uint64_t values, payload_bytes; /* fields; their bytes */
+    uint64_t unknown, repeated, present;    /* values left out: of keys that the base does not have,
+                                               second ones, and (only_missing) those of samples
+                                               that have a record already */
+    uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
+};
+/* Adds a column from a source: JSON Lines or CSV with a member or column `key`, or a directory or
+ * prefix of files KEY.EXT. Other members and columns are fields with their names; `value` is the
+ * field txt, or json for an object or array. Keys may come in any order. The base's shards are not
+ * read, except to tell samples apart whose keys have similar hashes. Returns SHEAF_ERR_EXISTS if
+ * there is such a column. */
+SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
+    const struct sheaf_column_options *options, struct sheaf_column_result *result,
+    struct sheaf_error *error);
+/* Writes a column sample by sample, in the order of the base's numbers:
+ *   1) _open  2) _append for the samples _next, ... up to the last one  3) _finish  4) _free
+ * A sample without fields has no value. _free before _finish leaves nothing visible. Finished
+ * shards stay for `resume`. */
+struct sheaf_column_writer;
+SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
+    const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
+    struct sheaf_error *error);
+/* Returns the number of the next sample, which is that of the base's samples at the end. */
+SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
+SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
+    const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
+SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
+    struct sheaf_column_result *result, struct sheaf_error *error);
+SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
+
+struct sheaf_column_info {
+    const char *name;
+    uint64_t samples, missing;      /* records; of these without a value */
+    uint64_t uncovered;             /* samples that were appended to the base later */
+    uint64_t stored_bytes, shards, layers;
+    const char *fields;             /* "txt,json": extensions; "" if unknown */
+    int code;                       /* SHEAF_OK, or why the column cannot be read: `error` */
+    const struct sheaf_error *error;
+};
+typedef void sheaf_column_fn(void *context, const struct sheaf_column_info *column);
+/* Calls `each` for each column of an opened data set (of all sources), in byte order of names. A
+ * column whose writing was not finished has the code SHEAF_ERR_NOT_FOUND. */
+SHEAF_CALL int sheaf_column_list(const struct sheaf_dataset *dataset, sheaf_column_fn *each,
+    void *context, struct sheaf_error *error);
+/* Removes a column, or the leftovers of an unfinished one. Readers that have it open fail at its
+ * next record. */
+SHEAF_CALL int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error);
+/* Reads a column of a data set, checks it as sheaf_verify does, and checks that each record belongs
+ * to its sample of the base, by the index. The counts are added to *result. */
+SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const char *name,
+    const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+    struct sheaf_error *error);
 
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {

@@ -20,6 +20,7 @@
 #include "base/sized.h"
 #include "packer/field_map.h"
 #include "packer/packer.h"
+#include "reader/dataset/column_sets.h"
 #include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
@@ -215,9 +216,9 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* Strings that the packer's options point to. */
 struct names {
-    char identity[224];         /* identity of the data set and of the way it is read; "" if
+    char identity[288];         /* identity of the data set and of the way it is read; "" if
                                    unknown */
-    char origin[224];           /* the same, wherever it is */
+    char origin[288];           /* the same, wherever it is */
     const char **sources;
     const struct manifest **manifests;      /* of the data set, or of each source of a view */
 };
@@ -259,12 +260,26 @@ static bool is_anew(const struct convert *c)
     return c->packing.reshard != 0 || c->packing.reshuffle != 0;
 }
 
+/* Names the columns that are read, by their fingerprints. */
+static int name_columns(const struct convert *c, char *text, size_t room, struct sheaf_error *err)
+{
+    char hash[HASH_TEXT_BYTES];
+    int code = SHEAF_OK;
+
+    if (c->reading.column_count == 0)
+        return SHEAF_OK;
+    code = columns_identify(c->in.dataset, c->reading.columns, c->reading.column_count, hash, err);
+    if (code == SHEAF_OK)
+        snprintf(text, room, " columns %s %d", hash, (int)c->reading.missing);
+    return code;
+}
+
 /* Computes the identity that a later run must match to resume this one. */
 static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
-    char digits[33], anew[128] = "", map[48] = "";
-    const int code = sheaf_dataset_identity(c->in.dataset, digits, err);
+    char digits[33], anew[128] = "", map[48] = "", columns[64] = "";
+    int code = sheaf_dataset_identity(c->in.dataset, digits, err);
 
     if (code != SHEAF_OK)       /* standard input can be converted, but only once */
         return code == SHEAF_ERR_UNSUPPORTED && !c->packing.resume ? SHEAF_OK : code;
@@ -275,11 +290,14 @@ static int identify(struct convert *c, struct names *names, struct sheaf_error *
         memcpy(map, " map ", 5);
         hash_text(XXH3_128bits(o->field_map, strlen(o->field_map)), map + 5);
     }
-    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s%s", digits,
-             (int)c->reading.on_corrupt, anew, map,
+    code = name_columns(c, columns, sizeof(columns), err);
+    if (code != SHEAF_OK)
+        return code;
+    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s%s%s", digits,
+             (int)c->reading.on_corrupt, anew, map, columns,
              packer_keeps(c->in.info.container, o->container) ? " features" : "");
-    snprintf(names->origin, sizeof(names->origin), "%s%s%s%s", c->in.info.fingerprint,
-             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, map);
+    snprintf(names->origin, sizeof(names->origin), "%s%s%s%s%s", c->in.info.fingerprint,
+             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, map, columns);
     c->packing.identity = names->identity;
     c->packing.origin = names->origin;
     return SHEAF_OK;

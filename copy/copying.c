@@ -66,6 +66,9 @@ static void take_options(struct sheaf_reader_options *own, const struct sheaf_re
     own->cache_bytes = o->cache_bytes;
     own->memory_bytes = o->memory_bytes;
     own->threads = o->threads;
+    own->columns = o->columns;
+    own->column_count = o->column_count;
+    own->missing = o->missing;
 }
 
 /* Refuses a view that draws a sample repeatedly in an epoch. */

@@ -174,6 +174,13 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
 int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
                       struct sheaf_packer **packer, struct sheaf_error *error)
 {
+    return packer_open_column(dest, options, NULL, packer, error);
+}
+
+int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
+                       const struct column_facts *facts, struct sheaf_packer **packer,
+                       struct sheaf_error *error)
+{
     struct sheaf_packer *p = calloc(1, sizeof(*p));
     struct sheaf_error found;
     int code;
@@ -181,6 +188,8 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     if (p == NULL)
         return err_memory(error, sizeof(*p));
     p->output.lock = -1;
+    p->column = facts;
+    p->keys_differ = p->resumed.drops_keys = facts != NULL;
     code = pack_options_take(options, &p->options, &found);
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
@@ -440,9 +449,17 @@ static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *samp
 
 static int check_key(struct sheaf_packer *p, const char *key)
 {
+    if (p->keys_differ)
+        return SHEAF_OK;
     if (keyset_has_hash(&p->kept_keys, key_hash(key)))
         return keyset_refuse(key, &p->error);
     return keyset_check(&p->keys, key, &p->error);
+}
+
+static void remember_key(struct sheaf_packer *p, const char *key)
+{
+    if (!p->keys_differ)
+        keyset_add(&p->keys, key);
 }
 
 /* Gives a sample with a repeated key the first free one of KEY-2, KEY-3, ... */
@@ -594,7 +611,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     bool ends;
     int code;
 
-    keyset_add(&p->keys, s->key);
+    remember_key(p, s->key);
     count_sample(p, s, payload);
     code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
     if (code != SHEAF_OK)
@@ -684,7 +701,7 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
         code = encode_sample(p, &packed, packed_bytes);
     }
     if (code == SHEAF_OK) {
-        keyset_add(&p->keys, s->key);
+        remember_key(p, s->key);
         count_sample(p, s, payload);
     } else if (is_refused(p, code) && p->options.on_error == SHEAF_SKIP)
         code = packer_leave_out(p, s, s->key, &p->error);
@@ -765,10 +782,23 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
     p->inherits_whole = whole;
 }
 
-static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
+/* Returns the options for the manifest, to be freed; NULL if memory is exhausted. */
+static char *manifest_options(const struct sheaf_packer *p)
 {
     char *json = pack_options_json(&p->options, "program",
                                    p->can_resume ? p->output.plan_hash : NULL, NULL);
+    char *with_facts = NULL;
+
+    if (json == NULL || p->column == NULL)
+        return json;
+    with_facts = column_facts_add(json, p->column);
+    free(json);
+    return with_facts;
+}
+
+static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
+{
+    char *json = manifest_options(p);
     struct publish_facts facts = {
         .classes = (const char *const *)p->classes, .class_count = p->class_count,
         .label_base = p->options.label_base, .split_count = 1,

@@ -10,6 +10,7 @@
 #include "packer/pack_options.h"
 #include "packer/packer_images.h"
 #include "base/keyset.h"
+#include "formats/column_record.h"
 #include "packer/plan/plan_file.h"
 #include "packer/resumed.h"
 #include "store/scopes.h"
@@ -41,6 +42,9 @@ struct sheaf_packer {
     struct plan_file file;      /* for a part: its plan */
     bool is_part;
     bool can_resume;            /* whether finished shards remain after a failure */
+    bool keys_differ;           /* whether the caller knows that all keys differ; the packer then
+                                   does not remember them */
+    const struct column_facts *column;  /* facts for the manifest of a column's layer; or NULL */
     bool is_there;              /* whether the whole data set was finished before, so that
                                    appended samples are skipped */
 
@@ -75,6 +79,11 @@ uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Like sheaf_packer_append, with the features that were kept from the sample's record, or NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
+/* Opens a packer for the layer of a column, whose keys all differ. `facts` are borrowed, and may
+ * change until sheaf_packer_finish. */
+int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
+                       const struct column_facts *facts, struct sheaf_packer **packer,
+                       struct sheaf_error *err);
 /* Begins a group of samples whose images are converted or checked on several threads before the
  * samples are appended. Returns how many of the given samples the caller must add. Returns 0 if
  * images stay as they are, or if the samples are packed already. Without a group, append works on

@@ -24,7 +24,8 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
     };
     r->has_cls |= facts->has_cls;
     r->lacks_keys |= entry->keys.size / sizeof(uint64_t) != facts->samples;
-    return buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
+    return r->drops_keys ? SHEAF_OK
+                         : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
 /* Returns whether it is known which sample follows the shard. It is not known after a shard that

@@ -18,6 +18,7 @@ struct resumed {
     size_t at;                  /* the shard whose samples come now; `count`: none */
     bool has_cls;               /* whether a sample of these shards has a field `cls` */
     struct buf keys;            /* key_hash() of the keys of their samples */
+    bool drops_keys;            /* whether the keys are not needed: all keys differ */
     bool lacks_keys;            /* whether some of the keys are missing */
     bool converts;              /* whether images were converted in these shards, so that their
                                    sizes differ from the program's */

@@ -129,6 +129,12 @@ static uint64_t numbers_drawn(const struct sheaf_dataset *d, const struct order 
     return lanes * (order_buffer_slots(order) + more);
 }
 
+/* Returns the number of columns that are read with each sample. */
+static size_t column_count(const struct loader *l)
+{
+    return l->shards.columns == NULL ? 0 : l->shards.columns->count;
+}
+
 /* Returns whether there is memory for reading samples as they are drawn, including the index lines
  * of the open shards. */
 static bool has_room_for_draws(struct sheaf_reader *r)
@@ -141,10 +147,11 @@ static bool has_room_for_draws(struct sheaf_reader *r)
 
     for (uint32_t i = 0; i < shards; i++) {
         section = MAX(section, shards_memory(&l->shards, i));
-        alone = MAX(alone, read_most(&d->manifest.shards[i], false, false));
+        alone = MAX(alone, read_most(&d->manifest.shards[i], false, false)
+                           + read_columns_most(l->shards.columns, i));
     }
     return section * (open + 1) + alone
-           + numbers_drawn(d, &l->order, r->own_lanes) * sizeof(struct item)
+           + numbers_drawn(d, &l->order, r->own_lanes) * item_bytes(column_count(l))
            <= l->budget.limit / 4;
 }
 
@@ -157,7 +164,8 @@ void memory_choose(struct sheaf_reader *r)
                                                       : 0;
 
     l->draws = dataset_is_local(d) && d->codec == NULL && shuffles
-               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST;
+               && mean_bytes(d) >= DRAW_LEAST_BYTES
+               && shards * (1 + column_count(l)) <= SHARDS_MOST;
     l->shards.keep_lines = l->draws;
     l->draws = l->draws && has_room_for_draws(r);
     l->shards.keep_lines = l->draws;
@@ -177,9 +185,10 @@ static int compare_means(const void *a, const void *b)
 }
 
 /* Computes the bytes of `slots` samples, taken from the shards with the largest samples. */
-static int bytes_of_slots(const struct sheaf_dataset *d, uint64_t slots, uint64_t *bytes,
+static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
+    const struct sheaf_dataset *d = r->dataset;
     const size_t count = d->manifest.shard_count;
     const struct manifest_shard **shards = calloc(count + 1, sizeof(shards[0]));
 
@@ -194,7 +203,9 @@ static int bytes_of_slots(const struct sheaf_dataset *d, uint64_t slots, uint64_
 
         if (taken != 0)
             *bytes += (uint64_t)((double)shards[i]->raw_bytes * (double)taken
-                                 / (double)shards[i]->samples) + shards[i]->names_bytes;
+                                 / (double)shards[i]->samples) + shards[i]->names_bytes
+                      + columns_usual(r->load.shards.columns,
+                                      (uint32_t)(shards[i] - d->manifest.shards), taken);
         slots -= taken;
     }
     free(shards);
@@ -208,13 +219,16 @@ static void add_shard(const struct sheaf_reader *r, uint32_t number, struct need
     const struct manifest_shard *m = &d->manifest.shards[number];
     const uint64_t memory = shards_memory(&r->load.shards, number);
     const bool is_packed = dataset_source(d, number)->codec != NULL;
+    const struct columns *columns = r->load.shards.columns;
 
     if (m->samples != 0)
-        n->mean = MAX(n->mean, m->raw_bytes / m->samples);
+        n->mean = MAX(n->mean, (m->raw_bytes + columns_usual(columns, number, m->samples))
+                               / m->samples);
     if (is_packed)
         n->block = MAX(n->block, MIN(BLOCK_BYTES, m->raw_bytes + m->bytes));
-    n->reserve = MAX(n->reserve, memory + read_most(m, is_packed, d->is_remote));
-    n->frames_most = MAX(n->frames_most, m->largest);
+    n->reserve = MAX(n->reserve, memory + read_most(m, is_packed, d->is_remote)
+                                 + read_columns_most(columns, number));
+    n->frames_most = MAX(n->frames_most, m->largest + columns_most(columns, number));
     *section = MAX(*section, memory);
 }
 
@@ -243,8 +257,10 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
         n->reserve = r->alone_bytes;
     n->sections = section * MIN(shards, open);
     if (l->apart)
-        code = bytes_of_slots(d, n->slots, &bytes, err);
-    heads = n->slots * (HEAP_HEAD_BYTES + sizeof(struct item));
+        code = bytes_of_slots(r, n->slots, &bytes, err);
+    if (l->shards.columns != NULL)
+        n->tables += r->options.threads * l->shards.columns->opening_bytes;
+    heads = n->slots * (HEAP_HEAD_BYTES + item_bytes(column_count(l)));
     n->frames = l->apart ? (bytes + heads) * 5 / 4 : 0;
     n->frames_most = n->frames_most > (bytes + heads) / MAX(n->slots, 1)
                    ? n->slots * n->frames_most + heads : bytes + heads;

@@ -12,6 +12,7 @@
 #include "base/flag.h"
 #include "base/sized.h"
 #include "reader/load/decode.h"
+#include "reader/column_fields.h"
 #include "reader/epoch.h"
 #include "reader/memory.h"
 #include "reader/mixing.h"
@@ -83,6 +84,10 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         code = shards_init(&r->load.shards, dataset, r->load.workers, &r->load.budget,
                            r->load.cache, err);
     if (code == SHEAF_OK)
+        code = columns_open(dataset, r->options.columns, r->options.column_count, &r->columns,
+                            err);
+    r->load.shards.columns = r->columns;
+    if (code == SHEAF_OK)
         code = memory_open_heap(r, true, err);
     r->load.shards.keep_short = r->options.on_corrupt == SHEAF_SKIP;
     if (code == SHEAF_OK) {
@@ -109,6 +114,8 @@ void sheaf_reader_free(struct sheaf_reader *r)
     if (r->load.shards.dataset != NULL)
         shards_free(&r->load.shards);
     cache_close(r->load.cache);
+    column_fields_free(r);
+    columns_free(r->columns);
     for (size_t i = 0; i < r->out_capacity; i++)
         decode_scratch_free(&r->scratch[i]);
     free(r->scratch);
@@ -181,6 +188,8 @@ static int make_room(struct sheaf_reader *r, size_t count)
         r->scratch = scratch;
     if (out == NULL || samples == NULL || scratch == NULL)
         return err_memory(&r->error, count * sizeof(*scratch));
+    if (column_fields_room(r, r->column_scratch_count, count) != SHEAF_OK)
+        return r->error.code;
     memset(scratch + r->out_capacity, 0, (count - r->out_capacity) * sizeof(*scratch));
     r->out_capacity = count;
     return SHEAF_OK;
@@ -193,14 +202,16 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
-/* Decodes item i of the batch into sample i. */
+/* Decodes item i of the batch into sample i. Returns SHEAF_END if the sample is left out. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = r->out[i].ref.item;
+    int code;
 
     r->scratch[i].keeps = r->keeps_features;
-    return decode_item(r->dataset, format_in_use(r, item->shard), item, &r->scratch[i],
+    code = decode_item(r->dataset, format_in_use(r, item->shard), item, &r->scratch[i],
                        &r->samples[i], &r->error);
+    return code == SHEAF_OK && r->columns != NULL ? column_fields_add(r, i) : code;
 }
 
 void reader_keep_features(struct sheaf_reader *r)
@@ -261,7 +272,10 @@ static int next_sample(struct sheaf_reader *r)
             count_sample(r, item, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }
-        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_LIMIT) {
+        if (code == SHEAF_END) {
+            r->sum.missing++;
+            code = SHEAF_OK;
+        } else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_LIMIT) {
             bad = r->error;
             code = epoch_bad(r, item->shard, &bad);
         }

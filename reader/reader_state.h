@@ -16,10 +16,11 @@ struct gap {
 };
 
 /* Counts of the turns since the epoch began or was resumed. Except during a turn,
- *     turns == start_turns + handed + corrupt + empty. */
+ *     turns == start_turns + handed + corrupt + missing + empty. */
 struct sum {
     uint64_t promised;              /* number of samples, including bad ones; unused for a stream */
     uint64_t corrupt;               /* number of bad records */
+    uint64_t missing;               /* number of samples left out because a column has no value */
     uint64_t empty;                 /* number of turns of lanes that had ended */
     uint64_t read_past;             /* for a stream: number of samples read to reach the position
                                        where it was resumed */
@@ -63,6 +64,10 @@ struct sheaf_reader {
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
     size_t out_count, out_capacity;
+    struct columns *columns;        /* NULL if none (column_fields.h) */
+    struct column_scratch **column_scratch;     /* one for each sample of a batch */
+    size_t column_scratch_count;
+    struct column_name *column_names;           /* names of fields that were made */
     bool keeps_features;            /* of the samples' records (reader_features.h) */
     int kept_code;                  /* an error that followed some samples, kept for the next
                                        call */

@@ -29,7 +29,8 @@ void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 
 bool sum_is_open(const struct sheaf_reader *r)
 {
-    return r->turns != r->start_turns + r->handed + r->sum.corrupt + r->sum.empty;
+    return r->turns != r->start_turns + r->handed + r->sum.corrupt + r->sum.missing +
+           r->sum.empty;
 }
 
 /* Returns how many samples and bad records the lanes' streams have found so far. */
@@ -67,13 +68,14 @@ int sum_check(struct sheaf_reader *r)
 {
     const struct sum *s = &r->sum;
     const bool is_stream = r->dataset->is_stream;
-    const uint64_t given = r->handed + s->corrupt;
+    const uint64_t given = r->handed + s->corrupt + s->missing;
     const uint64_t expected = is_stream ? framed(r) - MIN(framed(r), s->read_past) : s->promised;
 
     if (given == expected && (!sum_is_open(r) || r->turns < r->start_turns))
         return check_rest(r);
     return err_set(&r->error, SHEAF_ERR_MISMATCH, "epoch %" PRIu64 " ends after %" PRIu64 " "
-                   "sample%s and %" PRIu64 " corrupt record%s, but %" PRIu64 " were %s",
-                   r->load.order.epoch, r->handed, plural(r->handed), s->corrupt,
-                   plural(s->corrupt), expected, is_stream ? "found" : "promised");
+                   "sample%s and %" PRIu64 " corrupt record%s (and %" PRIu64 " left out, because a "
+                   "column has no value for them), but %" PRIu64 " were %s", r->load.order.epoch,
+                   r->handed, plural(r->handed), s->corrupt, plural(s->corrupt), s->missing,
+                   expected, is_stream ? "found" : "promised");
 }

@@ -23,6 +23,9 @@ static const struct advice all[] = {
     { SHEAF_REASON_DATASET, 0, " view ", "--overwrite replaces it" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, THAT_RESUME,
       "if it has ended, --resume continues it and --overwrite starts again" },
+    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, " column ",
+      "if its run has ended, --resume continues it, and sheaf column drop removes it" },
+    { SHEAF_REASON_OTHER_PLAN, 0, " column ", "sheaf column drop removes it" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
       "the command that was packing it continues with --resume, and sheaf commit publishes the "
       "parts of a plan" },
@@ -78,6 +81,11 @@ static const struct advice all[] = {
       "--class-depth 1 makes the first directory the class, as ImageFolder does" },
     { SHEAF_REASON_SIBLING_CLASSES, 0, " pack plan ",
       "--classes with that data set gives classes the same numbers in both" },
+    { SHEAF_REASON_REPEATED_KEY, 0, " column ",
+      "--duplicate-keys drop keeps the first value" },
+    { SHEAF_REASON_NOT_IN_BASE, 0, " column ", "--unknown-keys skip leaves such values out" },
+    { SHEAF_REASON_NO_VALUE, 0, " cat convert unpack ",
+      "--missing skip leaves out such samples, --missing none returns them without the field" },
     { SHEAF_REASON_ODD_FIELDS, 0, " pack plan append ",
       "--key-end last-dot cuts names at the last dot instead" },
 };

@@ -56,6 +56,7 @@ struct cat {
     struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
     struct channel_options channel;
+    struct column_options columns;
     const struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
     struct sheaf_encoder *encoder;
@@ -304,6 +305,7 @@ static int cat_finish(struct cat *cat, double seconds)
     if (cat->null) {
         print_statistics(cat, &stats, seconds);
         say_left_out(&stats);
+        say_missing(&cat->columns, &stats);
         return STATUS_OK;
     }
     if (cat->encoder != NULL)
@@ -314,6 +316,7 @@ static int cat_finish(struct cat *cat, double seconds)
     if (errnum)
         return fail_write(cat, errnum);
     say_left_out(&stats);
+    say_missing(&cat->columns, &stats);
     if (cat->crop_policy.skipped != 0)
         complain("%" PRIu64 " bad image%s left out", cat->crop_policy.skipped,
                  cat->crop_policy.skipped == 1 ? " was" : "s were");
@@ -564,6 +567,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
                          "those of all ranks of --world-size, sample by sample in turn" },
             { "batch", OPTION_NUMBER, "B", .number = &cat.batch, .least = 1, .standard = "none",
               .meaning = "with --step: samples of a rank in a step" },
+            COLUMNS_ROWS(&cat.columns),
             CORRUPT_ROWS(&on_corrupt, o),
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .meaning = "memory limit for read-ahead, shuffle buffer and index" },
@@ -606,7 +610,11 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     o->on_corrupt = (enum sheaf_on_error)on_corrupt;
     o->threads = (unsigned)threads;
     o->report = report_skipped;
-    return channel_close(&cat.channel, cat_dataset(&cat, argv, count));
+    status = column_options_give(&cat.columns, o);
+    if (status < 0)
+        status = cat_dataset(&cat, argv, count);
+    column_options_free(&cat.columns);
+    return channel_close(&cat.channel, status);
 }
 
 const struct command cat_command = {

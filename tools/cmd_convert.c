@@ -7,7 +7,7 @@
 #include "tools/details.h"
 #include "tools/fields.h"
 #include "tools/pack_rows.h"
-#include "tools/part.h"
+#include "tools/plan/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -47,7 +47,8 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
 
 /* Converts the data set sources[0..count-1] to the destination sources[count]. */
 static int convert(char **sources, size_t count, int join, struct sheaf_pack_options *options,
-                   const struct sheaf_reader_options *reading)
+                   const struct sheaf_reader_options *reading,
+                   const struct column_options *columns)
 {
     struct sheaf_reader_stats stats = { .samples = 0 };
     struct sheaf_pack_result result;
@@ -66,6 +67,7 @@ static int convert(char **sources, size_t count, int join, struct sheaf_pack_opt
     progress_clear();
     if (code == SHEAF_OK) {
         print_result(sources[count], &result, options, &stats);
+        say_missing(columns, &stats);
         if (!is_quiet())
             fields_say_packed(sources[count], NULL);
     } else
@@ -102,6 +104,35 @@ static int convert_part(const char *plan, const char *text,
     return STATUS_OK;
 }
 
+/* Converts with the columns in the options. */
+static int convert_columns(char **sources, size_t count, int join,
+                           struct sheaf_pack_options *options,
+                           struct sheaf_reader_options *reading, struct column_options *columns)
+{
+    int status = column_options_give(columns, reading);
+
+    if (status < 0)
+        status = convert(sources, count, join, options, reading, columns);
+    column_options_free(columns);
+    return status;
+}
+
+/* Checks the arguments of a conversion without a plan. Returns -1, or the exit status. */
+static int check_whole(const struct command *command, size_t count, int container, uint64_t size,
+                       const struct sheaf_pack_options *o)
+{
+    if (count < 2)
+        return misuse("convert: an argument is missing; usage: sheaf convert %s",
+                      command->arguments);
+    if (container == 0)
+        return misuse("convert: --format is required: %s", container_names());
+    if (o->seed != 0 && !o->reshuffle)
+        return misuse("convert: --seed requires --shuffle");
+    if (size != 0 && o->shard_count != 0)
+        return misuse("convert: --shard-size and --shard-count exclude each other");
+    return -1;
+}
+
 static int cmd_convert(const struct command *command, int argc, char **argv)
 {
     struct sheaf_reader_options reading;
@@ -109,6 +140,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     const char *plan = NULL, *part = NULL;
     int container = 0, codec, on_corrupt, join = 0, status;
     struct option_texts s3 = { .count = 0 };
+    struct column_options columns = { .list = NULL };
     struct pack_choices choices;
     uint64_t jobs, size = 0;
     int duplicate_keys;
@@ -146,6 +178,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
             IMAGE_ROWS(&choices, &o),
             DUPLICATE_KEYS_ROW(&duplicate_keys),
+            COLUMNS_ROWS(&columns),
             CORRUPT_ROWS(&on_corrupt, &reading),
             CACHE_ROWS(&reading),
             S3_ROW(&s3),
@@ -179,6 +212,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
                          size != 0 || o.shard_count != 0 || o.reshuffle || o.seed != 0 ||
                          o.field_map != NULL || duplicate_keys != SHEAF_DUPLICATE_FAIL ||
                          o.fix_images || o.resize != 0 || o.check_images != SHEAF_CHECK_NONE ||
+                         columns.list != NULL || columns.missing != SHEAF_MISSING_FAIL ||
                          o.resize_mode != SHEAF_SHORTER || o.quality != 90 ||
                          on_corrupt != (int)reading.on_corrupt ||
                          reading.max_corrupt != UINT64_MAX))
@@ -188,21 +222,15 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
         return convert_part(plan, part, &o, &reading);
     if (part != NULL)
         return misuse("convert: --part requires --plan");
-    if (count < 2)
-        return misuse("convert: an argument is missing; usage: sheaf convert %s",
-                      command->arguments);
-    if (container == 0)
-        return misuse("convert: --format is required: %s", container_names());
-    if (o.seed != 0 && !o.reshuffle)
-        return misuse("convert: --seed requires --shuffle");
-    if (size != 0 && o.shard_count != 0)
-        return misuse("convert: --shard-size and --shard-count exclude each other");
+    status = check_whole(command, count, container, size, &o);
+    if (status >= 0)
+        return status;
     o.reshard = size != 0 || o.shard_count != 0;
     o.shard_bytes = size != 0 ? size : o.shard_bytes;
     o.container = (enum sheaf_container)container;
     o.codec = (enum sheaf_codec)codec;
     reading.on_corrupt = (enum sheaf_on_error)on_corrupt;
-    return convert(argv, count - 1, join, &o, &reading);
+    return convert_columns(argv, count - 1, join, &o, &reading, &columns);
 }
 
 const struct command convert_command = {

@@ -14,8 +14,8 @@
 #include "tools/lineage.h"
 #include "tools/mixing.h"
 #include "tools/order.h"
-#include "tools/plan.h"
-#include "tools/plan_status.h"
+#include "tools/plan/plan.h"
+#include "tools/plan/plan_status.h"
 #include "tools/replace.h"
 
 #define MANY_PASSES 10      /* more passes of a source in one epoch may lead to memorising it */

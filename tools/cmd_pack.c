@@ -10,7 +10,7 @@
 #include "tools/fields.h"
 #include "tools/metrics.h"
 #include "tools/pack_rows.h"
-#include "tools/part.h"
+#include "tools/plan/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 

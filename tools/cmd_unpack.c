@@ -22,7 +22,8 @@ static void say_duplicates(const struct sheaf_unpack_result *r,
 
 static int unpack_dataset(const struct sheaf_dataset *dataset, const char *directory,
                           struct sheaf_unpack_options *options,
-                          const struct sheaf_reader_options *reading)
+                          const struct sheaf_reader_options *reading,
+                          const struct column_options *columns)
 {
     struct sheaf_reader_stats stats = { .samples = 0 };
     struct sheaf_unpack_result result;
@@ -37,6 +38,7 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
     if (code != SHEAF_OK)
         return refuse(&error);
     say_left_out(&stats);
+    say_missing(columns, &stats);
     say_duplicates(&result, options);
     detail_reading(&stats);
     if (is_quiet())
@@ -49,7 +51,7 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
 
 /* Unpacks the data set sources[0..count-1] into the directory sources[count]. */
 static int unpack(char **sources, size_t count, struct sheaf_unpack_options *options,
-                  const struct sheaf_reader_options *reading)
+                  const struct sheaf_reader_options *reading, const struct column_options *columns)
 {
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
@@ -57,7 +59,7 @@ static int unpack(char **sources, size_t count, struct sheaf_unpack_options *opt
 
     if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK)
         return refuse(&error);
-    status = unpack_dataset(dataset, sources[count], options, reading);
+    status = unpack_dataset(dataset, sources[count], options, reading, columns);
     if (status != STATUS_OK)
         signals_die();
     sheaf_dataset_free(dataset);
@@ -70,6 +72,7 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
     uint64_t threads;
     size_t count;
     struct sheaf_unpack_options options;
+    struct column_options columns = { .list = NULL };
     int on_corrupt, duplicate_keys, status;
 
     sheaf_unpack_options_init(&options, sizeof(options));
@@ -85,6 +88,7 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
             { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
               .meaning = "memory limit for read-ahead and index" },
             DUPLICATE_KEYS_ROW(&duplicate_keys),
+            COLUMNS_ROWS(&columns),
             CORRUPT_ROWS(&on_corrupt, &o),
             CACHE_ROWS(&o),
             THREADS_ROW(&threads, "threads that read ahead"),
@@ -98,7 +102,11 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
     o.threads = (unsigned)threads;
     o.on_corrupt = (enum sheaf_on_error)on_corrupt;
     options.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
-    return unpack(argv, count - 1, &options, &o);
+    status = column_options_give(&columns, &o);
+    if (status < 0)
+        status = unpack(argv, count - 1, &options, &o, &columns);
+    column_options_free(&columns);
+    return status;
 }
 
 const struct command unpack_command = {

@@ -5,11 +5,13 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/fields.h"
 #include "tools/json.h"
 #include "tools/options.h"
-#include "tools/part.h"
+#include "tools/plan/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 
@@ -61,16 +63,38 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
             info.left_out_values, plural(info.left_out_values));
 }
 
-static int verify(char **sources, size_t count, const struct sheaf_verify_options *options,
-                  struct sheaf_verify_result *result, struct sheaf_error *error)
+/* Checks the columns in a list of names, which is overwritten. They come first, because the fields
+ * of the data set end the output. */
+static int verify_columns(const struct sheaf_dataset *dataset, char *names,
+                          const struct sheaf_verify_options *options,
+                          struct sheaf_verify_result *result, struct sheaf_error *error)
 {
+    int code = SHEAF_OK;
+
+    for (char *rest = NULL, *name = strtok_r(names, ",", &rest); name != NULL && code == SHEAF_OK;
+         name = strtok_r(NULL, ",", &rest))
+        code = sheaf_column_verify(dataset, name, options, result, error);
+    return code;
+}
+
+static int verify(char **sources, size_t count, char *columns,
+                  const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
+                  struct sheaf_error *error)
+{
+    struct sheaf_verify_result own = { .problems = 0 };
     struct sheaf_dataset *dataset;
     int code = sheaf_dataset_open((const char *const *)sources, count, &dataset, error);
 
     if (code != SHEAF_OK)
         return code;
     say_left_out_values(dataset);
-    code = sheaf_verify(dataset, options, result, error);
+    if (columns != NULL)
+        code = verify_columns(dataset, columns, options, &own, error);
+    if (code == SHEAF_OK)
+        code = sheaf_verify(dataset, options, result, error);
+    result->problems += own.problems;
+    result->bytes += own.bytes;
+    result->shards += own.shards;
     sheaf_dataset_free(dataset);
     return code;
 }
@@ -131,7 +155,8 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
     struct report report = { .json = false };
     struct sheaf_verify_options o;
     struct sheaf_error error;
-    const char *part = NULL;
+    const char *part = NULL, *names = NULL;
+    char *columns = NULL;
     int json = 0, code, status;
     uint64_t threads;
     size_t count;
@@ -146,6 +171,9 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
               .meaning = "memory limit for buffers" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = "only the shards of part I of N, counted from 0" },
+            { "columns", OPTION_TEXT, "NAMES", .text = &names, .standard = "none",
+              .meaning = "also read these columns, separated by commas, and check that each record "
+                         "belongs to its sample" },
             THREADS_ROW(&threads, "threads"),
             { .name = NULL },
         };
@@ -169,7 +197,9 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
     signals_catch();
     if (json)
         printf("{\n  \"problems\": [");
-    code = verify(argv, count, &o, &result, &error);
+    columns = names == NULL ? NULL : strdup(names);
+    code = verify(argv, count, columns, &o, &result, &error);
+    free(columns);
     progress_clear();
     if (json)
         finish_json(&result, code == SHEAF_OK ? NULL : &error);

@@ -22,7 +22,9 @@ _sheaf() {
             sed -n '1s/.* is not //; 1s/,\| or / /gp')" -- "$word") ;;
     --remainder)
         mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;
-    --on-error | --on-corrupt)
+    --missing)
+        mapfile -t COMPREPLY < <(compgen -W 'fail skip none' -- "$word") ;;
+    --on-error | --on-corrupt | --unknown-keys)
         mapfile -t COMPREPLY < <(compgen -W 'fail skip' -- "$word") ;;
     --distribution)
         mapfile -t COMPREPLY < <(compgen -W 'replicated sharded' -- "$word") ;;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/details.h"
@@ -302,4 +303,54 @@ int options_parse(const struct command *command, const struct option *options, i
                       *count < command->least ? "an argument is missing" : "too many arguments",
                       command->name, command->arguments);
     return verbosity_begin();
+}
+
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+const struct choice missing_choices[] = {
+    { "fail", SHEAF_MISSING_FAIL }, { "skip", SHEAF_MISSING_SKIP },
+    { "none", SHEAF_MISSING_NONE }, { NULL, 0 },
+};
+
+int column_options_give(struct column_options *c, struct sheaf_reader_options *reader)
+{
+    size_t count = 0;
+    char *rest = NULL;
+
+    reader->missing = (enum sheaf_missing)c->missing;
+    if (c->list == NULL)
+        return -1;
+    c->text = strdup(c->list);
+    if (c->text == NULL) {
+        complain("out of memory");
+        return STATUS_FAILURE;
+    }
+    for (char *name = strtok_r(c->text, ",", &rest); name != NULL;
+         name = strtok_r(NULL, ",", &rest)) {
+        if (count == COLUMN_NAMES_MOST)
+            return misuse("--columns: more than %u names", COLUMN_NAMES_MOST);
+        c->names[count++] = name;
+    }
+    if (count == 0)
+        return misuse("--columns: expected names, separated by commas");
+    reader->columns = c->names;
+    reader->column_count = count;
+    return -1;
+}
+
+void column_options_free(struct column_options *c)
+{
+    free(c->text);
+    c->text = NULL;
+}
+
+void say_missing(const struct column_options *c, const struct sheaf_reader_stats *stats)
+{
+    const uint64_t n = stats->missing;
+
+    if (n != 0 && c->missing == SHEAF_MISSING_SKIP)
+        say("%" PRIu64 " sample%s left out, because a column has no value for %s", n,
+            n == 1 ? " was" : "s were", n == 1 ? "it" : "them");
+    else if (n != 0)
+        say("columns have no value in %" PRIu64 " case%s", n, plural(n));
 }

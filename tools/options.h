@@ -76,4 +76,33 @@ int options_parse(const struct command *command, const struct option *options, i
 /* Parses "150", "150MB" or "1.5MB". Returns false unless the text is a whole number of bytes. */
 bool options_size(const char *text, uint64_t *value);
 
+/* ---- Columns that are read with the samples: `cat`, `convert` and `unpack` ------------------- */
+
+#define COLUMN_NAMES_MOST 100u
+
+struct column_options {
+    const char *list;               /* "a,b"; NULL: none */
+    int missing;
+    char *text;                     /* a copy of the list, with a NUL after each name */
+    const char *names[COLUMN_NAMES_MOST];
+};
+
+extern const struct choice missing_choices[];
+
+/* Table rows that fill `columns`, a pointer to a struct column_options. */
+#define COLUMNS_ROWS(columns)                                                                   \
+    { "columns", OPTION_TEXT, "NAMES", .text = &(columns)->list, .standard = "none",            \
+      .meaning = "columns to read with the samples, separated by commas" },                     \
+    { "missing", OPTION_CHOICE, "WHAT", .choice = &(columns)->missing,                          \
+      .choices = missing_choices,                                                               \
+      .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
+                 "with none" }
+
+/* Gives the options to the reader. Returns -1, or the exit status after a complaint. */
+int column_options_give(struct column_options *columns, struct sheaf_reader_options *reader);
+void column_options_free(struct column_options *columns);
+
+/* Reports the values that were missing. */
+void say_missing(const struct column_options *columns, const struct sheaf_reader_stats *stats);
+
 #endif

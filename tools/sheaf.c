@@ -19,6 +19,7 @@ static const struct { const char *name; const struct command *command; } command
     { "verify", &verify_command },
     { "index", &index_command },
     { "view", &view_command },
+    { "column", &column_command },
     { "unpack", &unpack_command },
     { "get", &get_command },
     { "locate", &locate_command },

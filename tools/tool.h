@@ -29,7 +29,8 @@ struct command {
 extern const struct command append_command, pack_command, cat_command, info_command, verify_command,
                             index_command, unpack_command, convert_command, plan_command,
                             commit_command, fetch_command, pipe_command, advise_command,
-                            get_command, locate_command, view_command, report_command;
+                            get_command, locate_command, view_command, report_command,
+                            column_command;
 
 /* The running command, set by options_parse. */
 extern const char *command_name;

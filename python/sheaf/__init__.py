@@ -45,7 +45,7 @@ from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanSh
 __all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult",
            "Field", "Note", "PackResult", "Packer", "PipeResult", "Pixels", "PlanShard", "Problem", "Progress", "Reader",
            "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
-           "append", "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
+           "append", "columns", "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
            "pipe", "plan", "sources", "unpack", "verify", "view",
            "AccessError", "ArgumentError", "ChangedError", "CorruptError", "Error", "ExistsError",
            "InterruptedError", "LimitError", "MismatchError", "NetworkError", "NotFoundError",
@@ -230,7 +230,9 @@ class Reader(_sheaf.Reader):
     is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip"
     skips bad records, up to max_corrupt of them, and calls report for each (a Problem), or else
     warns.  cache_directory is a local cache
-    for remote shards, shared by other readers and later epochs.  memory, cache and cache_size are
+    for remote shards, shared by other readers and later epochs.  columns names the columns that
+    come with the samples: columns=["cap-v2"] gives sample["cap-v2.txt"].  missing says what to do
+    with a sample for which a column has no value: "fail", "skip" or "none".  memory, cache and cache_size are
     the command's names of memory_bytes, cache_directory and cache_bytes."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: Optional[int] = None,
@@ -244,6 +246,7 @@ class Reader(_sheaf.Reader):
                  cache_directory: Optional[Path] = None, cache: Optional[Path] = None,
                  cache_bytes: Size = 64000000000, cache_size: Optional[Size] = None,
                  report: Optional[Callable[[Problem], Any]] = None,
+                 columns: Optional[Sequence[str]] = None, missing: str = "fail",
                  _arena: Optional[_sheaf.Arena] = None) -> None:
         dataset = source if isinstance(source, Dataset) else Dataset(source)
         self._found_rank: Optional[Tuple[int, int]] = None
@@ -262,7 +265,8 @@ class Reader(_sheaf.Reader):
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
                          cache_directory=_text(cache_directory if cache is None else cache),
                          cache_bytes=_size("cache_size", cache_size, cache_bytes),
-                         report=_told(_warn if report is None else report, Problem))
+                         report=_told(_warn if report is None else report, Problem),
+                         columns=columns, missing=missing)
         self._bad = on_corrupt, max_corrupt, report     # what becomes of bad images
         self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
                        "shuffle": int(not no_shuffle), "remainder": remainder}
@@ -386,3 +390,4 @@ from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
 from ._job import job  # noqa: E402
 from ._pipe import claim_pipe as _claim_pipe  # noqa: E402
 from ._views import Coming, View, locate, view  # noqa: E402
+from . import columns  # noqa: E402

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import (Dataset, Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _text, _told,
                _warn)
@@ -52,8 +52,8 @@ class PipeResult(NamedTuple):
 
 
 def _reading(on_corrupt: str, max_corrupt: Optional[int], cache: Optional[Path],
-             cache_size: Size) -> Dict[str, Any]:
-    return {"on_corrupt": on_corrupt, "max_corrupt": max_corrupt, "cache_directory": _text(cache),
+             cache_size: Size, columns: Optional[Sequence[str]], missing: str) -> Dict[str, Any]:
+    return {"columns": columns, "missing": missing, "on_corrupt": on_corrupt, "max_corrupt": max_corrupt, "cache_directory": _text(cache),
             "cache_bytes": _size("cache_size", cache_size, 0)}
 
 
@@ -69,7 +69,8 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             shuffle: bool = False, seed: int = 0,
             field_map: Optional[Mapping[str, str]] = None, fix_images: bool = False,
             check_images: str = "none", quality: int = 90, resize: int = 0,
-            resize_mode: str = "shorter", duplicate_keys: str = "fail") -> ConvertResult:
+            resize_mode: str = "shorter", duplicate_keys: str = "fail",
+            columns: Optional[Sequence[str]] = None, missing: str = "fail") -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set of another container (format)
     or codec at `dest`, as `sheaf convert` does.  Keys, fields, labels and class names stay, and
     each shard keeps its samples, unless shard_size or shard_count cuts new shards, or shuffle gives
@@ -77,7 +78,8 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     name, or makes its number the label.  memory: a size in bytes or "512MiB", half of it for
     reading.  Images stay as they are and are not checked, unless fix_images, resize or check_images
     ("markers", "decode") asks for it, as in pack().  duplicate_keys="number" gives a sample whose
-    key is repeated a free key such as KEY-2, "drop" leaves it out.
+    key is repeated a free key such as KEY-2, "drop" leaves it out.  columns and missing: as in
+    Reader.
 
     With plan, packs part number `part`, from 0, of `parts` of a stored plan of a data set instead;
     then sheaf.commit.  UnsupportedError names a sample that does not fit the container;
@@ -85,7 +87,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     warning is given); ExistsError: `dest` is not empty, or a key is repeated.
 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
-    reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
+    reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
     calls = {"progress": _told(progress, Progress),
              "report": _told(_warn if report is None else report, Problem), "s3": _s3(s3)}
     size = _size("memory", memory, 0)
@@ -111,13 +113,15 @@ def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = Fa
            cache: Optional[Path] = None, cache_size: Size = "64GB", threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None,
-           duplicate_keys: str = "fail") -> UnpackResult:
+           duplicate_keys: str = "fail", columns: Optional[Sequence[str]] = None,
+           missing: str = "fail") -> UnpackResult:
     """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as
     `sheaf unpack` does, and nothing outside that directory.  ExistsError: a file exists already;
     with resume it stays if it is identical.  duplicate_keys: as in convert().
+    columns and missing: as in Reader.
 
         sheaf.unpack("shards/", "files/")"""
-    reading = _reading(on_corrupt, max_corrupt, cache, cache_size)
+    reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
     reading.update(memory_bytes=_size("memory", memory, 0), threads=threads)
     return UnpackResult(**_sheaf.unpack_files(
         _opened(source), directory, reading, resume=resume, duplicate_keys=duplicate_keys,

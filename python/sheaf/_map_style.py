@@ -102,7 +102,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  report: Optional[Callable[[sheaf.Problem], Any]] = None,
                  cache_directory: Optional[sheaf.Path] = None,
                  cache: Optional[sheaf.Path] = None, cache_bytes: sheaf.Size = 64000000000,
-                 cache_size: Optional[sheaf.Size] = None) -> None:
+                 cache_size: Optional[sheaf.Size] = None,
+                 columns: Optional[Sequence[str]] = None, missing: str = "fail") -> None:
         self._given = {name: value for name, value in locals().items()
                        if name not in ("self", "source", "__class__")}
         self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
@@ -131,7 +132,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
                          "threads": threads,
                          "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
                          "cache_directory": sheaf._text(cache_directory if cache is None else cache),
-                         "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes)}
+                         "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes),
+                         "columns": columns, "missing": missing}
         if self.dataset.host and not self.dataset.is_stream:
             # What makes the hosts equal is the line, not this rank's share of it.
             self._options["remainder"] = self.remainder
@@ -255,6 +257,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _samples(self, numbers: Sequence[int]) -> Any:
         """A Batch, or a list of samples."""
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
+            if self._options["columns"]:
+                raise sheaf.ArgumentError("a sample that is read by its number has no columns: "
+                                          "use sheaf.torch.DataLoader, or this data set's sampler()")
             if any(number < 0 for number in numbers):
                 numbers = [range(len(self))[number] for number in numbers]
             return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])

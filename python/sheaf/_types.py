@@ -173,6 +173,7 @@ class Stats(NamedTuple):
     memory_peak_bytes: int
     requests: int = 0       # of the whole process, over HTTP; and those repeated after a failure
     retries: int = 0
+    missing: int = 0        # values that columns lack: samples left out, or fields
     undecoded: int = 0      # samples that a DataLoader's decode has left out
     batches: int = 0        # of a DataLoader, and where its time went, in nanoseconds: the program
     wait_ns: int = 0        # waited for batches, and did something else (step_ns); all workers, or

@@ -13,7 +13,8 @@
 static const struct option reading_table[] = {
     READER(on_corrupt, OPTION_ON_ERROR), READER(max_corrupt, OPTION_U64),
     READER(cache_directory, OPTION_TEXT), READER(cache_bytes, OPTION_U64),
-    READER(memory_bytes, OPTION_U64), READER(threads, OPTION_U32), { NULL, OPTION_CALL, 0 },
+    READER(memory_bytes, OPTION_U64), READER(threads, OPTION_U32),
+    READER(columns, OPTION_COLUMNS), READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
 };
 
 /* A call that copies, and its result. */
@@ -79,6 +80,7 @@ PyObject *action_convert(PyObject *Py_UNUSED(module), PyObject *args, PyObject *
         made = converted(&c);
     }
     pack_options_free(&c.packing);
+    options_free_columns(&c.reading);
     Py_XDECREF(dataset);
     Py_XDECREF(dest);
     return made;
@@ -101,6 +103,7 @@ PyObject *action_convert_part(PyObject *Py_UNUSED(module), PyObject *args, PyObj
         made = converted(&c);
     }
     pack_options_free(&c.packing);
+    options_free_columns(&c.reading);
     Py_XDECREF(plan);
     return made;
 }
@@ -116,7 +119,7 @@ PyObject *action_unpack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
 {
     PyObject *source, *reading, *directory = NULL, *dataset = NULL, *made = NULL;
     const struct sheaf_unpack_result *r;
-    struct copy c;
+    struct copy c = { .code = SHEAF_OK };
 
     if (PyArg_ParseTuple(args, "OO&O:unpack", &source, PyUnicode_FSConverter, &directory,
                          &reading) &&
@@ -138,6 +141,7 @@ PyObject *action_unpack(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
                                  "lost_bytes", (unsigned long long)c.stats.lost_bytes,
                                  "passed_over", (unsigned long long)c.stats.passed_over);
     }
+    options_free_columns(&c.reading);
     Py_XDECREF(dataset);
     Py_XDECREF(directory);
     return made;

@@ -50,6 +50,10 @@ static PyMethodDef functions[] = {
       "index(directory, peers, overwrite, **options) -> dict" },
     { "append", (PyCFunction)(void (*)(void))action_append, METH_VARARGS | METH_KEYWORDS,
       "append(source, dataset, **options) -> dict" },
+    { "column_add", (PyCFunction)(void (*)(void))action_column_add, METH_VARARGS | METH_KEYWORDS,
+      "column_add(dataset, name, source, **options) -> dict" },
+    { "column_drop", action_column_drop, METH_VARARGS, "column_drop(dataset, name)" },
+    { "column_list", action_column_list, METH_O, "column_list(source) -> list of dicts" },
     { "convert", (PyCFunction)(void (*)(void))action_convert, METH_VARARGS | METH_KEYWORDS,
       "convert(source, dest, reading, **options) -> dict" },
     { "convert_part", (PyCFunction)(void (*)(void))action_convert_part,
@@ -98,7 +102,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
         packer_add(module) == 0 && server_add(module) == 0 && planned_add(module) == 0 &&
-        pixels_add(module) == 0 &&
+        pixels_add(module) == 0 && columns_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
         PyModule_AddStringConstant(module, "pixels_version", sheaf_pixels_version()) == 0 &&
         forks_watch(serving_forked))

@@ -47,6 +47,7 @@ int batch_add(PyObject *module);
 int sample_add(PyObject *module);
 int reader_add(PyObject *module);
 int packer_add(PyObject *module);
+int columns_add(PyObject *module);
 int server_add(PyObject *module);
 int planned_add(PyObject *module);
 int pixels_add(PyObject *module);
@@ -70,7 +71,7 @@ PyObject *text_of(const char *text);
 enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
                    OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
-                   OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS };
+                   OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 
 /* One keyword and its position in an options struct. An OPTION_CALL has no position: the caller
  * takes the callable from the keywords. */
@@ -84,6 +85,9 @@ struct option {
  * keywords. `table` ends with a NULL name. Returns -1 and an exception if a keyword is unknown or a
  * value is bad. */
 int options_set(void *options, const struct option *table, PyObject *keywords);
+
+/* Frees the names of columns, which options_set copies. */
+void options_free_columns(struct sheaf_reader_options *options);
 
 /* Returns the keyword's value, borrowed, or NULL if it is missing or None. */
 PyObject *options_call(PyObject *keywords, const char *name);
@@ -271,6 +275,9 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *result);
 /* ---- actions.c ---------------------------------------------------------------------------- */
 
 PyObject *action_pack(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_column_add(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_column_drop(PyObject *module, PyObject *args);
+PyObject *action_column_list(PyObject *module, PyObject *source);
 PyObject *action_append(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_plan(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_pack_part(PyObject *module, PyObject *args, PyObject *keywords);

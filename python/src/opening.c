@@ -68,6 +68,7 @@ static void drop_left(void)
 
         Py_DECREF(o->dataset);
         free(o->cache_directory);
+        options_free_columns(&o->options);
         free(o);
         o = next;
     }
@@ -130,6 +131,7 @@ int reader_open(struct reader_object *self, const struct sheaf_reader_options *o
     self->teller->reader = self;
     Py_DECREF(o->dataset);
     free(o->cache_directory);
+    options_free_columns(&o->options);
     free(o);
     if (self->reader == NULL || tell(self) != 0)
         return -1;

@@ -5,6 +5,7 @@
 #include "module.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct option *find(const struct option *table, const char *name)
@@ -131,6 +132,12 @@ static int set_named(void *member, const struct option *option, PyObject *value)
               : strcmp(name, "drop") == 0 ? SHEAF_DUPLICATE_DROP : -1;
         expected = "fail, number or drop";
         break;
+    case OPTION_MISSING:
+        found = strcmp(name, "fail") == 0 ? SHEAF_MISSING_FAIL
+              : strcmp(name, "skip") == 0 ? SHEAF_MISSING_SKIP
+              : strcmp(name, "none") == 0 ? SHEAF_MISSING_NONE : -1;
+        expected = "fail, skip or none";
+        break;
     case OPTION_RESIZE_MODE:
         found = strcmp(name, "shorter") == 0 ? SHEAF_SHORTER
               : strcmp(name, "longer") == 0 ? SHEAF_LONGER
@@ -192,6 +199,52 @@ static int set_texts(void *member, const struct option *option, PyObject *value)
     return 0;
 }
 
+/* Sets a copy of the names in one block of memory, because a reader may be opened when the caller
+ * has gone on. */
+static int set_columns(struct sheaf_reader_options *options, const struct option *option,
+                       PyObject *value)
+{
+    PyObject *list = PyUnicode_Check(value) ? Py_BuildValue("[O]", value) : PySequence_List(value);
+    const Py_ssize_t count = list == NULL ? -1 : PyList_Size(list);
+    size_t size = ((size_t)count + 1) * sizeof(char *);
+    const char **names;
+    char *text;
+
+    if (count < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const char *name = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+
+        if (name == NULL) {
+            Py_DECREF(list);
+            return refuse_type(option, "a list of names", value);
+        }
+        size += strlen(name) + 1;
+    }
+    names = malloc(size);
+    text = (char *)(names + count + 1);
+    for (Py_ssize_t i = 0; i < count && names != NULL; i++) {
+        names[i] = text;
+        text = stpcpy(text, PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL)) + 1;
+    }
+    Py_DECREF(list);
+    if (names == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    options_free_columns(options);
+    options->columns = names;
+    options->column_count = (size_t)count;
+    return 0;
+}
+
+void options_free_columns(struct sheaf_reader_options *options)
+{
+    free((void *)(uintptr_t)options->columns);
+    options->columns = NULL;
+    options->column_count = 0;
+}
+
 static int set(void *options, const struct option *option, PyObject *value)
 {
     void *member = (char *)options + option->offset;
@@ -207,6 +260,8 @@ static int set(void *options, const struct option *option, PyObject *value)
         return *(const char **)member == NULL ? refuse_type(option, "a str", value) : 0;
     case OPTION_TEXTS:
         return set_texts(member, option, value);
+    case OPTION_COLUMNS:
+        return set_columns(options, option, value);
     case OPTION_FILTERS:
         return set_filters(options, value);
     case OPTION_CALL:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Packer: writes a data set of samples that the program makes. */
-#include "module.h"
+#include "borrowed.h"
 
 #include <string.h>
 
@@ -17,18 +17,7 @@ struct packer_object {
 
 /* ---- Samples from Python -------------------------------------------------------------------- */
 
-/* A sample whose parts are borrowed from Python objects, which are held. */
-struct borrowed {
-    struct sheaf_sample sample;
-    struct sheaf_field *fields;
-    char *names;                    /* in lower case; the fields' suffixes are as given */
-    Py_buffer *buffers;
-    size_t buffer_count;
-    double *labels;
-    PyObject *items;
-};
-
-static void borrowed_free(struct borrowed *b)
+void borrowed_free(struct borrowed *b)
 {
     for (size_t i = 0; i < b->buffer_count; i++)
         PyBuffer_Release(&b->buffers[i]);
@@ -61,7 +50,7 @@ static int name_fields(struct borrowed *b)
     return 0;
 }
 
-static int borrow_fields(struct borrowed *b, PyObject *mapping)
+int borrowed_fields(struct borrowed *b, PyObject *mapping)
 {
     Py_ssize_t count;
 
@@ -151,7 +140,7 @@ static int borrow(struct borrowed *b, PyObject *key, PyObject *fields, PyObject 
         if (b->sample.class_name == NULL)
             return -1;
     }
-    return borrow_fields(b, fields) == 0 ? borrow_labels(b, labels) : -1;
+    return borrowed_fields(b, fields) == 0 ? borrow_labels(b, labels) : -1;
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------- */

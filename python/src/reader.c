@@ -12,7 +12,8 @@ const struct option reader_options_table[] = {
     READER(remainder, OPTION_REMAINDER), READER(memory_bytes, OPTION_U64),
     READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
     READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
-    READER(cache_bytes, OPTION_U64), READER(report, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    READER(cache_bytes, OPTION_U64), READER(report, OPTION_CALL),
+    READER(columns, OPTION_COLUMNS), READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
 };
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -163,7 +164,8 @@ static Py_ssize_t reader_length(struct reader_object *self)
 
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,"
+                         "s:K}",
                          "samples", (unsigned long long)stats->samples,
                          "payload_bytes", (unsigned long long)stats->payload_bytes,
                          "read_bytes", (unsigned long long)stats->read_bytes,
@@ -180,7 +182,8 @@ PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats)
                          "memory_bytes", (unsigned long long)stats->memory_bytes,
                          "memory_peak_bytes", (unsigned long long)stats->memory_peak_bytes,
                          "requests", (unsigned long long)stats->requests,
-                         "retries", (unsigned long long)stats->retries);
+                         "retries", (unsigned long long)stats->retries,
+                         "missing", (unsigned long long)stats->missing);
 }
 
 static PyObject *reader_stats(struct reader_object *self, PyObject *Py_UNUSED(ignored))
@@ -240,8 +243,10 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
 
     sheaf_reader_options_init(&options, sizeof(options));
     if (!PyArg_ParseTuple(args, "O|O:Reader", &source, &arena_object) ||
-        options_set(&options, reader_options_table, keywords) != 0)
+        options_set(&options, reader_options_table, keywords) != 0) {
+        options_free_columns(&options);
         return -1;
+    }
     if (self->guard.lock != NULL) {
         error_raise_state("the reader is open already");
         return -1;

@@ -119,6 +119,7 @@ static void opening_discard(void *what)
     arena_close(o->arena);
     reports_free(o->reports);
     free(o->cache_directory);
+    options_free_columns(&o->options);
     free(o);
 }
 
@@ -161,7 +162,8 @@ static const struct option server_options_table[] = {
     READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
     READER(remainder, OPTION_REMAINDER),
     READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
-    READER(cache_bytes, OPTION_U64), { NULL, OPTION_CALL, 0 },
+    READER(cache_bytes, OPTION_U64), READER(columns, OPTION_COLUMNS),
+    READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
 #undef READER
 };
 
@@ -179,8 +181,10 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     options.remainder = SHEAF_KEEP;     /* The program itself pads, by ordinals, unless the
                                            padding must be the same on other hosts. */
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
-        options_set(&options, server_options_table, keywords) != 0)
+        options_set(&options, server_options_table, keywords) != 0) {
+        options_free_columns(&options);
         return -1;
+    }
     if (self->dataset != NULL) {
         error_raise_state("the server is open already");
         return -1;
@@ -212,6 +216,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     }
     self->reports = o->reports;
     free(o->cache_directory);
+    options_free_columns(&o->options);
     free(o);
     return 0;
 }

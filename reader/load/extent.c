@@ -53,6 +53,12 @@ uint64_t extent_names(const struct index_section *s, uint64_t first, size_t coun
     return s->name_offsets == NULL ? 0 : s->name_offsets[first + count] - s->name_offsets[first];
 }
 
+uint64_t extent_beside(const struct run *whole)
+{
+    return extent_names(whole->shard->section, whole->first, whole->count) +
+           shard_columns_bytes(whole->shard, whole->first, whole->count);
+}
+
 uint64_t extent_raw(const struct run *whole, enum read_how how)
 {
     const struct extent e = how == READ_WHOLE ? extent_of_blocks(whole) : extent_of(whole);

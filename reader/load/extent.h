@@ -51,6 +51,8 @@ bool extent_is_in_block(const struct run *run);
 uint64_t extent_stored(const struct run *run, const struct extent *extent);
 /* Returns the size of the .lst lines of `count` records, beginning with `first`. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
+/* Returns the size of what a row has beside its data: .lst lines and the records of columns. */
+uint64_t extent_beside(const struct run *whole);
 /* Returns how many uncompressed bytes the runs of one read take where they are read to. */
 uint64_t extent_raw(const struct run *whole, enum read_how how);
 

@@ -311,7 +311,7 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
         return loader_is_full(l, due->opened, due->record, err);
     if (code != SHEAF_OK)
         return code;
-    due->ref = (struct ref){ .item = &read->table[0], .read = read };
+    due->ref = (struct ref){ .item = read->table, .read = read };
     due->opened = NULL;
     read->taken = 1;
     lane->numbers--;

@@ -186,11 +186,10 @@ static bool take_pieces(struct loader *l, struct read *r, const struct read_plan
     memset(r->each, 0, r->span * sizeof(r->each[0]));
     for (size_t i = 0; i < plan->run_count; i++) {
         const struct run *run = &plan->runs[i];
-        const struct index_section *s = run->shard->section;
 
         at += run->skipped;
         for (uint64_t k = run->first; k < run->first + run->count; k++, at++) {
-            r->each[at] = heap_take(l->heap, read_piece_bytes(s, k));
+            r->each[at] = heap_take(l->heap, read_piece_bytes(run->shard, k));
             if (r->each[at] == NULL) {
                 give_pieces(l, r);
                 return false;
@@ -221,6 +220,7 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
         free(r);
         return err_memory(err, sizeof(*r->work));
     }
+    r->item_bytes = sizeof(struct item);
     r->work->read = r;
     r->work->dataset = l->dataset;
     add_read(l, r);
@@ -384,7 +384,7 @@ static void end_read(struct loader *l, struct read *r)
     if (r->older != NULL)
         r->older->newer = r->newer;
     for (size_t i = 0; r->bad_count != 0 && r->table != NULL && i < r->span; i++)
-        item_free_error(&r->table[i]);
+        item_free_error(read_item(r, i));
     if (r->each != NULL) {
         for (size_t i = r->taken; r->code == SHEAF_OK && r->bad_count != 0 && i < r->span; i++)
             if (r->each[i] != NULL)

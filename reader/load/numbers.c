@@ -160,9 +160,9 @@ static int wait_for(struct call *c, struct job *job, struct sheaf_error *err)
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-static uint64_t slot_bytes(const struct index_section *s, uint64_t record)
+static uint64_t slot_bytes(const struct shard *shard, uint64_t record)
 {
-    return (read_piece_bytes(s, record) + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+    return (read_piece_bytes(shard, record) + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 }
 
 static int no_room(const struct call *c, const struct shard_part *part, uint64_t bytes,
@@ -204,7 +204,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
     }
     for (size_t i = part->first; i < part->end; i++)
         if (i == part->first || c->entries[i].number != c->entries[i - 1].number)
-            part->block_bytes += slot_bytes(part->shard->section, record_of(c, part, i));
+            part->block_bytes += slot_bytes(part->shard, record_of(c, part, i));
     if (!budget_take(&c->budget, part->block_bytes))
         return no_room(c, part, part->block_bytes, err);
     part->block = aligned_alloc(ALIGNMENT, part->block_bytes + ALIGNMENT);
@@ -295,7 +295,7 @@ static void place_items(struct call *c, const struct group *g, uint8_t **slot)
         e->item = (struct item *)(void *)*slot;
         e->item->is_bad = false;
         g->read->each[n++] = e->item;
-        *slot += slot_bytes(g->part->shard->section, record_of(c, g->part, i));
+        *slot += slot_bytes(g->part->shard, record_of(c, g->part, i));
     }
 }
 

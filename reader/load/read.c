@@ -14,22 +14,27 @@
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static uint64_t piece_bytes(const struct index_section *s, uint64_t first, size_t count)
+static uint64_t piece_bytes(const struct shard *shard, uint64_t first, size_t count)
 {
+    const struct index_section *s = shard->section;
     const uint64_t end = first + count;
 
     return s->offsets[end] - s->offsets[first] + extent_names(s, first, count)
-           + count * (sizeof(struct item) + HEAP_HEAD_BYTES);
+           + shard_columns_bytes(shard, first, count)
+           + count * (item_bytes(shard->column_count) + HEAP_HEAD_BYTES);
 }
 
-size_t read_piece_bytes(const struct index_section *s, uint64_t record)
+size_t read_piece_bytes(const struct shard *shard, uint64_t record)
 {
-    return sizeof(struct item) + index_frame_bytes(s, record) + extent_names(s, record, 1);
+    return item_bytes(shard->column_count) + index_frame_bytes(shard->section, record)
+           + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
+/* Returns the bytes of the tables for the columns' fetches, the runs, and the parts of blocks. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
-    return plan->run_count * sizeof(struct run)
+    return plan->runs[0].shard->column_count * sizeof(struct fetch)
+           + plan->run_count * sizeof(struct run)
            + (plan->how == READ_WHOLE ? 0 : count * sizeof(struct unpack_part));
 }
 
@@ -50,14 +55,14 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         if (plan->how == READ_WHOLE)
             data += extent_raw(&whole, plan->how);
         stored = MAX(stored, plan->how == READ_STEPS ? unpack_room(is_remote, most) : most);
-        names += extent_names(whole.shard->section, whole.first, whole.count);
+        names += extent_beside(&whole);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
             if (plan->how != READ_WHOLE)
                 data += extent_raw(run, plan->how);
             if (plan->apart)
-                n.pieces += piece_bytes(run->shard->section, run->first, run->count);
+                n.pieces += piece_bytes(run->shard, run->first, run->count);
             n.count += run->count;
             n.span += run->skipped + run->count;
         }
@@ -67,7 +72,7 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         n.work += names + (plan->how == READ_WHOLE ? data : 0);
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
-        n.block = n.span * sizeof(struct item) + data + names;
+        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + data + names;
     }
     return n;
 }
@@ -77,6 +82,12 @@ uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remot
     return m->largest + (is_packed ? unpack_room(is_remote, m->bytes) : 0) + m->names_bytes
            + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
            + sizeof(struct work) + sizeof(struct read);
+}
+
+uint64_t read_columns_most(const struct columns *columns, uint32_t shard)
+{
+    return columns == NULL ? 0 : columns_most(columns, shard)
+           + columns->count * (sizeof(struct item_column) + sizeof(struct fetch));
 }
 
 void *work_room(struct buf *buf, size_t size, struct sheaf_error *err)
@@ -112,6 +123,7 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
               struct sheaf_error *err)
 {
     const struct read_needs n = read_needs_of(plan);
+    const size_t columns = plan->runs[0].shard->column_count;
 
     r->work = w;
     r->workers = workers;
@@ -121,9 +133,13 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     w->read = r;
     w->dataset = dataset;
     w->how = plan->how;
-    w->runs = work_room(&w->tables, tables_bytes(plan, n.count), err);
-    if (w->runs == NULL)
+    r->item_bytes = item_bytes(columns);
+    w->column_fetches = work_room(&w->tables, tables_bytes(plan, n.count), err);
+    if (w->column_fetches == NULL)
         return SHEAF_ERR_MEMORY;
+    memset(w->column_fetches, 0, columns * sizeof(w->column_fetches[0]));
+    w->column_count = columns;
+    w->runs = (struct run *)(void *)(w->column_fetches + columns);
     memcpy(w->runs, plan->runs, plan->run_count * sizeof(w->runs[0]));
     w->run_count = plan->run_count;
     return SHEAF_OK;
@@ -141,4 +157,5 @@ void read_drop_shards(struct work *w, struct shards *shards)
         shards_drop(shards, w->runs[i].shard);
     w->run_count = 0;
     w->data_fetch.read.object = w->names_fetch.read.object = NULL;
+    w->column_count = 0;
 }

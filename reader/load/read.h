@@ -44,6 +44,27 @@ struct item {
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
+/* A column's record for an item. A reader with columns has one for each column after the item:
+ *
+ *     | item | column | column | */
+struct item_column {
+    const uint8_t *data;        /* NULL: there is none */
+    uint32_t size;
+    uint32_t base_crc;          /* of the item's own record in the index */
+};
+_Static_assert(sizeof(struct item_column) % 16 == 0, "as for items");
+
+static inline const struct item_column *item_columns(const struct item *item)
+{
+    return (const struct item_column *)(const void *)(item + 1);
+}
+
+/* The size of an item with its columns. */
+static inline size_t item_bytes(size_t column_count)
+{
+    return sizeof(struct item) + column_count * sizeof(struct item_column);
+}
+
 struct read_plan {
     const struct run *runs;
     size_t run_count;
@@ -64,8 +85,10 @@ struct read_needs read_needs_of(const struct read_plan *plan);
 /* Returns an upper bound of the memory for reading one record of this shard together. The index is
  * not needed. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
-/* Returns the size of the piece for one item. */
-size_t read_piece_bytes(const struct index_section *section, uint64_t record);
+/* Returns how much more a read of one record needs for its columns. `columns` may be NULL. */
+uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
+/* Returns the size of the piece for one item of an open shard. */
+size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
 /* A remote read that begins before a worker runs the job. */
 struct fetch {
@@ -86,8 +109,10 @@ struct work {
     volatile int cancelled;     /* not zero: the job ends soon */
     bool is_fetched;
     struct fetch data_fetch, names_fetch;
+    struct fetch *column_fetches;       /* in `tables`, one for each column */
+    size_t column_count;
     atomic_uint fetches_left;
-    struct buf data, names, stored, tables;
+    struct buf data, names, stored, tables;     /* `names` has the columns' records, too */
     uint64_t memory_bytes, reserved_bytes;      /* taken from the budget; */
     /* Results. */
     int code;
@@ -105,11 +130,12 @@ struct read {
     struct work *work;          /* working buffers; NULL if the read has landed and belongs to no
                                    stream */
     struct workers *workers;    /* the threads that run its job */
+    size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* the first position of its queue that it has, */
     size_t span, taken;         /* number of positions of the read, and number of those that the
                                    queue has returned */
     size_t users;               /* number of references to it */
-    struct item *table;         /* if together: its items, `span` of them; else NULL */
+    struct item *table;         /* if together: its items, each with its columns; else NULL */
     struct item **each;         /* if apart: each item, or NULL if the position is skipped */
     uint8_t *block;             /* if together: the table and all frames; */
     uint64_t alone_bytes;       /* memory taken from the budget if the block is not a piece of
@@ -136,7 +162,8 @@ static inline void item_free_error(struct item *item)
 
 static inline struct item *read_item(const struct read *r, size_t i)
 {
-    return r->table != NULL ? &r->table[i] : r->each[i];
+    return r->table == NULL ? r->each[i]
+         : (struct item *)(void *)((char *)r->table + i * r->item_bytes);
 }
 
 /* Makes a buffer of exactly `size` bytes. Its content is not kept. */

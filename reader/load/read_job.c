@@ -25,6 +25,8 @@ struct pass {
     uint8_t *data;              /* where the bytes of the range are read to; or, one after
                                    another, only the bytes of its records */
     char *names;                /* where the range's .lst lines are read to; NULL if it has none */
+    uint8_t *columns;           /* where the records of its columns are read to, one column after
+                                   another */
     bool is_marked;             /* is_bad is set in all items */
 };
 
@@ -58,6 +60,12 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     t->record = run->first + t->in_run++;
     t->item = read_item(p->work->read, t->at++);
     return true;
+}
+
+/* Where the bytes of an item go that lies apart. */
+static uint8_t *behind(const struct pass *p, struct item *item)
+{
+    return (uint8_t *)item + p->work->read->item_bytes;
 }
 
 static const char *url_of(const struct pass *p)
@@ -246,7 +254,7 @@ static int read_blocks(struct pass *p)
 /* Returns where a record goes that is decompressed by itself. */
 static uint8_t *home_of(const struct pass *p, const struct turn *t)
 {
-    return p->work->read->table != NULL ? p->data + t->raw : (uint8_t *)(t->item + 1);
+    return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);
 }
 
 /* Decompresses each record to its place. */
@@ -295,6 +303,24 @@ static int read_names(struct pass *p)
     return SHEAF_OK;
 }
 
+static int read_columns(struct pass *p)
+{
+    const struct shard *shard = p->whole.shard;
+    uint8_t *to = p->columns;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < shard->column_count && code == SHEAF_OK; i++) {
+        const struct shard_column *c = &shard->columns[i];
+        const uint64_t size = shard_column_bytes(c, p->whole.first, p->whole.count);
+
+        if (size != 0)
+            code = read_object(p->work, c->object, &p->work->column_fetches[i],
+                               c->offsets[p->whole.first], to, size);
+        to += size;
+    }
+    return code;
+}
+
 /* ---- Checking ------------------------------------------------------------------------------- */
 
 /* Checks a record, whose bytes are at `data`, and its .lst line, which is NULL if it has none. */
@@ -322,12 +348,59 @@ static int check_record(struct pass *p, const struct turn *t, const uint8_t *dat
     return SHEAF_OK;
 }
 
+/* Checks the record of a column for an item, whose bytes are at `data`. */
+static int check_column(struct pass *p, const struct turn *t, const struct shard_column *c,
+                        const uint8_t *data, size_t size)
+{
+    struct sheaf_error error;
+    uint32_t crc = 0;
+    int code = format_of(SHEAF_TFRECORD)->check(data, size, &crc, &error);
+
+    if (code == SHEAF_OK && crc == c->crcs[t->record])
+        return SHEAF_OK;
+    if (code == SHEAF_OK)
+        err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
+                c->crcs[t->record]);
+    err_prefix(&error, "%s: record %" PRIu64 ": ", c->url, c->first + t->record);
+    return mark_bad(p, t->item, t->record, &error);
+}
+
+/* Checks the records of all columns for an item, and says where they are. If items lie apart, it
+ * moves them to `home`. */
+static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
+{
+    const struct shard *shard = p->whole.shard;
+    struct item_column *column = (struct item_column *)(void *)(t->item + 1);
+    const uint8_t *start = p->columns;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < shard->column_count && code == SHEAF_OK && !t->item->is_bad; i++) {
+        const struct shard_column *c = &shard->columns[i];
+        const size_t size = (size_t)shard_column_bytes(c, t->record, 1);
+        const uint8_t *data;
+
+        column[i] = (struct item_column){ .base_crc = p->section->crcs[t->record] };
+        if (c->offsets == NULL)
+            continue;
+        data = start + (c->offsets[t->record] - c->offsets[p->whole.first]);
+        start += shard_column_bytes(c, p->whole.first, p->whole.count);
+        code = check_column(p, t, c, data, size);
+        if (p->work->read->table == NULL) {
+            data = memcpy(home, data, size);
+            home += size;
+        }
+        column[i].data = data;
+        column[i].size = (uint32_t)size;
+    }
+    return code;
+}
+
 /* Sets the place of a good item's data, and moves the data there. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {
     struct item *item = t->item;
-    uint8_t *home = (uint8_t *)(item + 1);
+    uint8_t *home = behind(p, item);
 
     item->data = data;
     if (p->work->read->table == NULL) {
@@ -367,6 +440,9 @@ static int finish_item(struct pass *p, const struct turn *t)
     else if (item->is_bad)
         return SHEAF_OK;
     code = check_record(p, t, data, name, item->name_size);
+    if (code == SHEAF_OK && !item->is_bad && p->whole.shard->column_count != 0)
+        code = place_columns(p, t, behind(p, item) + item->size +
+                             extent_names(s, record, 1));
     if (!item->is_bad)
         place_item(p, t, data, name, item->name_size);
     return code;
@@ -391,6 +467,8 @@ static int read_row_once(struct pass *p)
 
     if (code == SHEAF_OK)
         code = read_names(p);
+    if (code == SHEAF_OK)
+        code = read_columns(p);
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
@@ -420,6 +498,11 @@ static bool forgives(struct pass *p)
     if (shard->names != NULL && shard->lines == NULL)
         store_distrust(shard->names, s->name_offsets[p->whole.first],
                        extent_names(s, p->whole.first, p->whole.count));
+    for (size_t i = 0; i < shard->column_count; i++)
+        if (shard->columns[i].offsets != NULL)
+            store_distrust(shard->columns[i].object, shard->columns[i].offsets[p->whole.first],
+                           shard_column_bytes(&shard->columns[i], p->whole.first,
+                                              p->whole.count));
     p->work->is_fetched = false;
     p->is_marked = true;
     return true;
@@ -432,7 +515,8 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Computes the bytes that the runs take where they are read to. All data come before all names. */
+/* Computes the bytes that the runs take where they are read to. All data come before all names and
+ * columns. */
 static void measure(const struct work *w, uint64_t *data, uint64_t *names)
 {
     *data = *names = 0;
@@ -440,7 +524,7 @@ static void measure(const struct work *w, uint64_t *data, uint64_t *names)
         struct run whole;
 
         row = run_row(w->runs + i, w->run_count - i, &whole);
-        *names += extent_names(whole.shard->section, whole.first, whole.count);
+        *names += extent_beside(&whole);
         if (w->how == READ_WHOLE)
             *data += extent_raw(&whole, w->how);
         for (size_t k = i; k < i + row && w->how != READ_WHOLE; k++)
@@ -457,7 +541,7 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
 
     measure(w, &data_bytes, &names_bytes);
     if (r->table != NULL) {
-        *data = r->block + r->span * sizeof(struct item);
+        *data = r->block + r->span * r->item_bytes;
         *names = (char *)*data + data_bytes;
         return SHEAF_OK;
     }
@@ -494,10 +578,11 @@ static int run(struct work *w)
                            .names = names };
         p.run_count = run_row(p.runs, w->run_count - i, &p.whole);
         p.section = p.whole.shard->section;
+        p.columns = (uint8_t *)names + extent_names(p.section, p.whole.first, p.whole.count);
         p.extent = w->how == READ_WHOLE ? extent_of_blocks(&p.whole) : extent_of(&p.whole);
         code = read_row(&p);
         data += p.extent.end - p.extent.begin;
-        names += extent_names(p.section, p.whole.first, p.whole.count);
+        names += extent_beside(&p.whole);
         for (size_t k = i; k < i + p.run_count; k++)
             p.first += code != SHEAF_OK ? 0 : w->runs[k].skipped + w->runs[k].count;
         if (code != SHEAF_OK)
@@ -546,6 +631,18 @@ static void start_fetch(struct work *w, struct fetch *fetch, struct store_object
     store_read_start(&fetch->read);
 }
 
+static void fetch_columns(struct work *w, const struct run *whole, uint8_t *to)
+{
+    for (size_t i = 0; i < whole->shard->column_count; i++) {
+        const struct shard_column *c = &whole->shard->columns[i];
+        const uint64_t size = shard_column_bytes(c, whole->first, whole->count);
+
+        if (size != 0)
+            start_fetch(w, &w->column_fetches[i], c->object, c->offsets[whole->first], to, size);
+        to += size;
+    }
+}
+
 /* Starts a remote read for each group of runs that is read as one. */
 static void fetch(struct work *w)
 {
@@ -574,6 +671,7 @@ static void fetch(struct work *w)
     start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
     if (names != 0)
         start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);
+    fetch_columns(w, &whole, (uint8_t *)lines + extent_names(s, whole.first, whole.count));
     one_less(w);
 }
 
@@ -599,4 +697,7 @@ void read_cancel(struct read *r)
         store_read_cancel(&w->data_fetch.read);
     if (w->names_fetch.read.object != NULL)
         store_read_cancel(&w->names_fetch.read);
+    for (size_t i = 0; i < w->column_count; i++)
+        if (w->column_fetches[i].read.object != NULL)
+            store_read_cancel(&w->column_fetches[i].read);
 }

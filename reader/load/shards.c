@@ -38,7 +38,7 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
  * identifies the content, or "" for foreign shards. No request is sent for a remote object: the
  * first read will show whether the size is right. If the cache has the whole object, no server is
  * needed. */
-static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err)
 {
@@ -90,7 +90,7 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
     int code;
 
     prove_index(source, proof);
-    code = open_known(s, source, part->index_url, proof, bytes, object, err);
+    code = shards_open_known(s, source, part->index_url, proof, bytes, object, err);
     if (code == SHEAF_OK && (*object)->bytes != bytes) {
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
                        "says %" PRIu64, part->index_url, (*object)->bytes,
@@ -144,6 +144,7 @@ static void close_shard(struct shard *shard)
     store_close(shard->names);
     free(shard->lines);
     index_section_free(shard->own_section);
+    shards_close_columns(shard);
     free(shard);
 }
 
@@ -253,7 +254,8 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     if (asprintf(&url, "%.*s%s", (int)(strlen(index_url) - strlen(INDEX_NAME)), index_url,
                  name) < 0)
         return err_memory(err, strlen(index_url));
-    code = open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names, err);
+    code = shards_open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names,
+                             err);
     free(url);
     return code;
 }
@@ -272,7 +274,8 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = open_known(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names, err);
+    code = shards_open_known(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names,
+                             err);
     if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
         code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
     if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
@@ -295,8 +298,8 @@ static int open_parts(struct shard *shard)
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
-                   : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,
-                                &shard->object, err);
+                   : shards_open_known(shard->owner, source, d->urls[shard->number], m->xxh3,
+                                       m->bytes, &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
@@ -314,7 +317,7 @@ static int open_parts(struct shard *shard)
         code = joined_wrap(&shard->object, shard->section, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
         code = open_names(shard, err);
-    return code;
+    return code == SHEAF_OK ? shards_open_columns(shard, err) : code;
 }
 
 static void open_shard(struct job *job)
@@ -337,7 +340,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     if (source->manifest.joined)  /* a piece takes two bytes or more */
         bytes += m->index_bytes / 2 * sizeof(struct index_block);
-    return bytes;
+    return bytes + columns_index_bytes(s->columns, m->samples);
 }
 
 /* Takes memory from the budget. *is_reserved becomes whether it was taken from the reserve. */

@@ -10,7 +10,7 @@
 
 #include "base/budget.h"
 #include "base/workers.h"
-#include "reader/dataset/dataset.h"
+#include "reader/dataset/column_sets.h"
 #include "store/cache.h"
 #include "store/store.h"
 
@@ -30,6 +30,18 @@ struct shard {
     char *lines;                        /* its whole content if keep_lines is set */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
+    struct shard_column *columns;       /* one for each column of the reader; NULL if none */
+    size_t column_count;
+};
+
+/* The records of a column for the samples of an open shard. */
+struct shard_column {
+    const char *url;                    /* the column's shard */
+    uint64_t first;                     /* the record there for the shard's first sample */
+    struct store_object *object;
+    uint64_t *offsets;                  /* samples + 1 offsets in the object; NULL if there are no
+                                           records */
+    uint32_t *crcs;                     /* the CRC-32C of each record */
 };
 
 /* The index of one part of a source. */
@@ -44,6 +56,7 @@ struct shards {
     struct workers *workers;
     struct budget *budget;
     struct cache *cache;                /* NULL: none */
+    const struct columns *columns;      /* read with the samples; NULL if none */
     bool keep_lines;                    /* keep each .lst in memory, because its lines are not
                                            needed in order */
     bool keep_short;                    /* read a truncated shard as far as possible */
@@ -59,6 +72,11 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
+/* Opens an object with the size that a manifest gives. `proof` is a hash from the manifest that
+ * identifies its content, or "". No request is sent to a remote server. */
+int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+                      const char *proof, uint64_t bytes, struct store_object **object,
+                      struct sheaf_error *err);
 /* Opens an object. Reads go through the cache if there is one. */
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
                        struct sheaf_error *err);
@@ -82,5 +100,29 @@ bool shards_trim(struct shards *s);
 /* Frees the indexes that are kept in memory. Sections are then read one by one. No shard may be
  * open. */
 void shards_drop_index(struct shards *s);
+
+/* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
+
+/* Opens the columns of a shard whose section is there. */
+int shards_open_columns(struct shard *shard, struct sheaf_error *err);
+void shards_close_columns(struct shard *shard);
+
+/* Returns the size of the records of `count` samples, beginning with `first`. */
+static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t first,
+                                          uint64_t count)
+{
+    return c->offsets == NULL ? 0 : c->offsets[first + count] - c->offsets[first];
+}
+
+/* Returns the same for all columns. */
+static inline uint64_t shard_columns_bytes(const struct shard *shard, uint64_t first,
+                                           uint64_t count)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < shard->column_count; i++)
+        bytes += shard_column_bytes(&shard->columns[i], first, count);
+    return bytes;
+}
 
 #endif

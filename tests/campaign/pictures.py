@@ -111,10 +111,7 @@ def decodes(data):
 
 
 def orientation(image):
-    try:
-        return image.getexif().get(0x112, 1)
-    except OSError:                     # a PNG's chunks after its pixels cannot be read
-        return 1
+    return image.getexif().get(0x112, 1)
 
 
 def reason(image):

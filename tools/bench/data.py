@@ -105,6 +105,23 @@ class Data:
                       "--codec", codec, *(["--shard-count", count] if count else [])])
         return _warm(os.path.join(self.folder, name))
 
+    def column_shards(self, container):
+        """The shards with a column `cap` of texts of 200 bytes."""
+        name = "%s-column" % container
+        with self._made(name) as (path, make):
+            if make:
+                shutil.copytree(self.shards(container), path)
+                list_ = path + ".jsonl"
+                keys = subprocess.run([self.sheaf, "cat", path, "--list"], check=True,
+                                      stdout=subprocess.PIPE).stdout.decode().splitlines()
+                with open(list_, "w") as file:
+                    for line in keys:
+                        file.write(json.dumps({"key": line.split("\t")[0], "value": "caption " * 25})
+                                   + "\n")
+                _run([self.sheaf, "column", "add", path, "--name", "cap", "--from", list_])
+                os.unlink(list_)
+        return _warm(os.path.join(self.folder, name))
+
     def record_shards(self, fewer):
         """Small records, so many times fewer: a foreign data set, made one of ours."""
         name = "records-%d" % (self.records // fewer)

@@ -88,6 +88,17 @@ def read_records(bench, results):
     take_turns(turns, results, most=5, seconds=30)
 
 
+def read_columns(bench, results):
+    folder = bench.data.column_shards("webdataset")
+    files = data.shard_files(folder)
+    _warm(files)
+    for order, passes, options in (("in order", PASSES, ["--no-shuffle"]), ("shuffled", EPOCHS, [])):
+        take_turns([_reader(bench, "sheaf %s, %s" % (name, order), folder, passes,
+                            bench.data.images, data.size_of(files), *options, *more)
+                    for name, more in (("base alone", []), ("with a column", ["--column", "cap"]))],
+                   results, most=15, seconds=10)
+
+
 def read_codecs(bench, results):
     for codec, program in (("gzip", "gzip -dc"), ("lz4", "lz4 -dc")):
         folder = bench.data.shards("webdataset", codec)

@@ -4,6 +4,7 @@
  * training program: in batches, with every checksum verified. The time includes opening.
  *
  *     --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
+ *     --column NAME    read this column with the samples
  *     --limit N        end each epoch after N samples
  *     --skip-passes N  leave opening and the first N epochs out of the time
  *     --crops SIDE     make a random crop of each image, in one thread beside */
@@ -23,6 +24,7 @@ struct work {
     struct sheaf_pixels_pool *pool;
     void *pixels;           /* crops of a batch */
     struct sheaf_reader_options options;
+    const char *column;
     struct meter meter;
 };
 
@@ -38,6 +40,12 @@ static int take_option(struct work *work, char *const *argv)
     }
     if (strncmp(name, "--", 2) != 0)
         return 0;
+    if (strcmp(name, "--column") == 0 && argv[1] != NULL) {
+        work->column = argv[1];
+        work->options.columns = &work->column;
+        work->options.column_count = 1;
+        return 2;
+    }
     value = meter_number(argv[1] ? argv[1] : "");
     if (strcmp(name, "--shuffle-buffer") == 0)
         work->options.shuffle_buffer = value;

@@ -41,6 +41,7 @@ TITLES = {
     17: "pack a prefix of 1,000 small objects",
     18: "pack photos, their shorter side made 256 pixels",
     19: "read photos, decoded and cropped at random to 224 pixels",
+    20: "read with a column of texts of 200 bytes, beside the base alone",
 }
 
 CHECKS = []
@@ -133,3 +134,7 @@ for _kind, _pillow, _torchvision in (("photos", 1.9, 1.45), ("large photos", 1.8
     _name = "sheaf crops, " + _kind
     _check(19, _kind, _name, "items/CPU s", "Pillow crops, " + _kind, least=_pillow)
     _check(19, _kind, _name, "items/CPU s", "torchvision crops, " + _kind, least=_torchvision)
+
+for _order in ("in order", "shuffled"):
+    _check(20, _order, "sheaf with a column, " + _order, "items/s", "sheaf base alone, " + _order,
+           least=0.95)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints the state of a plan. */
-#include "tools/plan_status.h"
+#include "tools/plan/plan_status.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  *
  * Prints the plan of an epoch. The ranges come one by one, grouped by worker. A worker's total is
  * printed before its ranges, so they are collected until the next worker begins. */
-#include "tools/plan.h"
+#include "tools/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

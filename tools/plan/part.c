@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the part, by the option or the environment. */
-#include "tools/part.h"
+#include "tools/plan/part.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_column_add: brings the values of a source into the order of the base's samples.
+ *
+ *     source --> sorted by hash of key --> with the table of keys: number --> sorted by number
+ *            --> writer
+ *
+ * Both sorts use temporary files, so the memory does not grow with the source. The table of keys
+ * has only parts of hashes. Therefore, if two samples may have a key, or one sample may have two
+ * keys, these samples are read to find out. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sort.h"
+#include "base/tempfile.h"
+#include "columns/column_rows.h"
+#include "columns/column_write.h"
+#include "formats/key_table.h"
+#include "formats/name.h"
+#include "reader/lookup/key_file.h"
+#include "store/store.h"
+
+#define ROWS_ONCE  ((size_t)16384)          /* looked up in the table of keys together; */
+#define BYTES_ONCE ((size_t)8 << 20)        /* until they have about this number of bytes */
+#define SHARE      8u                       /* of the memory, for the buffer of a sort */
+#define BATCH      4096u                    /* samples between two looks at the interrupt */
+
+struct add {
+    struct sheaf_column_options options;
+    const char *name, *source;
+    struct sheaf_dataset *base;
+    struct watch watch;
+    char *directory;            /* of temporary files */
+    struct sort *by_hash, *by_number;
+    uint64_t first;             /* number of the first sample without a record */
+    struct sheaf_column_result left_out;
+    struct sheaf_error unknown; /* the first key that the base does not have */
+};
+
+/* ---- Values in a sort ------------------------------------------------------------------------ */
+
+/* A value as a sort keeps it:  line u64 | is_file u8 | key NUL | extension NUL | data */
+struct value {
+    uint64_t line;
+    bool is_file;
+    const char *key, *extension;
+    const uint8_t *data;
+    size_t size;
+};
+
+static struct value value_of(const uint8_t *bytes, size_t size)
+{
+    struct value v = { .line = load64(bytes), .is_file = bytes[8] != 0,
+                       .key = (const char *)bytes + 9 };
+
+    v.extension = v.key + strlen(v.key) + 1;
+    v.data = (const uint8_t *)v.extension + strlen(v.extension) + 1;
+    v.size = size - (size_t)(v.data - bytes);
+    return v;
+}
+
+static int take_row(void *context, const struct column_row *row, struct sheaf_error *err)
+{
+    struct add *a = context;
+    const size_t key = strlen(row->key) + 1, extension = strlen(row->extension) + 1;
+    uint8_t *unused, *to;
+    int code = sort_add(a->by_hash, key_hash(row->key), 0, 9 + key + extension + row->size,
+                        &unused, &to, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    store64(to, row->line);
+    to[8] = row->is_file;
+    memcpy(to + 9, row->key, key);
+    memcpy(to + 9 + key, row->extension, extension);
+    (void)name_lower((char *)to + 9 + key);
+    if (row->size != 0)
+        memcpy(to + 9 + key + extension, row->data, row->size);
+    return SHEAF_OK;
+}
+
+/* Puts the place of a value in the source before an error. */
+static int at_value(const struct add *a, const struct value *v, int code, struct sheaf_error *err)
+{
+    if (v->is_file)
+        err_prefix(err, "%.*s: ", (int)v->size, (const char *)v->data);
+    else
+        err_prefix(err, "%s: line %" PRIu64 ": ", a->source, v->line);
+    return code;
+}
+
+static void report(const struct add *a, const struct value *v, struct sheaf_error *why)
+{
+    if (a->options.report == NULL)
+        return;
+    (void)at_value(a, v, why->code, why);
+    a->options.report(a->options.context, a->source, why);
+}
+
+/* ---- Which sample ---------------------------------------------------------------------------- */
+
+/* Values that are looked up together. */
+struct lookup {
+    struct buf bytes;           /* copies of all values, one after another */
+    struct found_value {
+        size_t at, size;
+        uint64_t hash;
+        size_t asked;           /* index in `hashes` */
+    } values[ROWS_ONCE];
+    size_t count;
+    uint64_t hashes[ROWS_ONCE]; /* each once */
+    size_t hash_count;
+    struct buf matches;         /* struct key_match[], by asked, then by number */
+};
+
+static int by_asked(const void *x, const void *y)
+{
+    const struct key_match *a = x, *b = y;
+
+    return a->asked != b->asked ? (a->asked > b->asked) - (a->asked < b->asked)
+                                : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Sets *has to whether a sample of the base has the key. Reads the sample. */
+static int has_key(const struct add *a, uint64_t number, const char *key, bool *has,
+                   struct sheaf_error *err)
+{
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept;
+    int code = sheaf_dataset_read(a->base, &number, 1, NULL, &samples, &kept, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    *has = strcmp(samples[0].key, key) == 0;
+    sheaf_kept_free(kept);
+    return SHEAF_OK;
+}
+
+static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, size_t size,
+                       struct sheaf_error *err)
+{
+    const struct value v = value_of(bytes, size);
+    uint8_t *key, *value;
+    int code;
+
+    if (number < a->first) {
+        a->left_out.present++;
+        return SHEAF_OK;
+    }
+    code = sort_add(a->by_number, number, strlen(v.extension), size, &key, &value, err);
+    if (code != SHEAF_OK)
+        return code;
+    memcpy(key, v.extension, strlen(v.extension));
+    memcpy(value, bytes, size);
+    return SHEAF_OK;
+}
+
+/* Counts a value whose key the base does not have. */
+static void leave_unknown(struct add *a, const struct value *v)
+{
+    struct sheaf_error why;
+
+    a->left_out.unknown++;
+    err_set(&why, SHEAF_ERR_NOT_FOUND, "the data set has no sample with the key %.400s", v->key);
+    if (a->options.on_unknown == SHEAF_SKIP) {
+        report(a, v, &why);
+    } else if (a->unknown.code == SHEAF_OK) {
+        (void)at_value(a, v, why.code, &why);
+        a->unknown = why;
+    }
+}
+
+/* Finds the samples of a value among its matches. */
+static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
+                       const struct key_match *matches, size_t count, struct sheaf_error *err)
+{
+    const uint8_t *bytes = l->bytes.data + f->at;
+    const struct value v = value_of(bytes, f->size);
+    size_t found = 0;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        bool has = true;
+
+        if (count > 1)
+            code = has_key(a, matches[i].number, v.key, &has, err);
+        if (code == SHEAF_OK && has) {
+            found++;
+            code = give_number(a, matches[i].number, bytes, f->size, err);
+        }
+    }
+    if (code == SHEAF_OK && found == 0)
+        leave_unknown(a, &v);
+    return code;
+}
+
+static int place_values(struct add *a, struct lookup *l, struct sheaf_error *err)
+{
+    const struct key_match *matches;
+    size_t total, at = 0;
+    int code;
+
+    l->matches.size = 0;
+    code = key_file_find(a->base, l->hashes, l->hash_count, a->options.interrupt, &l->matches, err);
+    if (code != SHEAF_OK)
+        return code;
+    matches = (const struct key_match *)(const void *)l->matches.data;
+    total = l->matches.size / sizeof(*matches);
+    if (total != 0)
+        qsort(l->matches.data, total, sizeof(*matches), by_asked);
+    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++) {
+        const struct found_value *f = &l->values[i];
+        size_t count = 0;
+
+        while (at < total && matches[at].asked < f->asked)
+            at++;
+        while (at + count < total && matches[at + count].asked == f->asked)
+            count++;
+        code = place_value(a, l, f, matches + at, count, err);
+    }
+    l->bytes.size = l->count = l->hash_count = 0;
+    return code;
+}
+
+static int look_up_entry(struct add *a, struct lookup *l, const struct sort_entry *e,
+                         struct sheaf_error *err)
+{
+    struct found_value *f;
+    int code = SHEAF_OK;
+
+    if (l->count == ROWS_ONCE || l->bytes.size >= BYTES_ONCE)
+        code = place_values(a, l, err);
+    f = &l->values[l->count];
+    if (l->hash_count == 0 || l->hashes[l->hash_count - 1] != e->order)
+        l->hashes[l->hash_count++] = e->order;
+    *f = (struct found_value){ .at = l->bytes.size, .size = e->value_size, .hash = e->order,
+                               .asked = l->hash_count - 1 };
+    l->count++;
+    return code == SHEAF_OK ? buf_append(&l->bytes, e->value, e->value_size, err) : code;
+}
+
+/* Brings the values from the first sort into the second. */
+static int find_numbers(struct add *a, struct sheaf_error *err)
+{
+    struct lookup *l = calloc(1, sizeof(*l));
+    struct sheaf_progress progress = { .stage = "match" };
+    struct sort_entry entry;
+    int code = l == NULL ? err_memory(err, sizeof(*l)) : sort_finish(a->by_hash, err);
+
+    if (l != NULL)
+        l->bytes.limit = l->matches.limit = SIZE_MAX / 4;
+    while (code == SHEAF_OK && (code = sort_next(a->by_hash, &entry, err)) == SHEAF_OK) {
+        code = look_up_entry(a, l, &entry, err);
+        if (++progress.done_count % BATCH == 0 && code == SHEAF_OK) {
+            code = watch_check(&a->watch, err);
+            watch_show(&a->watch, &progress);
+        }
+    }
+    if (code == SHEAF_END)
+        code = place_values(a, l, err);
+    if (l != NULL) {
+        buf_free(&l->bytes);
+        buf_free(&l->matches);
+    }
+    free(l);
+    sort_close(a->by_hash);
+    a->by_hash = NULL;
+    if (code == SHEAF_OK && a->unknown.code != SHEAF_OK) {
+        *err = a->unknown;
+        if (a->left_out.unknown > 1)
+            err_append(err, " (and %" PRIu64 " values more are of such keys)",
+                       a->left_out.unknown - 1);
+        code = err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
+    }
+    return code;
+}
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+/* The values of one sample. */
+struct record_values {
+    struct buf bytes;           /* copies, one after another */
+    struct buf starts;          /* size_t[]: where each begins in `bytes`, and where it ends */
+    char **files;               /* contents of values that are files */
+    size_t file_count;
+    struct sheaf_field fields[FIELD_LIMIT];
+    size_t field_count;
+};
+
+static void values_clear(struct record_values *v)
+{
+    for (size_t i = 0; i < v->file_count; i++)
+        free(v->files[i]);
+    v->bytes.size = v->starts.size = v->file_count = v->field_count = 0;
+}
+
+static int keep_value(struct record_values *v, const struct sort_entry *e, struct sheaf_error *err)
+{
+    const size_t at = v->bytes.size;
+    int code = buf_append(&v->starts, &at, sizeof(at), err);
+
+    return code == SHEAF_OK ? buf_append(&v->bytes, e->value, e->value_size, err) : code;
+}
+
+static int leave_repeated(struct add *a, const struct value *v, struct sheaf_error *err)
+{
+    struct sheaf_error why;
+
+    err_set(&why, SHEAF_ERR_EXISTS, "a second value for the field %s of the sample %.400s",
+            v->extension, v->key);
+    a->left_out.repeated++;
+    if (a->options.on_repeated == SHEAF_SKIP) {
+        report(a, v, &why);
+        return SHEAF_OK;
+    }
+    (void)at_value(a, v, why.code, &why);
+    *err = why;
+    return err_because(err, err->code, SHEAF_REASON_REPEATED_KEY);
+}
+
+static int add_field(struct add *a, struct record_values *all, const struct value *v,
+                     struct sheaf_error *err)
+{
+    struct sheaf_field *f = &all->fields[all->field_count];
+    size_t size = v->size;
+    int code = SHEAF_OK;
+
+    if (all->field_count == FIELD_LIMIT)
+        return at_value(a, v, err_set(err, SHEAF_ERR_LIMIT, "more than %d fields", FIELD_LIMIT),
+                        err);
+    *f = (struct sheaf_field){ .name = v->extension, .suffix = v->extension, .data = v->data };
+    if (v->is_file) {
+        char *url = strndup((const char *)v->data, v->size);
+        char **files = realloc(all->files, (all->file_count + 1) * sizeof(files[0]));
+
+        code = url == NULL || files == NULL ? err_memory(err, v->size) : SHEAF_OK;
+        all->files = files != NULL ? files : all->files;
+        if (code == SHEAF_OK)
+            code = store_get(url, (size_t)COLUMN_RECORD_MOST, &files[all->file_count], &size, err);
+        if (code == SHEAF_OK)
+            f->data = files[all->file_count++];
+        free(url);
+    }
+    f->size = size;
+    all->field_count += code == SHEAF_OK;
+    return code;
+}
+
+/* Makes the fields of the values. Values of one extension come one after another, in the order of
+ * the source. Several keys at one sample mean that their hashes are partly equal. */
+static int make_fields(struct add *a, struct record_values *all, uint64_t number,
+                       struct sheaf_error *err)
+{
+    const size_t count = all->starts.size / sizeof(size_t);
+    const size_t *starts = (const size_t *)(const void *)all->starts.data;
+    const char *first_key = NULL, *last = NULL;
+    bool differ = false;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct value v = value_of(all->bytes.data + starts[i], 0);
+
+        first_key = first_key == NULL ? v.key : first_key;
+        differ |= strcmp(first_key, v.key) != 0;
+    }
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const size_t end = i + 1 < count ? starts[i + 1] : all->bytes.size;
+        const struct value v = value_of(all->bytes.data + starts[i], end - starts[i]);
+        bool has = true;
+
+        if (differ)
+            code = has_key(a, number, v.key, &has, err);
+        if (code != SHEAF_OK)
+            return code;
+        if (!has)
+            leave_unknown(a, &v);
+        else if (last != NULL && strcmp(last, v.extension) == 0)
+            code = leave_repeated(a, &v, err);
+        else
+            code = add_field(a, all, &v, err);
+        last = has ? v.extension : last;
+    }
+    return code;
+}
+
+/* Appends records up to the sample `number`, and the record of that sample. */
+static int append_record(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
+                         uint64_t number, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (number < sheaf_column_next(w)) {        /* of a shard that an earlier run has finished */
+        values_clear(all);
+        return SHEAF_OK;
+    }
+    while (code == SHEAF_OK && sheaf_column_next(w) < number)
+        code = sheaf_column_append(w, NULL, 0, err);
+    if (code == SHEAF_OK)
+        code = make_fields(a, all, number, err);
+    if (code == SHEAF_OK)
+        code = sheaf_column_append(w, all->fields, all->field_count, err);
+    values_clear(all);
+    return code;
+}
+
+static int append_all(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
+                      struct sheaf_error *err)
+{
+    struct sheaf_progress progress = { .stage = "write", .total_count = w->end };
+    struct sort_entry entry;
+    uint64_t number = UINT64_MAX;
+    int code = sort_finish(a->by_number, err);
+
+    while (code == SHEAF_OK && (code = sort_next(a->by_number, &entry, err)) == SHEAF_OK) {
+        if (number != entry.order && number != UINT64_MAX)
+            code = append_record(a, w, all, number, err);
+        if (code == SHEAF_OK)
+            code = keep_value(all, &entry, err);
+        number = entry.order;
+        progress.done_count = sheaf_column_next(w);
+        if (code == SHEAF_OK && progress.done_count % BATCH == 0) {
+            code = watch_check(&a->watch, err);
+            watch_show(&a->watch, &progress);
+        }
+    }
+    if (code != SHEAF_END)
+        return code;
+    code = number == UINT64_MAX ? SHEAF_OK : append_record(a, w, all, number, err);
+    while (code == SHEAF_OK && sheaf_column_next(w) < w->end)
+        code = sheaf_column_append(w, NULL, 0, err);
+    return code;
+}
+
+/* Fails if a key was found to be unknown as its record was made. */
+static int check_unknown(const struct add *a, struct sheaf_error *err)
+{
+    if (a->unknown.code == SHEAF_OK)
+        return SHEAF_OK;
+    *err = a->unknown;
+    return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
+}
+
+static int write_records(struct add *a, const char *dataset, struct sheaf_column_result *result,
+                         struct sheaf_error *err)
+{
+    struct record_values *all = calloc(1, sizeof(*all));
+    struct sheaf_column_writer *w = NULL;
+    int code = all == NULL ? err_memory(err, sizeof(*all))
+                           : sheaf_column_open(dataset, a->name, &a->options, &w, err);
+
+    if (all != NULL)
+        all->bytes.limit = all->starts.limit = SIZE_MAX / 4;
+    if (code == SHEAF_OK && strcmp(w->facts.base, a->base->manifest.fingerprint) != 0)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: the data set changed while the column was made",
+                       dataset);
+    if (code == SHEAF_OK)
+        code = append_all(a, w, all, err);
+    if (code == SHEAF_OK)
+        code = check_unknown(a, err);
+    if (code == SHEAF_OK)
+        code = sheaf_column_finish(w, result, err);
+    sheaf_column_free(w);
+    if (all != NULL) {
+        values_clear(all);
+        buf_free(&all->bytes);
+        buf_free(&all->starts);
+        free(all->files);
+    }
+    free(all);
+    return code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static int open_sorts(struct add *a, struct sheaf_error *err)
+{
+    const size_t bytes = (size_t)(a->options.memory_bytes / SHARE);
+    int code;
+
+    a->directory = tempfile_directory(NULL);
+    if (a->directory == NULL)
+        return err_memory(err, strlen(a->source));
+    code = sort_open(&a->by_hash, a->directory, bytes, err);
+    return code == SHEAF_OK ? sort_open(&a->by_number, a->directory, bytes, err) : code;
+}
+
+static int add_column(struct add *a, const char *dataset, struct sheaf_column_result *result,
+                      struct sheaf_error *err)
+{
+    size_t layer;
+    int code = column_base_open(dataset, &a->base, err);
+
+    if (code == SHEAF_OK)
+        code = column_check_name(a->name, err);
+    if (code == SHEAF_OK)       /* before the source is read */
+        code = column_write_begins(a->base, a->name, &a->options, &a->first, &layer, err);
+    if (code == SHEAF_OK)
+        code = open_sorts(a, err);
+    if (code == SHEAF_OK)
+        code = column_rows_read(a->source, &a->watch, take_row, a, err);
+    if (code == SHEAF_OK)
+        code = find_numbers(a, err);
+    if (code == SHEAF_OK)
+        code = write_records(a, dataset, result, err);
+    result->unknown = a->left_out.unknown;
+    result->repeated = a->left_out.repeated;
+    result->present = a->left_out.present;
+    sort_close(a->by_hash);
+    sort_close(a->by_number);
+    sheaf_dataset_free(a->base);
+    free(a->directory);
+    return code;
+}
+
+int sheaf_column_add(const char *dataset, const char *name, const char *source,
+                     const struct sheaf_column_options *options,
+                     struct sheaf_column_result *result, struct sheaf_error *error)
+{
+    struct add a = { .name = name, .source = source };
+    struct sheaf_column_result own_result;
+    struct sheaf_error own_error;
+    int code;
+
+    result = result != NULL ? result : &own_result;
+    error = error != NULL ? error : &own_error;
+    *result = (struct sheaf_column_result){ .samples = 0 };
+    code = column_options_take(options, &a.options, error);
+    a.watch = (struct watch){ .progress = a.options.progress, .context = a.options.context,
+                              .interrupt = a.options.interrupt };
+    return code == SHEAF_OK ? add_column(&a, dataset, result, error) : code;
+}

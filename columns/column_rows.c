@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sources of a column's values; see column_rows.h. */
+#include "columns/column_rows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "formats/augmented_line.h"
+#include "formats/name.h"
+#include "packer/source/lines.h"
+
+#define LINES_ONCE 4096u        /* between two looks at the interrupt */
+
+struct rows {
+    const char *source;
+    struct watch *watch;
+    column_row_fn *each;
+    void *context;
+    struct sheaf_progress progress;
+    struct list_parser parser;
+    struct lines lines;
+    struct buf text;            /* a copy of the line, or of strings in it */
+    struct buf names;           /* of a table: its header, each name with a NUL */
+    size_t key_column, column_count;
+    struct sheaf_error *error;  /* of a walk */
+};
+
+/* Returns the extension of the field that a member or column becomes. */
+static const char *extension_of(const char *name, bool is_json)
+{
+    return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";
+}
+
+static int give(struct rows *r, struct column_row *row, uint64_t line, struct sheaf_error *err)
+{
+    int code;
+
+    row->line = line;
+    code = name_suffix_problem(row->extension) == NULL ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" cannot be the name of a field: %s",
+                   row->extension, name_suffix_problem(row->extension));
+    if (code == SHEAF_OK)
+        code = r->each(r->context, row, err);
+    return code;
+}
+
+/* ---- JSON Lines ------------------------------------------------------------------------------ */
+
+static int json_line(struct rows *r, const char *text, size_t size, uint64_t number,
+                     struct sheaf_error *err)
+{
+    struct augmented_line line;
+    const struct attribute *key;
+    int code = augmented_line_parse(text, size, &line, err);
+
+    if (code == SHEAF_OK) {
+        key = augmented_line_find(&line, "key");
+        if (key == NULL || !json_is_string(key->value) ||
+            json_string_length(key->value) != strlen(json_string_value(key->value)))
+            code = err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"key\"");
+        for (size_t i = 0; i < line.count && code == SHEAF_OK; i++) {
+            const struct attribute *a = &line.attributes[i];
+            const bool is_text = json_is_string(a->value);
+            struct column_row row = {
+                .key = json_string_value(key->value),
+                .extension = extension_of(a->name, json_is_object(a->value) ||
+                                                   json_is_array(a->value)),
+                .data = is_text ? json_string_value(a->value) : a->text,
+                .size = is_text ? json_string_length(a->value) : a->size,
+            };
+
+            if (a != key && !json_is_null(a->value))
+                code = give(r, &row, number, err);
+        }
+    }
+    augmented_line_free(&line);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static const struct list_cell *cell_at(const struct rows *r, size_t i)
+{
+    return (const struct list_cell *)(const void *)r->parser.cells.data + i;
+}
+
+static size_t cell_count(const struct rows *r)
+{
+    return r->parser.cells.size / sizeof(struct list_cell);
+}
+
+static int split(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
+{
+    int code;
+
+    r->text.size = 0;
+    code = buf_reserve(&r->text, size + 1, err);
+    if (code != SHEAF_OK)
+        return code;
+    buf_put(&r->text, text, size);
+    return list_csv_split(&r->parser, (char *)r->text.data, size, err);
+}
+
+/* Finds the separator with which the header has a column `key`. */
+static int table_header(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
+{
+    static const char separators[] = { ',', '\t', ';' };
+    struct sheaf_error malformed;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(separators); i++) {
+        r->parser.separator = separators[i];
+        if (split(r, text, size, &malformed) != SHEAF_OK)
+            continue;
+        for (size_t c = 0; c < cell_count(r); c++)
+            if (strcmp(cell_at(r, c)->text, "key") == 0)
+                r->key_column = c;
+        if (r->key_column != SIZE_MAX)
+            break;
+    }
+    if (r->key_column == SIZE_MAX)
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected a header with a column \"key\", separated "
+                       "by commas, tabs or semicolons");
+    r->column_count = cell_count(r);
+    for (size_t c = 0; c < r->column_count && code == SHEAF_OK; c++)
+        code = buf_append(&r->names, cell_at(r, c)->text, cell_at(r, c)->size + 1, err);
+    return code;
+}
+
+static int table_line(struct rows *r, const char *text, size_t size, uint64_t number,
+                      struct sheaf_error *err)
+{
+    const char *name;
+    int code;
+
+    size -= size != 0 && text[size - 1] == '\r';
+    if (size == 0)
+        return SHEAF_OK;
+    if (r->column_count == 0)
+        return table_header(r, text, size, err);
+    code = split(r, text, size, err);
+    if (code == SHEAF_OK && cell_count(r) != r->column_count)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu", cell_count(r),
+                       plural(cell_count(r)), r->column_count);
+    name = (const char *)r->names.data;
+    for (size_t i = 0; i < r->column_count && code == SHEAF_OK; i++) {
+        const struct list_cell *cell = cell_at(r, i);
+        struct column_row row = { .key = cell_at(r, r->key_column)->text,
+                                  .extension = extension_of(name, false),
+                                  .data = cell->text, .size = cell->size };
+
+        name += strlen(name) + 1;
+        if (i != r->key_column && cell->size != 0)
+            code = give(r, &row, number, err);
+    }
+    return code;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+static int read_lines(struct rows *r, bool is_table, struct sheaf_error *err)
+{
+    const char *text;
+    uint64_t number = 0;
+    size_t size;
+    int code;
+
+    list_parser_init(&r->parser, is_table ? LIST_CSV : LIST_JSONL);
+    code = lines_open(&r->lines, r->source, is_table ? &r->parser : NULL, err);
+    while (code == SHEAF_OK) {
+        if (number % LINES_ONCE == 0)
+            code = watch_check(r->watch, err);
+        if (code == SHEAF_OK)
+            code = lines_next(&r->lines, &text, &size, &number, err);
+        if (code != SHEAF_OK)
+            break;
+        code = (is_table ? table_line : json_line)(r, text, size, number, err);
+        if (code == SHEAF_ERR_CORRUPT)
+            err_prefix(err, "%s: line %" PRIu64 ": ", r->source, number);
+        r->progress.done_count++;
+        if (number % LINES_ONCE == 0)
+            watch_show(r->watch, &r->progress);
+    }
+    lines_close(&r->lines);
+    list_parser_free(&r->parser);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+/* Gives the file with this path under the source. */
+static int give_file(struct rows *r, const char *path, struct sheaf_error *err)
+{
+    char *url = store_join(r->source, path), *key = strdup(path);
+    struct column_row row = { .key = key, .is_file = true };
+    size_t key_size;
+    int code = url == NULL || key == NULL ? err_memory(err, strlen(path)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && name_split(key, &key_size, &row.extension)) {
+        key[key_size] = '\0';
+        row.data = url;
+        row.size = strlen(url);
+        code = give(r, &row, 0, err);
+        r->progress.done_count++;
+    } else if (code == SHEAF_OK) {
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: is not named KEY.EXTENSION", url);
+    }
+    free(url);
+    free(key);
+    return code == SHEAF_OK ? watch_check(r->watch, err) : code;
+}
+
+static int each_object(void *context, const struct store_entry *entry)
+{
+    struct rows *r = context;
+
+    return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, r->error);
+}
+
+/* The directory `path` under the source, in a store whose directories are walked one by one. */
+struct level {
+    struct rows *rows;
+    const char *path;           /* "" or "a/b" */
+};
+
+static int walk_level(struct rows *r, const char *path);
+
+static char *path_below(const struct level *level, const char *name)
+{
+    return level->path[0] == '\0' ? strdup(name) : store_join(level->path, name);
+}
+
+static int each_file(void *context, const struct store_entry *entry)
+{
+    const struct level *level = context;
+    char *path = path_below(level, entry->name);
+    const int code = path == NULL ? err_memory(level->rows->error, strlen(entry->name))
+                                  : give_file(level->rows, path, level->rows->error);
+
+    free(path);
+    return code;
+}
+
+static int each_below(void *context, const struct store_entry *entry)
+{
+    const struct level *level = context;
+    char *path = path_below(level, entry->name);
+    const int code = path == NULL ? err_memory(level->rows->error, strlen(entry->name))
+                                  : walk_level(level->rows, path);
+
+    free(path);
+    return code;
+}
+
+static int walk_level(struct rows *r, const char *path)
+{
+    struct level level = { r, path };
+    char *url = path[0] == '\0' ? strdup(r->source) : store_join(r->source, path);
+    int code = url == NULL ? err_memory(r->error, strlen(path))
+                           : store_list(url, each_file, &level, r->error);
+
+    if (code == SHEAF_OK)
+        code = store_list_directories(url, each_below, &level, r->error);
+    free(url);
+    return code;
+}
+
+static int read_files(struct rows *r, struct sheaf_error *err)
+{
+    r->error = err;
+    return store_is_local(r->source) ? walk_level(r, "")
+                                     : store_walk(r->source, each_object, r, err);
+}
+
+/* ---- The kind -------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *name, size_t size, const char *end)
+{
+    return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
+}
+
+/* Returns the size of a name without the suffix of a codec. */
+static size_t without_codec(const char *name)
+{
+    static const char *const codecs[] = { ".gz", ".zst", ".lz4" };
+    const size_t size = strlen(name);
+
+    for (size_t i = 0; i < COUNT_OF(codecs); i++)
+        if (ends_in(name, size, codecs[i]))
+            return size - strlen(codecs[i]);
+    return size;
+}
+
+int column_rows_read(const char *source, struct watch *watch, column_row_fn *each, void *context,
+                     struct sheaf_error *err)
+{
+    static const char *const lines[] = { ".jsonl", ".ndjson", ".json" };
+    static const char *const tables[] = { ".csv", ".tsv" };
+    const size_t size = without_codec(source);
+    struct rows r = { .source = source, .watch = watch, .each = each, .context = context,
+                      .progress.stage = "scan", .key_column = SIZE_MAX,
+                      .text = BUF_INIT(4 * LIST_LINE_LIMIT),
+                      .names = BUF_INIT(4 * LIST_LINE_LIMIT) };
+    int code = SHEAF_END;
+
+    for (size_t i = 0; i < COUNT_OF(lines) && code == SHEAF_END; i++)
+        if (ends_in(source, size, lines[i]))
+            code = read_lines(&r, false, err);
+    for (size_t i = 0; i < COUNT_OF(tables) && code == SHEAF_END; i++)
+        if (ends_in(source, size, tables[i]))
+            code = read_lines(&r, true, err);
+    if (code == SHEAF_END)
+        code = read_files(&r, err);
+    buf_free(&r.text);
+    buf_free(&r.names);
+    return code;
+}

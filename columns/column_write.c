@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_column_writer: the packer makes the layer. This file gives each record the number and the
+ * checksum of its sample, which it reads from the base's index, and ends shards of the layer where
+ * shards of the base end. */
+#include "columns/column_write.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "publish/destination.h"
+
+/* A shard of a layer ends with the shard of the base at which it has this number of bytes or
+ * records. Therefore small columns have few objects, and the index of a shard remains small. */
+#define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
+#define LAYER_SHARD_SAMPLES ((uint64_t)65536)
+/* A place in the journal is the number of base shards, and the missing values so far. */
+#define PLACE_BITS 40
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+void sheaf_column_options_init(struct sheaf_column_options *options, size_t size)
+{
+    const struct sheaf_column_options defaults = {
+        .sizeof_options = size, .memory_bytes = (uint64_t)1 << 30,
+    };
+
+    sized_give(options, size, &defaults, sizeof(defaults));
+}
+
+int column_options_take(const struct sheaf_column_options *given, struct sheaf_column_options *o,
+                        struct sheaf_error *err)
+{
+    sheaf_column_options_init(o, sizeof(*o));
+    if (given != NULL && given->sizeof_options == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
+    if (given != NULL)
+        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    if ((o->on_unknown != SHEAF_FAIL && o->on_unknown != SHEAF_SKIP) ||
+        (o->on_repeated != SHEAF_FAIL && o->on_repeated != SHEAF_SKIP))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "on_unknown is %d and on_repeated %d, expected "
+                       "SHEAF_FAIL or SHEAF_SKIP", (int)o->on_unknown, (int)o->on_repeated);
+    return SHEAF_OK;
+}
+
+static void packer_options(const struct sheaf_column_writer *w, struct sheaf_pack_options *o)
+{
+    sheaf_pack_options_init(o, sizeof(*o));
+    o->container = SHEAF_TFRECORD;
+    o->codec = SHEAF_CODEC_NONE;
+    o->shard_bytes = INT64_MAX;         /* shards end where sheaf_packer_cut_at says */
+    o->prefix = "column";
+    o->identity = w->identity;
+    o->resume = w->options.resume;
+    o->check_images = SHEAF_CHECK_NONE;
+    o->memory_bytes = w->options.memory_bytes / 2;
+    o->jobs = w->options.jobs;
+    o->interrupt = w->options.interrupt;
+    o->s3 = w->options.s3;
+}
+
+/* ---- The base -------------------------------------------------------------------------------- */
+
+int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err)
+{
+    char *directory = NULL;
+    int code = sheaf_dataset_open(&url, 1, base, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if ((*base)->view != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view: its sources can have columns, "
+                       "which it then has too", url);
+    else
+        code = column_directory(*base, NULL, 0, &directory, err);
+    free(directory);
+    if (code != SHEAF_OK) {
+        sheaf_dataset_free(*base);
+        *base = NULL;
+    }
+    return code;
+}
+
+/* Refuses a name that the fields of the base have as their first part. */
+static int check_fields(const struct sheaf_dataset *base, const char *name,
+                        struct sheaf_error *err)
+{
+    const struct tally *t = &base->manifest.fields;
+    const size_t size = strlen(name);
+
+    for (size_t i = 0; !t->is_unknown && i < t->count; i++)
+        if (strncmp(t->fields[i].name, name, size) == 0 && t->fields[i].name[size] == '.')
+            return err_set(err, SHEAF_ERR_EXISTS, "%s: samples have a field %s, which a column "
+                           "%s could hide: choose another name", base->url, t->fields[i].name,
+                           name);
+    return SHEAF_OK;
+}
+
+/* Refuses the leftovers of a column that was not removed completely. */
+static int check_leftovers(const struct sheaf_dataset *base, const char *name,
+                           struct sheaf_error *err)
+{
+    struct sheaf_dataset *second = NULL;
+    char *url = NULL;
+    int code = column_directory(base, name, 2, &url, err);
+
+    if (code == SHEAF_OK)
+        code = dataset_open_manifest(url, &second, err);
+    free(url);
+    if (second != NULL) {
+        sheaf_dataset_free(second);
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: the column %s was not removed "
+                                        "completely", base->url, name),
+                           SHEAF_REASON_UNFINISHED);
+    }
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int column_write_begins(const struct sheaf_dataset *base, const char *name,
+                        const struct sheaf_column_options *o, uint64_t *first, size_t *layer,
+                        struct sheaf_error *err)
+{
+    struct column_set set;
+    int code = column_set_open(base, name, &set, err);
+    const bool is_there = code == SHEAF_OK;
+
+    *first = set.end;
+    *layer = set.count + 1;
+    if (is_there && o->only_missing && set.end == dataset_samples(base))
+        *layer = 0;
+    column_set_close(&set);
+    if (is_there && !o->only_missing && !o->resume)
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
+                       "choose another name", base->url, name);
+    if (is_there && !o->only_missing) {     /* the packer shows whether this run has written it */
+        *first = 0;
+        *layer = 1;
+    }
+    if (code != SHEAF_ERR_NOT_FOUND || o->only_missing)
+        return code;
+    code = check_fields(base, name, err);
+    return code == SHEAF_OK ? check_leftovers(base, name, err) : code;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void place_after(struct sheaf_column_writer *w, uint64_t place)
+{
+    if (place == 0)
+        return;
+    w->shard = (uint32_t)(place >> PLACE_BITS);
+    w->next = w->base->first_numbers[w->shard];
+    w->facts.missing = place & (((uint64_t)1 << PLACE_BITS) - 1);
+}
+
+static int open_packer(struct sheaf_column_writer *w, size_t layer, struct sheaf_error *err)
+{
+    const char *version = w->options.version == NULL ? "" : w->options.version;
+    struct sheaf_pack_options options;
+    uint64_t place = 0;
+    int code = column_directory(w->base, w->facts.name, layer, &w->url, err);
+
+    if (code == SHEAF_OK && asprintf(&w->identity, "column %s %s %" PRIu64 " %s", w->facts.name,
+                                     w->facts.base, w->facts.first, version) < 0) {
+        w->identity = NULL;
+        code = err_memory(err, strlen(version));
+    }
+    if (code != SHEAF_OK)
+        return code;
+    packer_options(w, &options);
+    code = packer_open_column(w->url, &options, &w->facts, &w->packer, err);
+    if (code != SHEAF_OK)
+        return code;
+    code = sheaf_packer_skip(w->packer, &place);
+    if (code != SHEAF_OK)
+        *err = *sheaf_packer_error(w->packer);
+    place_after(w, place);
+    if (sheaf_packer_is_there(w->packer))
+        w->next = w->end;
+    return code;
+}
+
+static int open_writer(struct sheaf_column_writer *w, const char *dataset, const char *name,
+                       struct sheaf_error *err)
+{
+    size_t layer;
+    int code = column_base_open(dataset, &w->base, err);
+
+    if (code == SHEAF_OK)
+        code = column_write_begins(w->base, name, &w->options, &w->facts.first, &layer, err);
+    if (code != SHEAF_OK)
+        return code;
+    memcpy(w->facts.name, name, strlen(name) + 1);
+    memcpy(w->facts.base, w->base->manifest.fingerprint, sizeof(w->facts.base));
+    w->sections.dataset = w->base;
+    w->end = dataset_samples(w->base);
+    w->next = layer == 0 ? w->end : w->facts.first;
+    while (w->shard < w->base->manifest.shard_count &&
+           w->base->first_numbers[w->shard + 1] <= w->next)
+        w->shard++;
+    return layer == 0 ? SHEAF_OK : open_packer(w, layer, err);
+}
+
+int sheaf_column_open(const char *dataset, const char *name,
+                      const struct sheaf_column_options *options,
+                      struct sheaf_column_writer **writer, struct sheaf_error *error)
+{
+    struct sheaf_column_writer *w = calloc(1, sizeof(*w));
+    int code = w == NULL ? err_memory(error, sizeof(*w))
+                         : column_options_take(options, &w->options, error);
+
+    if (code == SHEAF_OK)
+        code = open_writer(w, dataset, name, error);
+    if (code != SHEAF_OK) {
+        sheaf_column_free(w);
+        return code;
+    }
+    *writer = w;
+    return SHEAF_OK;
+}
+
+uint64_t sheaf_column_next(const struct sheaf_column_writer *w)
+{
+    return w->next;
+}
+
+void sheaf_column_free(struct sheaf_column_writer *w)
+{
+    if (w == NULL)
+        return;
+    sheaf_packer_free(w->packer);
+    sections_close(&w->sections);
+    index_section_free(w->section);
+    sheaf_dataset_free(w->base);
+    free(w->identity);
+    free(w->url);
+    free(w);
+}
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+static int packer_result(struct sheaf_column_writer *w, int code, struct sheaf_error *err)
+{
+    if (code != SHEAF_OK && err != NULL)
+        *err = *sheaf_packer_error(w->packer);
+    return code;
+}
+
+/* Ends the layer's shard before the base's shard `shard`. */
+static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
+{
+    w->open_bytes = w->open_samples = 0;
+    return packer_result(w, sheaf_packer_cut_at(w->packer, (uint64_t)shard << PLACE_BITS |
+                                                           w->facts.missing), err);
+}
+
+/* Reads the checksums of the samples in the base's shard w->shard. */
+static int load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &w->base->manifest.shards[w->shard];
+    uint8_t *data = NULL;
+    int code = sections_read(&w->sections, w->shard, &data, err);
+
+    index_section_free(w->section);
+    w->section = NULL;
+    if (code == SHEAF_OK)
+        code = index_parse(data, m->index_bytes, m->samples, &w->section, err);
+    free(data);
+    if (code == SHEAF_OK && w->section->crcs == NULL)
+        code = err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no "
+                                        "checksums, which a column needs", w->base->url),
+                           SHEAF_REASON_NOT_INDEXED);
+    return code;
+}
+
+/* Makes sure of the checksums of the next sample. */
+static int find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
+{
+    const uint64_t *first = w->base->first_numbers;
+    int code = SHEAF_OK;
+
+    if (w->section != NULL && w->next < first[w->shard + 1])
+        return SHEAF_OK;
+    while (first[w->shard + 1] <= w->next)
+        w->shard++;
+    if (w->open_bytes >= LAYER_SHARD_BYTES || w->open_samples >= LAYER_SHARD_SAMPLES)
+        code = cut(w, w->shard, err);
+    return code == SHEAF_OK ? load_section(w, err) : code;
+}
+
+int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field *fields,
+                        size_t count, struct sheaf_error *err)
+{
+    char key[COLUMN_KEY_BYTES];
+    const struct sheaf_sample sample = { .key = key, .fields = fields, .field_count = count };
+    uint64_t bytes = COLUMN_KEY_BYTES;
+    int code;
+
+    if (w->next == w->end || w->is_finished)
+        return err_set(err, SHEAF_ERR_STATE, "%s: has only %" PRIu64 " samples", w->base->url,
+                       w->end);
+    for (size_t i = 0; i < count; i++)
+        bytes += fields[i].size + 64;
+    if (bytes > COLUMN_RECORD_MOST)
+        return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": its values have more than %"
+                       PRIu64 " bytes", w->next, COLUMN_RECORD_MOST);
+    code = find_section(w, err);
+    if (code != SHEAF_OK)
+        return code;
+    column_key(w->next, w->section->crcs[w->next - w->base->first_numbers[w->shard]], key);
+    code = packer_result(w, sheaf_packer_append(w->packer, &sample), err);
+    if (code != SHEAF_OK)
+        return code;
+    w->facts.missing += count == 0;
+    w->open_bytes += bytes;
+    w->open_samples++;
+    w->next++;
+    return SHEAF_OK;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static int take_result(struct sheaf_column_writer *w, const struct sheaf_pack_result *packed,
+                       struct sheaf_error *err)
+{
+    struct sheaf_column_result *r = &w->result;
+    struct manifest manifest;
+    int code = SHEAF_OK;
+
+    if (sheaf_packer_is_there(w->packer)) {     /* it was finished before */
+        code = destination_read_manifest(w->url, &manifest, err);
+        if (code == SHEAF_OK) {
+            code = column_facts_read(&manifest, &w->facts, err);
+            manifest_clear(&manifest);
+        }
+    }
+    r->samples = packed->samples;
+    r->missing = w->facts.missing;
+    r->with_values = r->samples - r->missing;
+    r->values = packed->files_packed != 0 ? packed->files_packed : packed->files;
+    r->payload_bytes = packed->payload_bytes;
+    r->stored_bytes = packed->stored_bytes;
+    r->shards = packed->shards;
+    r->shards_kept = packed->shards_kept;
+    r->memory_peak_bytes = packed->memory_peak_bytes;
+    return code;
+}
+
+int sheaf_column_finish(struct sheaf_column_writer *w, struct sheaf_column_result *result,
+                        struct sheaf_error *err)
+{
+    struct sheaf_pack_result packed;
+    int code = SHEAF_OK;
+
+    if (w->next != w->end)
+        return err_set(err, SHEAF_ERR_STATE, "%s: the column has values for samples up to %" PRIu64
+                       " of %" PRIu64, w->base->url, w->next, w->end);
+    if (w->packer != NULL && !w->is_finished) {
+        code = cut(w, (uint32_t)w->base->manifest.shard_count, err);
+        if (code == SHEAF_OK)
+            code = packer_result(w, sheaf_packer_finish(w->packer, &packed), err);
+        if (code == SHEAF_OK)
+            code = take_result(w, &packed, err);
+    }
+    w->is_finished = code == SHEAF_OK;
+    if (result != NULL)
+        *result = w->result;
+    return code;
+}

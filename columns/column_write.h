@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes a layer of a column: one record for each sample of the base, in the order of numbers. */
+#ifndef COLUMNS_COLUMN_WRITE_H
+#define COLUMNS_COLUMN_WRITE_H
+
+#include "formats/index.h"
+#include "packer/packer.h"
+#include "reader/dataset/column_sets.h"
+#include "reader/dataset/sections.h"
+
+struct sheaf_column_writer {
+    struct sheaf_column_options options;
+    struct sheaf_dataset *base;
+    char *url;                  /* of the layer */
+    char *identity;
+    struct column_facts facts;
+    struct sheaf_packer *packer;        /* NULL: no sample of the base lacks a record */
+    uint64_t next, end;         /* numbers of the base's samples */
+    struct sections sections;
+    struct index_section *section;      /* of the base's shard `shard` */
+    uint32_t shard;
+    uint64_t open_bytes, open_samples;  /* of the layer's open shard */
+    struct sheaf_column_result result;
+    bool is_finished;
+};
+
+/* Copies the options over the defaults, and checks them. */
+int column_options_take(const struct sheaf_column_options *given,
+                        struct sheaf_column_options *options, struct sheaf_error *err);
+/* Opens the base, which must be one data set with a manifest. */
+int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
+/* Refuses a column that cannot be written, and finds the number of its first sample. *layer is the
+ * number of the layer, or 0 if nothing is missing. Nothing is changed. */
+int column_write_begins(const struct sheaf_dataset *base, const char *name,
+                        const struct sheaf_column_options *options, uint64_t *first,
+                        size_t *layer, struct sheaf_error *err);
+
+#endif

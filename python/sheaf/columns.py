@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""Columns: fields that are added to the samples of a data set after it was packed.
+
+    sheaf.columns.add("s3://bucket/train/", "cap-v2", "captions.jsonl")
+    sheaf.columns.write("s3://bucket/train/", "clip-l14", embed, jobs=8)
+    for sample in sheaf.Reader("s3://bucket/train/", columns=["cap-v2"]):
+        sample["cap-v2.txt"]
+
+doc/columns.md describes them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import os
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+from . import Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _told, _warn
+from ._types import S3, _s3
+
+Values = Optional[Mapping[str, Any]]
+_ONCE = 64              # samples that are read together
+
+
+class ColumnResult(NamedTuple):
+    """What was written: samples == with_values + missing.  unknown, repeated, present: values that
+    were left out, because the data set does not have the key, the sample has a value already, or
+    the column has a record for the sample."""
+    samples: int
+    with_values: int
+    missing: int
+    values: int
+    payload_bytes: int
+    unknown: int
+    repeated: int
+    present: int
+    stored_bytes: int
+    shards: int
+    shards_kept: int
+    memory_peak_bytes: int
+
+
+class Column(NamedTuple):
+    """A column that a data set has.  uncovered: samples that were appended to the data set later.
+    fields: the extensions of its fields.  error: why it cannot be read, or None."""
+    name: str
+    samples: int
+    missing: int
+    uncovered: int
+    stored_bytes: int
+    shards: int
+    layers: int
+    fields: List[str]
+    error: Optional[str]
+
+
+def add(dataset: Path, name: str, source: Path, *, only_missing: bool = False, resume: bool = False,
+        unknown_keys: str = "fail", duplicate_keys: str = "fail", memory: Size = "1GiB", jobs: int = 0,
+        s3: S3 = None, progress: Optional[Callable[[Progress], Any]] = None,
+        report: Optional[Callable[[Problem], Any]] = None) -> ColumnResult:
+    """Adds a column of the values in a list or directory, as `sheaf column add` does.
+
+    NotFoundError: the data set does not have a key, unless unknown_keys is "skip"; ExistsError:
+    there is such a column, or a second value for a field, unless duplicate_keys is "drop"."""
+    return ColumnResult(**_sheaf.column_add(
+        dataset, name, source, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
+        on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
+        memory_bytes=_size("memory", memory, 0), jobs=jobs, s3=_s3(s3),
+        progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
+
+
+def list(source: Source) -> List[Column]:
+    """The columns of a data set."""
+    return [Column(**{**each, "fields": each["fields"].split(",") if each["fields"] else []})
+            for each in _sheaf.column_list(_opened(source))]
+
+
+def drop(dataset: Path, name: str) -> None:
+    """Removes a column, or the leftovers of one whose writing was interrupted."""
+    _sheaf.column_drop(dataset, name)
+
+
+def _checked(values: Values, fields: Optional[Sequence[str]]) -> Values:
+    if values is not None and fields is not None:
+        for field in values:
+            if field not in fields:
+                raise ValueError("the function returned the field %r: expected %s"
+                                 % (field, " or ".join(fields)))
+    return values
+
+
+_function: Optional[Callable[[Dict[str, Any]], Values]] = None
+
+
+def _take(function: Callable[[Dict[str, Any]], Values]) -> None:
+    global _function
+    _function = function
+
+
+def _call(samples: Sequence[Dict[str, Any]]) -> Sequence[Values]:
+    assert _function is not None
+    return [_function(sample) for sample in samples]
+
+
+def _samples(dataset: Path, first: int) -> Iterator[Dict[str, Any]]:
+    opened = _opened(dataset)
+    for at in range(first, len(opened), _ONCE):
+        for sample in opened.get(range(at, min(at + _ONCE, len(opened)))):
+            yield {"__key__": sample.key, "__label__": sample.label,
+                   **{name: bytes(sample[name]) for name in sample}}
+
+
+def _batches(samples: Iterator[Dict[str, Any]], size: int) -> Iterator[List[Dict[str, Any]]]:
+    while True:
+        batch = [*itertools.islice(samples, size)]
+        if not batch:
+            return
+        yield batch
+
+
+def _results(samples: Iterator[Dict[str, Any]], function: Callable[[Dict[str, Any]], Values], jobs: int,
+             batch: int) -> Iterator[Values]:
+    """What the function returns for each sample, in order."""
+    if jobs <= 1:
+        yield from map(function, samples)
+        return
+    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_take, initargs=(function,)) as pool:
+        waiting: Deque[concurrent.futures.Future[Sequence[Values]]] = deque()
+        for each in _batches(samples, batch):
+            waiting.append(pool.submit(_call, each))
+            if len(waiting) > 2 * jobs:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+def write(dataset: Path, name: str, function: Callable[[Dict[str, Any]], Values], *,
+          fields: Optional[Sequence[str]] = None, jobs: int = 1, batch: int = 16,
+          version: str = "", only_missing: bool = False, resume: bool = False,
+          memory: Size = "1GiB", s3: S3 = None) -> ColumnResult:
+    """Writes a column of what function(sample) returns for each sample: a dict from extensions to
+    bytes, or None if there is no value.  The sample is a dict of the fields as bytes, with __key__
+    and __label__.  With jobs, that number of processes call the function, which must then be one
+    that can be pickled, for `batch` samples at once.  `fields` are the extensions that are allowed.
+
+    With resume, an interrupted run continues after the last shard of the column that it finished;
+    `version` must then be the same.
+
+        sheaf.columns.write("shards/", "size", lambda sample: {"txt": b"%d" % len(sample["jpg"])})"""
+    path = os.fspath(dataset)
+    writer = _sheaf.ColumnWriter(path, name, only_missing=only_missing, resume=resume,
+                                 memory_bytes=_size("memory", memory, 0), version=version, s3=_s3(s3))
+    try:
+        samples = _samples(path, writer.next)
+        for values in _results(samples, function, jobs, batch):
+            writer.append(_checked(values, fields))
+        return ColumnResult(**writer.finish())
+    finally:
+        writer.close()

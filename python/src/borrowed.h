@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Samples that are made of Python objects without a copy; see packer.c. */
+#ifndef PYTHON_BORROWED_H
+#define PYTHON_BORROWED_H
+
+#include "module.h"
+
+/* A sample whose parts are borrowed from Python objects, which are held. */
+struct borrowed {
+    struct sheaf_sample sample;
+    struct sheaf_field *fields;
+    char *names;                    /* in lower case; the fields' suffixes are as given */
+    Py_buffer *buffers;
+    size_t buffer_count;
+    double *labels;
+    PyObject *items;
+};
+
+/* Borrows the fields of a mapping from names to bytes-like objects. Returns -1 with an exception on
+ * failure. The struct must be zeroed, and is freed in any case. */
+int borrowed_fields(struct borrowed *b, PyObject *mapping);
+void borrowed_free(struct borrowed *b);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens the columns of a shard. The index section of a column's shard may be
+ * for several shards of the base, so only the part for this one is kept. */
+#include "reader/load/shards.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Reads the section of a layer's shard. */
+static int read_section(const struct shards *s, const struct column_place *place,
+                        struct index_section **section, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *layer = place->layer;
+    const struct manifest_shard *m = &layer->manifest.shards[place->shard];
+    const struct dataset_part *part = &layer->parts[0];
+    struct store_object *object = NULL;
+    uint8_t *data = malloc(m->index_bytes + 1);
+    int code = data == NULL ? err_memory(err, m->index_bytes)
+             : shards_open_known(s, layer, part->index_url, layer->manifest.fingerprint,
+                                 part->index_bytes, &object, err);
+
+    if (code == SHEAF_OK)
+        code = store_read(object, m->index_offset, data, m->index_bytes, err);
+    store_close(object);
+    if (code == SHEAF_OK)
+        code = dataset_check_section(layer, place->shard, data, err);
+    if (code == SHEAF_OK) {
+        code = index_parse(data, m->index_bytes, m->samples, section, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: the section of %s: ", part->index_url, m->name);
+    }
+    free(data);
+    return code;
+}
+
+/* Keeps the part of the section for `samples` samples. */
+static int keep_part(struct shard_column *c, const struct index_section *section,
+                     uint64_t samples, struct sheaf_error *err)
+{
+    const size_t offsets = (size_t)(samples + 1) * sizeof(c->offsets[0]);
+
+    if (section->crcs == NULL || section->gap_count != 0 || section->blocks != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its index is not that of a column", c->url);
+    c->offsets = malloc(offsets + (size_t)samples * sizeof(c->crcs[0]));
+    if (c->offsets == NULL)
+        return err_memory(err, offsets);
+    c->crcs = (uint32_t *)(void *)((char *)c->offsets + offsets);
+    memcpy(c->offsets, section->offsets + c->first, offsets);
+    memcpy(c->crcs, section->crcs + c->first, (size_t)samples * sizeof(c->crcs[0]));
+    for (uint64_t i = 0; i < samples; i++)
+        if (c->offsets[i + 1] - c->offsets[i] > COLUMN_RECORD_MOST)
+            return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " has %" PRIu64 " bytes, "
+                           "the limit is %" PRIu64, c->url, c->first + i,
+                           c->offsets[i + 1] - c->offsets[i], COLUMN_RECORD_MOST);
+    return SHEAF_OK;
+}
+
+static int open_column(struct shard *shard, const struct column_place *place,
+                       struct shard_column *c, struct sheaf_error *err)
+{
+    const struct manifest_shard *m;
+    struct index_section *section = NULL;
+    int code;
+
+    if (place->layer == NULL)
+        return SHEAF_OK;
+    m = &place->layer->manifest.shards[place->shard];
+    c->url = place->layer->urls[place->shard];
+    c->first = place->first;
+    code = read_section(shard->owner, place, &section, err);
+    if (code == SHEAF_OK)
+        code = keep_part(c, section, shard->section->samples, err);
+    index_section_free(section);
+    if (code == SHEAF_OK)
+        code = shards_open_known(shard->owner, place->layer, c->url, m->xxh3, m->bytes,
+                                 &c->object, err);
+    if (code == SHEAF_OK && c->object->bytes != m->bytes)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
+                       "%" PRIu64, c->url, c->object->bytes, m->bytes);
+    return code;
+}
+
+int shards_open_columns(struct shard *shard, struct sheaf_error *err)
+{
+    const struct columns *columns = shard->owner->columns;
+    int code = SHEAF_OK;
+
+    if (columns == NULL)
+        return SHEAF_OK;
+    if (shard->section->crcs == NULL)
+        return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no "
+                                        "checksums, which show the records of a column to belong "
+                                        "to its samples", shard->object->url),
+                           SHEAF_REASON_NOT_INDEXED);
+    shard->columns = calloc(columns->count, sizeof(shard->columns[0]));
+    if (shard->columns == NULL)
+        return err_memory(err, columns->count * sizeof(shard->columns[0]));
+    shard->column_count = columns->count;
+    for (size_t i = 0; i < columns->count && code == SHEAF_OK; i++)
+        code = open_column(shard, columns_place(columns, shard->number, i), &shard->columns[i],
+                           err);
+    return code;
+}
+
+void shards_close_columns(struct shard *shard)
+{
+    for (size_t i = 0; i < shard->column_count; i++) {
+        store_close(shard->columns[i].object);
+        free(shard->columns[i].offsets);
+    }
+    free(shard->columns);
+}

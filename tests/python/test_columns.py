@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Columns from Python: written by a function, resumed, and read by readers and a training loop."""
+
+import json
+import os
+import unittest
+
+import sheaf
+from support import Case, pack
+
+try:
+    import torch
+    import sheaf.torch
+except ImportError:
+    torch = None
+
+COUNT = 50
+
+
+def double(sample):
+    """Of samples of one in five there is no value."""
+    number = int(bytes(sample["txt"]))
+    return None if number % 5 == 0 else {"num": b"%d" % (2 * number)}
+
+
+class Columns(Case):
+    def setUp(self):
+        super().setUp()
+        self.set = self.path("set")
+        pack(self.set, [("k/%03d" % i, {"txt": b"%d" % i}, i % 3) for i in range(COUNT)])
+
+    def check(self, samples, without=()):
+        found = {}
+        for sample in samples:
+            number = int(bytes(sample["txt"]))
+            found[number] = sample
+            if number in without:
+                self.assertNotIn("twice.num", sample)
+            else:
+                self.assertEqual(bytes(sample["twice.num"]), b"%d" % (2 * number))
+        return found
+
+    def test_written_and_read(self):
+        for jobs in (1, 2):
+            with self.subTest(jobs=jobs):
+                result = sheaf.columns.write(self.set, "twice", double, fields=("num",), jobs=jobs)
+                self.assertEqual((result.samples, result.with_values, result.missing), (50, 40, 10))
+                (column,) = sheaf.columns.list(self.set)
+                self.assertEqual((column.name, column.missing, column.fields, column.error),
+                                 ("twice", 10, ["num"], None))
+                fives = range(0, COUNT, 5)
+                with sheaf.Reader(self.set, seed=1, columns=["twice"], missing="none") as reader:
+                    self.assertEqual(len(self.check(reader, fives)), COUNT)
+                    self.assertEqual(reader.stats().missing, 10)
+                with sheaf.Reader(self.set, seed=1, columns="twice", missing="skip") as reader:
+                    self.assertEqual(sorted(self.check(reader)),
+                                     [i for i in range(COUNT) if i % 5 != 0])
+                with self.assertRaisesRegex(sheaf.NotFoundError, "no value in the column twice"):
+                    for _ in sheaf.Reader(self.set, columns=["twice"]):
+                        pass
+                sheaf.columns.drop(self.set, "twice")
+                self.assertEqual(sheaf.columns.list(self.set), [])
+
+    def test_added(self):
+        path = self.path("x.jsonl")
+        with open(path, "w", encoding="ascii") as file:
+            for i in reversed(range(COUNT)):
+                json.dump({"key": "k/%03d" % i, "num": 2 * i}, file)
+                file.write("\n")
+        result = sheaf.columns.add(self.set, "twice", path)
+        self.assertEqual((result.with_values, result.missing), (COUNT, 0))
+        self.assertEqual(len(self.check(sheaf.Reader(self.set, columns=["twice"]))), COUNT)
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.columns.add(self.set, "twice", path)
+        sheaf.convert(self.set, self.path("made"), format="tfrecord", columns=["twice"])
+        self.assertEqual(len(self.check(sheaf.Reader(self.path("made")))), COUNT)
+
+    def test_a_function_that_fails(self):
+        def fails(sample):
+            if sample["__key__"] == "k/030":
+                raise KeyError("x")
+            return double(sample)
+
+        with self.assertRaises(KeyError):
+            sheaf.columns.write(self.set, "twice", fails)
+        self.assertFalse(os.path.exists(os.path.join(self.set, "columns/twice/1/dataset.json")))
+        with self.assertRaisesRegex(ValueError, "returned the field 'num'"):
+            sheaf.columns.write(self.set, "other", double, fields=("txt",))
+        result = sheaf.columns.write(self.set, "twice", double, resume=True)
+        self.assertEqual(result.with_values, 40)
+        again = sheaf.columns.write(self.set, "twice", None, resume=True)   # it is there already
+        self.assertEqual(again.with_values, 40)
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_loader(self):
+        sheaf.columns.write(self.set, "twice", lambda s: {"num": b"%d" % (2 * int(s["txt"]))})
+        for workers in (0, 2):
+            loader = sheaf.torch.DataLoader(self.set, 8, workers, seed=2, columns=["twice"],
+                                            decode=lambda s: {n: bytes(s[n]) for n in s},
+                                            collate_fn=list)
+            samples = [sample for batch in loader for sample in batch]
+            self.assertEqual(len(self.check(samples)), COUNT)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: MIT
+"""Columns: fields that are added later.  They come with their own samples in the same order, whole
+or not at all, and no byte of the base is touched; wherever the run is killed."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import unittest
+
+import servers
+import support
+from support import CONTAINERS, SHEAF, Case, flip, make_tree, pack, read, sheaf, tree_of, write
+
+KILL_STEP = 9 if support.QUICK else 3
+COUNT = 40
+
+
+def files(mark, count=COUNT):
+    chance = support.random.Random(mark)
+    return {"c%d/%s%02d.bin" % (i % 3, mark, i): chance.randbytes(3000 + 40 * i)
+            for i in range(count)}
+
+
+def keys_of(source):
+    return sorted(path.split(".")[0] for path in tree_of(source))
+
+
+def caption(key, mark=""):
+    return "what %s%s shows, \u00e9" % (key, mark)
+
+
+def captions(path, keys, mark=""):
+    """JSON Lines of the keys, in an order of their own."""
+    keys = list(keys)
+    support.random.Random(path).shuffle(keys)
+    write(path, "".join(json.dumps({"key": key, "value": caption(key, mark)}) + "\n"
+                        for key in keys).encode())
+    return path
+
+
+class Columns(Case):
+    @classmethod
+    def share(cls):
+        cls.source = make_tree(os.path.join(cls.shared, "source"), files("a"))
+        cls.keys = keys_of(cls.source)
+        cls.kill = os.path.join(cls.shared, "kill.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.kill,
+                        os.path.join(support.HERE, "../campaign/faults.c"), "-ldl"], check=True)
+
+    def setUp(self):
+        super().setUp()
+        self.dest = self.path("set")
+
+    def pack(self, container="webdataset", codec="none"):
+        shutil.rmtree(self.dest, ignore_errors=True)
+        pack(self.source, self.dest, container, codec, "--shard-count", "4")
+
+    def add(self, name="cap", source=None, *more, **how):
+        source = source or captions(self.path("captions.jsonl"), self.keys)
+        return sheaf("column", "add", self.dest, "--name", name, "--from", source, *more, **how)
+
+    def samples(self, *more, dest=None):
+        """[(key, {field: bytes})] of an epoch, in order."""
+        out = self.path("out.tar")
+        with open(out, "wb") as file:
+            subprocess.run([SHEAF, "cat", dest or self.dest, *more], stdout=file, check=True)
+        found = []
+        with tarfile.open(out) as tar:
+            for member in tar:
+                key, field = member.name.split(".", 1)
+                if not found or found[-1][0] != key:
+                    found.append((key, {}))
+                found[-1][1][field] = tar.extractfile(member).read()
+        return found
+
+    def check(self, found, name="cap", mark="", without=()):
+        files_ = tree_of(self.source)
+        for key, fields in found:
+            self.assertEqual(fields.pop("bin"), files_[key + ".bin"])
+            fields.pop("cls", None)
+            self.assertEqual(fields, {} if key in without else
+                             {"%s.txt" % name: caption(key, mark).encode()})
+        self.assertEqual(len(found), len(self.keys))
+
+    # ---- Reading --------------------------------------------------------------------------------
+
+    def test_containers_and_orders(self):
+        for container in CONTAINERS:
+            for codec in ("none", "zstd"):
+                with self.subTest(container=container, codec=codec):
+                    self.pack(container, codec)
+                    before = tree_of(self.dest)
+                    self.add()
+                    after = tree_of(self.dest)
+                    self.assertEqual({n: d for n, d in after.items() if n in before}, before)
+                    for order in (("--no-shuffle",), ("--seed", "3", "--shuffle-buffer", "7"),
+                                  ("--seed", "4"), ("--seed", "5", "--shuffle-buffer", "0"),
+                                  ("--seed", "3", "--lanes", "4", "--memory", "300kB",
+                                   "--shuffle-buffer", "16")):
+                        alone = [key for key, _ in self.samples(*order)]
+                        found = self.samples(*order, "--columns", "cap")
+                        self.assertEqual([key for key, _ in found], alone)
+                        self.check(found)
+
+    def test_ranks_and_positions(self):
+        self.pack()
+        self.add()
+        whole, at = [], self.path("at")
+        for rank in "01":
+            order = ("--world-size", "2", "--rank", rank, "--seed", "2", "--lanes", "4",
+                     "--shuffle-buffer", "8")
+            all_ = self.samples(*order, "--columns", "cap")
+            head = self.samples(*order, "--columns", "cap", "--limit", "9", "--save-position", at)
+            with_column = read(at)
+            self.samples(*order, "--limit", "9", "--save-position", at)
+            self.assertEqual(read(at), with_column)     # the same with and without
+            tail = self.samples("--world-size", "2", "--rank", rank, "--resume-from", at,
+                                "--columns", "cap")
+            self.assertEqual(head + tail, all_)
+            whole += all_
+        self.check(whole)
+
+    def test_several(self):
+        self.pack()
+        self.add()
+        table = self.path("scores.csv")
+        with open(table, "w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("score", "key", "note"))
+            rows.writerows((i / 7, key, "a, \"b\"\n%d" % i) for i, key in enumerate(self.keys))
+        self.add("scores", table)
+        masks = make_tree(self.path("masks"), {key + ".seg.png": key.encode() * 90
+                                               for key in self.keys})
+        self.add("masks", masks)
+        for key, fields in self.samples("--columns", "masks,cap,scores", "--seed", "1"):
+            i = self.keys.index(key)
+            self.assertEqual(fields["cap.txt"], caption(key).encode())
+            self.assertEqual(fields["scores.score"], repr(i / 7).encode())
+            self.assertEqual(fields["scores.note"], b"a, \"b\"\n%d" % i)
+            self.assertEqual(fields["masks.seg.png"], key.encode() * 90)
+        listed = [json.loads(line) for line in
+                  sheaf("column", "list", self.dest, "--json").stdout.splitlines()]
+        self.assertEqual([(c["name"], c["samples"], c["missing"], c["fields"]) for c in listed],
+                         [("cap", COUNT, 0, "txt"), ("masks", COUNT, 0, "seg.png"),
+                          ("scores", COUNT, 0, "note,score")])
+
+    def test_views(self):
+        self.pack()
+        self.add()
+        keys = self.path("keys.txt")
+        write(keys, "\n".join(self.keys[5:15]).encode())
+        view = support.view_of(self, [(self.dest, {"where": {"keys": keys}})])
+        found = self.samples("--columns", "cap", dest=view)
+        self.assertEqual(sorted(key for key, _ in found), self.keys[5:15])
+        for key, fields in found:
+            self.assertEqual(fields["cap.txt"], caption(key).encode())
+
+    def test_copies(self):
+        self.pack()
+        self.add()
+        sheaf("convert", self.dest, self.path("made"), "--format", "tfrecord", "--columns", "cap")
+        self.check(self.samples(dest=self.path("made")))
+        sheaf("unpack", self.dest, self.path("files"), "--columns", "cap")
+        self.assertEqual(tree_of(self.path("files")), {
+            **tree_of(self.source),
+            **{key + ".cap.txt": caption(key).encode() for key in self.keys}})
+
+    # ---- Values that are not there --------------------------------------------------------------
+
+    def test_missing(self):
+        self.pack()
+        some = self.keys[3:]
+        done = self.add("cap", captions(self.path("some.jsonl"), some))
+        self.assertIn(b"column cap: 37 samples with values, 3 without", done.stdout)
+        done = sheaf("cat", self.dest, "--columns", "cap", "--null", status=1)
+        self.assert_error(done, "has no value in the column cap", "--missing skip")
+        self.check(self.samples("--columns", "cap", "--missing", "none"),
+                   without=self.keys[:3])
+        found = self.samples("--columns", "cap", "--missing", "skip", "--seed", "1")
+        self.assertEqual(sorted(key for key, _ in found), some)
+        done = sheaf("cat", self.dest, "--columns", "cap", "--missing", "skip", "--list")
+        self.assertIn(b"3 samples were left out", done.stderr)
+
+    def test_unknown_and_repeated(self):
+        self.pack()
+        path = self.path("x.jsonl")
+        lines = [json.dumps({"key": key, "value": caption(key)}) for key in self.keys]
+        lines[7:7] = [json.dumps({"key": "c9/none", "value": 1})]
+        lines.append(json.dumps({"key": self.keys[2], "value": "again"}))
+        write(path, "\n".join(lines).encode())
+        before = tree_of(self.dest)
+        done = self.add("cap", path, status=1)
+        self.assert_error(done, "x.jsonl: line 8:", "no sample with the key c9/none",
+                          "--unknown-keys skip")
+        done = self.add("cap", path, "--unknown-keys", "skip", status=1)
+        self.assert_error(done, "x.jsonl: line %d:" % len(lines), "a second value for the field "
+                          "txt of the sample " + self.keys[2], "--duplicate-keys drop")
+        self.assertEqual({n: d for n, d in tree_of(self.dest).items()
+                          if not n.startswith("columns/")}, before)
+        sheaf("column", "drop", self.dest, "cap", status=None)
+        done = self.add("cap", path, "--unknown-keys", "skip", "--duplicate-keys", "drop")
+        self.assertIn(b"1 value was left out, because the data set does not have the key",
+                      done.stderr)
+        self.check(self.samples("--columns", "cap"))
+
+    def test_refusals(self):
+        self.pack()
+        self.add()
+        before = tree_of(self.dest)
+        bad = self.path("bad.jsonl")
+        write(bad, b'{"name": "x", "value": 1}\n')
+        for words, said in (
+                (("cap",), "has a column cap, and a column never changes"),
+                (("Cap",), "is not a name of a column"),
+                (("more", bad), "bad.jsonl: line 1: expected an object with a string \"key\""),
+                (("more", self.path("none.jsonl")), "none.jsonl")):
+            self.assert_error(self.add(*words, status=None), said)
+            self.assertEqual(tree_of(self.dest), before)
+        self.assert_error(sheaf("cat", self.dest, "--columns", "nocap", "--list", status=1),
+                          "has no column nocap")
+        self.assert_error(sheaf("column", "drop", self.dest, "nocap", status=1),
+                          "has no column nocap")
+
+    def test_a_field_is_not_hidden(self):
+        make_tree(self.path("two"), {"a.txt": b"1", "a.cap.txt": b"2", "b.txt": b"3"})
+        pack(self.path("two"), self.dest)
+        write(self.path("two.jsonl"), b'{"key": "a", "value": "v"}\n')
+        self.assert_error(self.add("cap", self.path("two.jsonl"), status=1), "cap.txt")
+
+    # ---- Changes --------------------------------------------------------------------------------
+
+    def test_append_and_drop(self):
+        self.pack()
+        self.add()
+        more = make_tree(self.path("more"), files("b", 10))
+        sheaf("append", more, self.dest, "--shard-count", "2")
+        new = keys_of(more)
+        found = dict(self.samples("--columns", "cap", "--missing", "none"))
+        self.assertEqual({key for key in found if "cap.txt" not in found[key]}, set(new))
+        listed = json.loads(sheaf("column", "list", self.dest, "--json").stdout)
+        self.assertEqual((listed["samples"], listed["uncovered"]), (COUNT, 10))
+        path = captions(self.path("new.jsonl"), [*new, *self.keys[:2]])
+        done = self.add("cap", path, "--only-missing")
+        self.assertIn(b"10 samples with values, 0 without", done.stdout)
+        self.assertIn(b"2 values were left out", done.stderr)
+        for order in (("--no-shuffle",), ("--seed", "1")):
+            for key, fields in self.samples("--columns", "cap", *order):
+                self.assertEqual(fields["cap.txt"], caption(key).encode())
+        done = self.add("cap", path, "--only-missing")
+        self.assertIn(b"nothing is missing", done.stderr)
+        sheaf("verify", self.dest, "--columns", "cap")
+        sheaf("column", "drop", self.dest, "cap")
+        self.assertEqual(sheaf("column", "list", self.dest).stdout, b"")
+        self.assertEqual([n for n in tree_of(self.dest) if n.startswith("columns")], [])
+        self.add("cap", captions(self.path("all.jsonl"), [*self.keys, *new], "!"))
+        for key, fields in self.samples("--columns", "cap"):
+            self.assertEqual(fields["cap.txt"], caption(key, "!").encode())
+
+    def test_another_base(self):
+        """Samples of other bytes, in other places: the column is not theirs."""
+        self.pack()
+        self.add()
+        column = self.path("kept")
+        shutil.copytree(os.path.join(self.dest, "columns"), column)
+        shutil.rmtree(self.dest)
+        pack(self.source, self.dest, "webdataset", "none", "--shard-count", "4", "--seed", "9")
+        shutil.copytree(column, os.path.join(self.dest, "columns"))
+        self.assert_error(sheaf("cat", self.dest, "--columns", "cap", "--list", status=1),
+                          "belongs to another data set")
+        # Even if the fingerprint agrees, the records do not.
+        path = os.path.join(self.dest, "columns", "cap", "1", "dataset.json")
+        document = json.loads(read(path))
+        document["options"]["base"] = json.loads(read(os.path.join(self.dest, "dataset.json")))[
+            "fingerprint"]
+        write(path, self.signed(document))
+        self.assert_error(sheaf("cat", self.dest, "--columns", "cap", "--list", status=1),
+                          "belongs to another sample")
+        self.assert_error(sheaf("verify", self.dest, "--columns", "cap", status=1),
+                          "belongs to another sample")
+
+    @staticmethod
+    def signed(document):
+        try:
+            import xxhash
+        except ImportError:
+            raise unittest.SkipTest("no xxhash")
+        del document["fingerprint"]
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        document["fingerprint"] = xxhash.xxh3_128_hexdigest(text.encode())
+        return json.dumps(document).encode()
+
+    def test_damage(self):
+        self.pack()
+        self.add()
+        shard = os.path.join(self.dest, "columns", "cap", "1", "column-000000.tfrecord")
+        write(shard, flip(read(shard), len(read(shard)) // 2))
+        self.assert_error(sheaf("cat", self.dest, "--columns", "cap", "--list", status=1),
+                          "column-000000.tfrecord", "record")
+        done = sheaf("cat", self.dest, "--columns", "cap", "--list", "--on-corrupt", "skip")
+        self.assertEqual(len(done.stdout.splitlines()), COUNT - 1)
+        sheaf("verify", self.dest, "--columns", "cap", status=1)
+        sheaf("verify", self.dest)
+
+    def test_killed_anywhere(self):
+        """The column is there, whole, or not at all; the next run ends it."""
+        self.pack()
+        base = tree_of(self.dest)
+        source = captions(self.path("c.jsonl"), self.keys)
+        self.add("cap", source)
+        whole = {n: d for n, d in tree_of(self.dest).items() if n.startswith("columns/")}
+        words = ("column", "add", self.dest, "--name", "cap", "--from", source, "--resume")
+        at, killed = 1, True
+        while killed:
+            shutil.rmtree(os.path.join(self.dest, "columns"))
+            done = subprocess.run([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill",
+                                           FAULT_AT=str(at)))
+            killed = done.returncode != 0
+            there = sheaf("cat", self.dest, "--columns", "cap", "--list", status=None)
+            if there.returncode == 0:
+                self.assertEqual(len(there.stdout.splitlines()), COUNT)
+            sheaf(*words)
+            now = tree_of(self.dest)
+            self.assertEqual({n: d for n, d in now.items() if not n.startswith("columns/")}, base)
+            self.assertEqual({n: d for n, d in now.items() if n.startswith("columns/")}, whole)
+            at += KILL_STEP
+        self.assertGreater(at, 10)
+
+
+class ColumnsInBucket(servers.S3Case):
+    def test_whole_way(self):
+        source = make_tree(self.path("source"), files("s"))
+        keys = keys_of(source)
+        self.sheaf("pack", source, self.url("set/"), "--format", "webdataset", "--shard-count", "3")
+        self.sheaf("column", "add", self.url("set/"), "--name", "cap", "--from",
+                   captions(self.path("c.jsonl"), keys))
+        self.assert_clean("set/")
+        listed = {}
+        for more in ((), ("--seed", "2", "--lanes", "2"), ("--cache", self.path("cache")),
+                     ("--cache", self.path("cache"))):
+            out = self.sheaf("cat", self.url("set/"), "--columns", "cap", "--list", *more).stdout
+            for line in out.decode().splitlines():
+                key, _, *fields = line.split("\t")
+                listed.setdefault(key, set()).add(tuple(sorted(fields)))
+        self.assertEqual(sorted(listed), keys)
+        for key, seen in listed.items():
+            (fields,) = seen
+            self.assertIn("cap.txt:%d" % len(caption(key).encode()), fields)
+        self.sheaf("verify", self.url("set/"), "--columns", "cap")
+        self.assertIn(b"cap\t40\t0\t", self.sheaf("column", "list", self.url("set/")).stdout)
+        self.sheaf("column", "drop", self.url("set/"), "cap")
+        self.assertEqual(self.sheaf("column", "list", self.url("set/")).stdout, b"")
+        self.assertEqual([n for n in self.stored("set/") if n.startswith("columns")], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

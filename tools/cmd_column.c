@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf column: adds, lists and drops the columns of a data set. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/json.h"
+#include "tools/pack_rows.h"
+#include "tools/progress.h"
+#include "tools/signals.h"
+#include "tools/verbosity.h"
+
+struct column {
+    struct sheaf_column_options options;
+    const char *name, *from;
+    int json;
+    struct option_texts s3;
+};
+
+/* ---- add ------------------------------------------------------------------------------------- */
+
+static void print_result(const char *name, const struct sheaf_column_result *r)
+{
+    printf("column %s: %" PRIu64 " sample%s with values, %" PRIu64 " without, in %" PRIu64
+           " shard%s (%" PRIu64 " byte%s)", name, r->with_values, plural(r->with_values),
+           r->missing, r->shards, plural(r->shards), r->stored_bytes, plural(r->stored_bytes));
+    if (r->shards_kept != 0)
+        printf(", %" PRIu64 " of them kept", r->shards_kept);
+    putchar('\n');
+}
+
+/* Prints the values that were left out. */
+static void say_values_left_out(const struct sheaf_column_result *r)
+{
+    if (r->unknown != 0)
+        say("%" PRIu64 " value%s left out, because the data set does not have the key", r->unknown,
+            r->unknown == 1 ? " was" : "s were");
+    if (r->repeated != 0)
+        say("%" PRIu64 " value%s left out, because the sample has a value from an earlier line",
+            r->repeated, r->repeated == 1 ? " was" : "s were");
+    if (r->present != 0)
+        say("%" PRIu64 " value%s left out, because the column has a record for the sample already",
+            r->present, r->present == 1 ? " was" : "s were");
+}
+
+static int add(struct column *c, const char *dataset)
+{
+    struct sheaf_column_options *o = &c->options;
+    struct sheaf_column_result result;
+    struct sheaf_error error;
+    int code;
+
+    if (c->name == NULL || c->from == NULL)
+        return misuse("column: add needs --name and --from");
+    o->s3 = c->s3.texts;
+    o->progress = progress_show;
+    o->report = report_skipped;
+    o->interrupt = &signals_caught;
+    signals_catch();
+    code = sheaf_column_add(dataset, c->name, c->from, o, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    say_values_left_out(&result);
+    if (result.samples == 0 && o->only_missing)
+        say("nothing is missing: the column has a record for every sample");
+    else if (!is_quiet())
+        print_result(c->name, &result);
+    return STATUS_OK;
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+static void print_column(void *context, const struct sheaf_column_info *i)
+{
+    (void)context;
+    if (i->code != SHEAF_OK)
+        printf("%s\t%s\n", i->name, i->code == SHEAF_ERR_NOT_FOUND ? "unfinished"
+                                                                   : i->error->message);
+    else
+        printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", i->name,
+               i->samples - i->missing, i->missing + i->uncovered, i->stored_bytes, i->fields);
+}
+
+static void print_json(void *context, const struct sheaf_column_info *i)
+{
+    (void)context;
+    fputs("{\"name\":", stdout);
+    print_json_string(stdout, i->name);
+    if (i->code != SHEAF_OK) {
+        fputs(",\"error\":", stdout);
+        print_json_string(stdout, i->code == SHEAF_ERR_NOT_FOUND ? "unfinished"
+                                                                  : i->error->message);
+        puts("}");
+        return;
+    }
+    printf(",\"samples\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"uncovered\":%" PRIu64
+           ",\"bytes\":%" PRIu64 ",\"shards\":%" PRIu64 ",\"layers\":%" PRIu64 ",\"fields\":",
+           i->samples, i->missing, i->uncovered, i->stored_bytes, i->shards, i->layers);
+    print_json_string(stdout, i->fields);
+    puts("}");
+}
+
+static int list(const struct column *c, const char *source)
+{
+    struct sheaf_dataset *dataset;
+    struct sheaf_error error;
+    int code = sheaf_dataset_open(&source, 1, &dataset, &error);
+
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    code = sheaf_column_list(dataset, c->json ? print_json : print_column, NULL, &error);
+    sheaf_dataset_free(dataset);
+    return code == SHEAF_OK ? STATUS_OK : fail(&error);
+}
+
+/* ---- drop ------------------------------------------------------------------------------------ */
+
+static int drop(const char *dataset, const char *name)
+{
+    struct sheaf_error error;
+
+    return sheaf_column_drop(dataset, name, &error) == SHEAF_OK ? STATUS_OK : refuse(&error);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int act(struct column *c, char **arguments, size_t count)
+{
+    const char *action = arguments[0];
+
+    if (strcmp(action, "add") == 0 && count == 2)
+        return add(c, arguments[1]);
+    if (strcmp(action, "list") == 0 && count == 2)
+        return list(c, arguments[1]);
+    if (strcmp(action, "drop") == 0 && count == 3)
+        return drop(arguments[1], arguments[2]);
+    return misuse("column: expected add DATASET, list DATASET or drop DATASET NAME");
+}
+
+static int cmd_column(const struct command *command, int argc, char **argv)
+{
+    static const struct choice repeated_choices[] = {
+        { "fail", SHEAF_FAIL }, { "drop", SHEAF_SKIP }, { NULL, 0 },
+    };
+    struct column c = { .name = NULL };
+    struct sheaf_column_options *o = &c.options;
+    int unknown, repeated, status;
+    uint64_t jobs;
+    size_t count;
+
+    sheaf_column_options_init(o, sizeof(*o));
+    unknown = (int)o->on_unknown;
+    repeated = (int)o->on_repeated;
+    jobs = o->jobs;
+    {
+        const struct option table[] = {
+            { "name", OPTION_TEXT, "NAME", .text = &c.name, .standard = "",
+              .meaning = "add: name of the column" },
+            { "from", OPTION_TEXT, "SRC", .text = &c.from, .standard = "",
+              .meaning = "add: values, as JSON Lines or a CSV file with a key in each line, or a "
+                         "directory of files KEY.EXT" },
+            { "only-missing", OPTION_FLAG, .flag = &o->only_missing,
+              .meaning = "add: add values for samples that were appended to the data set after "
+                         "the column was written" },
+            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = &unknown,
+              .choices = on_error_choices,
+              .meaning = "add: at a key that the data set does not have: fail, or skip its value "
+                         "with a line on standard error" },
+            { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = &repeated,
+              .choices = repeated_choices,
+              .meaning = "add: at a second value for a field of a sample: fail, or leave it out "
+                         "with a line on standard error" },
+            { "resume", OPTION_FLAG, .flag = &o->resume,
+              .meaning = "add: resume an interrupted run" },
+            { "json", OPTION_FLAG, .flag = &c.json, .meaning = "list: print JSON objects" },
+            S3_ROW(&c.s3),
+            { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
+              .least = (uint64_t)64 << 20, .meaning = "add: memory limit for buffers" },
+            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
+              .standard = "one per processor, at most 8", .meaning = "add: threads" },
+            { .name = NULL },
+        };
+
+        status = options_parse(command, table, argc, argv, &count);
+    }
+    if (status >= 0)
+        return status;
+    o->on_unknown = (enum sheaf_on_error)unknown;
+    o->on_repeated = (enum sheaf_on_error)repeated;
+    o->jobs = (unsigned)jobs;
+    return act(&c, argv, count);
+}
+
+const struct command column_command = {
+    .name = "column",
+    .arguments = "add|list|drop DATASET [NAME] [OPTION]...",
+    .least = 2,
+    .most = 3,
+    .summary = "add, list and drop columns of a data set",
+    .text = "A column adds fields to the samples of a data set, without reading or writing its "
+            "shards. It is stored in DATASET/columns/NAME. sheaf cat --columns NAME reads it with "
+            "the samples: its field EXT is the field NAME.EXT of a sample.\n\nadd takes values in "
+            "any order. Each line of SRC has a member or column key, the key of a sample. Any "
+            "other member is a field with the member's name; a member value is the field txt, or "
+            "json if it is an object or an array. Samples without a value are counted as missing. "
+            "A column never changes; new values get a new name. list prints, for each column, its "
+            "name, the numbers of samples with and without a value, its bytes and its fields. drop "
+            "removes a column, or the leftovers of an interrupted run.",
+    .example = "  sheaf column add s3://bucket/train/ --name cap-v2 --from captions.jsonl\n"
+               "  sheaf cat s3://bucket/train/ --columns cap-v2 --list | head\n"
+               "  sheaf column drop s3://bucket/train/ cap-v1\n",
+    .run = cmd_column,
+};
