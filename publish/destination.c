@@ -445,16 +445,20 @@ static int inspect_files(struct inspection *x)
     return code;
 }
 
-static int find_stray(struct inspection *x, const char *directory, const char *name)
+/* Names the first of the files that is there. */
+static int find_stray(struct inspection *x, char *urls[], size_t count)
 {
-    char *url = store_join(directory, name);
-    struct store_seen seen = { .is_there = false };
-    const int code = url == NULL ? err_memory(x->err, strlen(name)) : store_see(url, &seen, x->err);
+    struct store_seen *seen = calloc(count, sizeof(seen[0]));
+    int code = seen == NULL ? err_memory(x->err, count * sizeof(seen[0]))
+                            : store_see_all((const char *const *)urls, count, seen, x->err);
 
-    if (code == SHEAF_OK && seen.is_there && x->found->stray == NULL)
-        x->found->stray = url;
-    else
-        free(url);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        if (!seen[i].is_there || x->found->stray != NULL)
+            continue;
+        x->found->stray = urls[i];
+        urls[i] = NULL;
+    }
+    free(seen);
     return code;
 }
 
@@ -464,17 +468,26 @@ static int inspect_stray(struct inspection *x)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
     const struct output *o = x->output;
-    int code = SHEAF_OK;
+    const size_t most = COUNT_OF(names) * (o->split_count + 1);
+    char **urls = calloc(most, sizeof(urls[0]));
+    size_t count = 0;
+    int code = urls == NULL ? err_memory(x->err, most * sizeof(urls[0])) : SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
+        const uint32_t directories = i < 2 ? 1 : o->split_count;    /* reports are in DEST */
         char name[GROWN_NAME_BYTES];
 
         manifest_part_name(names[i], o->part, name);
-        if (i < 2)
-            code = find_stray(x, o->dest, name);
-        for (uint32_t s = 0; s < o->split_count && i >= 2 && code == SHEAF_OK; s++)
-            code = find_stray(x, o->directories[s], name);
+        for (uint32_t s = 0; s < directories && code == SHEAF_OK; s++) {
+            urls[count] = store_join(i < 2 ? o->dest : o->directories[s], name);
+            code = urls[count++] == NULL ? err_memory(x->err, sizeof(name)) : SHEAF_OK;
+        }
     }
+    if (code == SHEAF_OK)
+        code = find_stray(x, urls, count);
+    for (size_t i = 0; i < count; i++)
+        free(urls[i]);
+    free(urls);
     return code;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "publish/several.h"
 #include "store/over.h"
 #include "store/stage.h"
 #include "store/store.h"
@@ -224,7 +225,7 @@ bool journal_is_own(const struct journal *j, const char *name)
     return size > tail_size && strcmp(name + size - tail_size, tail) == 0;
 }
 
-static char *entry_url(const struct journal *j, const char *split, const char *shard)
+char *journal_entry_url(const struct journal *j, const char *split, const char *shard)
 {
     char *name, *url;
 
@@ -238,7 +239,7 @@ static char *entry_url(const struct journal *j, const char *split, const char *s
 int journal_see(const struct journal *j, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err)
 {
-    char *url = entry_url(j, split, shard);
+    char *url = journal_entry_url(j, split, shard);
     const int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : store_see(url, seen, err);
 
     free(url);
@@ -249,7 +250,7 @@ int journal_put(const struct journal *j, const char *split, const struct journal
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err)
 {
     struct buf bytes = BUF_INIT(ENTRY_BYTES);
-    char *url = entry_url(j, split, entry->facts.name);
+    char *url = journal_entry_url(j, split, entry->facts.name);
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES)
                            : journal_entry_write(entry, j->plan.hash, &bytes, err);
 
@@ -295,7 +296,7 @@ static int get_entry(const char *url, const char *hash, struct journal_entry *en
 int journal_get(const struct journal *j, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err)
 {
-    char *url = entry_url(j, split, shard);
+    char *url = journal_entry_url(j, split, shard);
     const int code = get_entry(url, j->plan.hash, entry, err);
 
     free(url);
@@ -446,22 +447,26 @@ int journal_remove(const struct journal *j, const char *name, struct sheaf_error
 
 struct clearing {
     const struct journal *journal;
+    struct several several;
     bool is_checked;            /* whether the claim was checked after listing everything */
     struct sheaf_error *err;
 };
 
-/* Removes an entry of this plan if it is still the one that was listed. A changed entry belongs to
- * another run of the same plan that has claimed the destination. */
-static int clear_own(const struct clearing *c, const struct store_entry *entry)
+/* Removes an entry of this plan as it was listed. If the file has changed since, it belongs to
+ * another run of the same plan that has claimed the destination. Some servers list no ETags. In
+ * that case, as for all other files, the file is read twice and compared. */
+static int clear_file(void *context, const char *name, const struct store_seen *listed,
+                      struct sheaf_error *err)
 {
-    struct store_seen listed = { .is_there = true, .bytes = entry->bytes, .stamp = entry->stamp };
-    char *url = store_join(c->journal->directory, entry->name);
+    const struct journal *j = context;
+    char *url;
     int code;
 
-    if (entry->etag != NULL && strlen(entry->etag) < sizeof(listed.etag))
-        memcpy(listed.etag, entry->etag, strlen(entry->etag) + 1);
-    code = url == NULL ? err_memory(c->err, strlen(entry->name))
-                       : journal_remove_seen(c->journal, url, &listed, c->err);
+    if (!journal_is_own(j, name) || listed->stamp == 0)
+        return journal_remove(j, name, err);
+    url = store_join(j->directory, name);
+    code = url == NULL ? err_memory(err, strlen(name))
+                       : journal_remove_seen(j, url, listed, err);
     free(url);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
@@ -469,6 +474,7 @@ static int clear_own(const struct clearing *c, const struct store_entry *entry)
 static int clear_one(void *context, const struct store_entry *entry)
 {
     struct clearing *c = context;
+    struct store_seen listed = { .is_there = true, .bytes = entry->bytes, .stamp = entry->stamp };
     int code = SHEAF_OK;
 
     if (strcmp(entry->name, PLAN_FILE) == 0)
@@ -478,9 +484,9 @@ static int clear_one(void *context, const struct store_entry *entry)
     if (code != SHEAF_OK)
         return code;
     c->is_checked = true;
-    /* Some servers list no ETags; their entries are read twice and compared instead. */
-    return journal_is_own(c->journal, entry->name) && entry->stamp != 0
-               ? clear_own(c, entry) : journal_remove(c->journal, entry->name, c->err);
+    if (entry->etag != NULL && strlen(entry->etag) < sizeof(listed.etag))
+        memcpy(listed.etag, entry->etag, strlen(entry->etag) + 1);
+    return several_add(&c->several, entry->name, &listed, c->err);
 }
 
 int journal_release(const struct journal *j, struct sheaf_error *err)
@@ -494,8 +500,11 @@ int journal_release(const struct journal *j, struct sheaf_error *err)
 int journal_clear(const struct journal *j, struct sheaf_error *err)
 {
     struct clearing clearing = { .journal = j, .err = err };
-    int code = store_list(j->directory, clear_one, &clearing, err);
+    int code = several_open(&clearing.several, j->directory, clear_file, (void *)(uintptr_t)j, err);
 
+    if (code == SHEAF_OK)
+        code = store_list(j->directory, clear_one, &clearing, err);
+    code = several_close(&clearing.several, code, err);
     if (code == SHEAF_OK)
         code = stage_drop(j->directory, NULL, j->stage, err);
     if (code == SHEAF_OK)

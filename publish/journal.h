@@ -143,6 +143,8 @@ int journal_release(const struct journal *journal, struct sheaf_error *err);
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
 /* Looks at the entry of a shard. */
+/* Returns the URL of a shard's entry, or NULL if there is no memory. The caller frees it. */
+char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
 /* Writes the entry of a finished shard in place of the entry that was seen. Thread-safe. */

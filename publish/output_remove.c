@@ -20,6 +20,7 @@
 #include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
 #include "publish/destination.h"
+#include "publish/several.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -76,16 +77,26 @@ int output_remove(const struct output *o, const char *directory, const char *nam
 struct clearing {
     const struct output *output;
     char *directory;
+    struct several several;
 };
+
+static int remove_file(void *context, const char *name, const struct store_seen *listed,
+                       struct sheaf_error *err)
+{
+    const struct clearing *c = context;
+
+    (void)listed;
+    return output_remove(c->output, c->directory, name, err);
+}
 
 static int remove_put(void *context, const char *name, const void *data, size_t size,
                       struct sheaf_error *err)
 {
-    const struct clearing *c = context;
+    struct clearing *c = context;
 
     (void)data;
     (void)size;
-    return output_remove(c->output, c->directory, name, err);
+    return several_add(&c->several, name, NULL, err);
 }
 
 static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
@@ -99,10 +110,10 @@ static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
                              (m->ours && format_of(m->container)->has_names))) {
         if (asprintf(&names, "%.*s.lst", (int)interop_stem(m->container, m->codec, name), name) < 0)
             return err_memory(err, strlen(name));
-        code = output_remove(c->output, c->directory, names, err);
+        code = several_add(&c->several, names, NULL, err);
         free(names);
     }
-    return code == SHEAF_OK ? output_remove(c->output, c->directory, name, err) : code;
+    return code == SHEAF_OK ? several_add(&c->several, name, NULL, err) : code;
 }
 
 
@@ -120,28 +131,47 @@ static int remove_note(const struct output *o, const char *directory, struct she
     return code;
 }
 
-/* Removes the files that each part of a data set has. */
+/* The files that each part of a data set has. */
+static const char *const part_names[] = { INDEX_NAME, KEYS_NAME, SKIPPED_NAME, CONVERTED_NAME };
+
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {
-    static const char *const names[] = { INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
-                                         CONVERTED_NAME };
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
+    for (size_t i = 0; i < COUNT_OF(part_names) && code == SHEAF_OK; i++) {
         char name[GROWN_NAME_BYTES];
 
-        manifest_part_name(names[i], part, name);
+        manifest_part_name(part_names[i], part, name);
         code = output_remove(o, directory, name, err);
     }
     return code;
+}
+
+/* Removes the files that a manifest names, and those of its parts and of one more. */
+static int remove_named(const struct output *o, char *directory, const struct manifest *m,
+                        struct interop_writer *interop, struct sheaf_error *err)
+{
+    struct clearing c = { o, directory, { .code = SHEAF_OK } };
+    int code = several_open(&c.several, directory, remove_file, &c, err);
+
+    for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
+        code = remove_shard(&c, m, i, interop, err);
+    if (code == SHEAF_OK)
+        code = interop_finish_dataset(interop, m, NULL, remove_put, &c, err);
+    for (size_t i = 0; i < COUNT_OF(part_names) * (m->growth_count + 2) && code == SHEAF_OK; i++) {
+        char name[GROWN_NAME_BYTES];
+
+        manifest_part_name(part_names[i % COUNT_OF(part_names)], i / COUNT_OF(part_names), name);
+        code = several_add(&c.several, name, NULL, err);
+    }
+    return several_close(&c.several, code, err);
 }
 
 /* Removes the files of the replaced data set according to the note, and files of a run that was
  * appending to it. Does nothing without a note. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
-    struct clearing c = { o, directory };
     struct interop_writer interop = { .interop = 0 };
     struct manifest m;
     char *list = NULL;
@@ -152,12 +182,8 @@ static int remove_replaced(const struct output *o, char *directory, struct sheaf
     code = manifest_option(&m, "index", &list, err);
     if (code == SHEAF_OK)
         code = interop_open(&interop, list, m.container, m.codec, err);
-    for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
-        code = remove_shard(&c, &m, i, &interop, err);
     if (code == SHEAF_OK)
-        code = interop_finish_dataset(&interop, &m, NULL, remove_put, &c, err);
-    for (size_t part = 0; part <= m.growth_count + 1 && code == SHEAF_OK; part++)
-        code = remove_part(o, directory, part, err);
+        code = remove_named(o, directory, &m, &interop, err);
     if (code == SHEAF_OK)
         code = remove_note(o, directory, err);
     interop_free(&interop);
@@ -307,6 +333,7 @@ static int withdraw_whole(const struct output *o, struct sheaf_error *err)
 struct entries_removal {
     const struct output *output;
     bool own;                   /* entries of the run's plan, or of others */
+    struct several several;
 };
 
 /* Removes the files of an entry's shard, first the sides, then the shard. The names are found from
@@ -356,17 +383,14 @@ static int remove_known(const struct output *o, const char *name,
     return code;
 }
 
-static int remove_entry(void *context, const char *name, struct sheaf_error *err)
+static int remove_entry(void *context, const char *name, const struct store_seen *listed,
+                        struct sheaf_error *err)
 {
     const struct entries_removal *r = context;
     struct journal_entry entry = { .facts = { .bytes = 0 } };
-    const char *suffix = strrchr(name, '.');
-    int code;
+    int code = journal_get_named(&r->output->journal, name, &entry, err);
 
-    if (suffix == NULL || strcmp(suffix, ".done") != 0 ||
-        journal_is_own(&r->output->journal, name) != r->own)
-        return SHEAF_OK;
-    code = journal_get_named(&r->output->journal, name, &entry, err);
+    (void)listed;
     if (code == SHEAF_OK)
         code = remove_known(r->output, name, &entry, err);
     journal_entry_free(&entry);
@@ -374,11 +398,25 @@ static int remove_entry(void *context, const char *name, struct sheaf_error *err
                                                  : code;
 }
 
+static int find_entry(void *context, const char *name, struct sheaf_error *err)
+{
+    struct entries_removal *r = context;
+    const char *suffix = strrchr(name, '.');
+
+    if (suffix == NULL || strcmp(suffix, ".done") != 0 ||
+        journal_is_own(&r->output->journal, name) != r->own)
+        return SHEAF_OK;
+    return several_add(&r->several, name, NULL, err);
+}
+
 static int remove_entries(const struct output *o, bool own, struct sheaf_error *err)
 {
-    struct entries_removal removal = { o, own };
+    struct entries_removal removal = { o, own, { .code = SHEAF_OK } };
+    int code = several_open(&removal.several, o->dest, remove_entry, &removal, err);
 
-    return journal_list(o->dest, remove_entry, &removal, err);
+    if (code == SHEAF_OK)
+        code = journal_list(o->dest, find_entry, &removal, err);
+    return several_close(&removal.several, code, err);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */

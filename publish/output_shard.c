@@ -19,9 +19,8 @@
 #include "publish/destination.h"
 #include "store/over.h"
 
-struct seen {
-    struct store_seen entry, shard, sides[SIDES_MOST];
-};
+/* What is there: of the entry, the shard and the sides, in this order. */
+enum { ENTRY, SHARD, SIDES, NAMES_MOST = SIDES + SIDES_MOST };
 
 /* A publication. */
 struct publication {
@@ -29,7 +28,7 @@ struct publication {
     struct shard_files *files;
     struct journal_entry *entry;
     uint32_t split;
-    struct seen seen;
+    struct store_seen seen[NAMES_MOST];
     bool is_begun;                      /* the entry is written, and files may be */
 };
 
@@ -38,35 +37,37 @@ static const char *split_of(const struct publication *p)
     return p->output->journal.plan.splits[p->split];
 }
 
-static int see_file(const char *directory, const char *name, struct store_seen *seen,
-                    struct sheaf_error *err)
+static size_t name_count(const struct publication *p)
 {
-    char *url = store_join(directory, name);
-    const int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, seen, err);
-
-    free(url);
-    return code;
+    return SIDES + p->files->side_count;
 }
 
 static int see_all(struct publication *p, struct sheaf_error *err)
 {
-    const char *directory = p->output->directories[p->split];
-    int code = journal_see(&p->output->journal, split_of(p), p->entry->facts.name, &p->seen.entry,
-                           err);
+    const char *directory = p->output->directories[p->split], *shard = p->entry->facts.name;
+    const size_t count = name_count(p);
+    char *urls[NAMES_MOST] = { journal_entry_url(&p->output->journal, split_of(p), shard),
+                               store_join(directory, shard) };
+    bool has_memory = urls[ENTRY] != NULL && urls[SHARD] != NULL;
+    int code;
 
-    if (code == SHEAF_OK)
-        code = see_file(directory, p->entry->facts.name, &p->seen.shard, err);
-    for (size_t i = 0; i < p->files->side_count && code == SHEAF_OK; i++)
-        code = see_file(directory, p->files->sides[i].name, &p->seen.sides[i], err);
+    for (size_t i = SIDES; i < count; i++) {
+        urls[i] = store_join(directory, p->files->sides[i - SIDES].name);
+        has_memory &= urls[i] != NULL;
+    }
+    code = has_memory ? store_see_all((const char *const *)urls, count, p->seen, err)
+                      : err_memory(err, SHARD_NAME_BYTES);
+    for (size_t i = 0; i < count; i++)
+        free(urls[i]);
     return code;
 }
 
 static bool is_anything(const struct publication *p)
 {
-    bool any = p->seen.entry.is_there || p->seen.shard.is_there;
+    bool any = false;
 
-    for (size_t i = 0; i < p->files->side_count; i++)
-        any |= p->seen.sides[i].is_there;
+    for (size_t i = 0; i < name_count(p); i++)
+        any |= p->seen[i].is_there;
     return any;
 }
 
@@ -81,7 +82,7 @@ static int certify(const struct publication *p, struct journal_entry *entry, uin
     if (entry->stamp != 0 || stamp == 0)
         return SHEAF_OK;
     entry->stamp = stamp;
-    code = journal_put(&p->output->journal, split_of(p), entry, &p->seen.entry, &now, err);
+    code = journal_put(&p->output->journal, split_of(p), entry, &p->seen[ENTRY], &now, err);
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just did it */
 }
 
@@ -147,12 +148,12 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     int code;
 
     p->entry->stamp = 0;
-    code = journal_put(journal, split_of(p), p->entry, &p->seen.entry, &entry, err);
+    code = journal_put(journal, split_of(p), p->entry, &p->seen[ENTRY], &entry, err);
     p->is_begun = code == SHEAF_OK;
     for (size_t i = 0; i < f->side_count && code == SHEAF_OK; i++)
-        code = put_side(p, &f->sides[i], &p->seen.sides[i], err);
+        code = put_side(p, &f->sides[i], &p->seen[SIDES + i], err);
     if (code == SHEAF_OK)
-        code = put_writer(p, &f->shard, &p->seen.shard, &stamp, err);
+        code = put_writer(p, &f->shard, &p->seen[SHARD], &stamp, err);
     for (size_t i = 0; i < f->side_count; i++)
         stamp = output_stamp_add(stamp, f->sides[i].stamp);
     if (code != SHEAF_OK || stamp == 0)
@@ -184,15 +185,15 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
     if (code == SHEAF_OK && !alone && is_anything(p))
         return SHEAF_END;
-    if (code == SHEAF_OK && p->seen.entry.is_there)
+    if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
     /* Before the shard of another packer is replaced, it is examined again. An answer can be
      * damaged, and that packer has reported success. */
-    if (code == SHEAF_OK && !won && p->seen.entry.is_there && p->output->is_shared)
+    if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
         code = journal_check(&p->output->journal, err);
-    if (code == SHEAF_OK && !won && !p->seen.entry.is_there && is_anything(p))
+    if (code == SHEAF_OK && !won && !p->seen[ENTRY].is_there && is_anything(p))
         code = refuse_finished(p, err);
     if (code != SHEAF_OK || won)
         return code;

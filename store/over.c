@@ -23,23 +23,53 @@ static void answered(struct store_stat *stat)
     event_set(&((struct stat_wait *)stat)->answered);
 }
 
+static void start(struct stat_wait *q, const char *url, char *note)
+{
+    *q = (struct stat_wait){ .stat = { .url = url, .done = answered, .note = note },
+                             .answered = EVENT_INIT };
+    store_stat_start(&q->stat);
+}
+
+static int finish(struct stat_wait *q, struct store_seen *seen, struct sheaf_error *err)
+{
+    event_wait(&q->answered);
+    *seen = (struct store_seen){ .is_there = q->stat.code == SHEAF_OK, .bytes = q->stat.bytes,
+                                 .stamp = q->stat.stamp };
+    memcpy(seen->etag, q->stat.etag, sizeof(seen->etag));
+    if (q->stat.code == SHEAF_OK || q->stat.code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = q->stat.error;
+    return q->stat.code;
+}
+
 static int see(const char *url, struct store_seen *seen, char *note, struct sheaf_error *err)
 {
-    struct stat_wait q = { .stat = { .url = url, .done = answered, .note = note },
-                           .answered = EVENT_INIT };
+    struct stat_wait q;
 
     if (note != NULL)
         note[0] = '\0';
-    store_stat_start(&q.stat);
-    event_wait(&q.answered);
-    *seen = (struct store_seen){ .is_there = q.stat.code == SHEAF_OK, .bytes = q.stat.bytes,
-                                 .stamp = q.stat.stamp };
-    memcpy(seen->etag, q.stat.etag, sizeof(seen->etag));
-    if (q.stat.code == SHEAF_OK || q.stat.code == SHEAF_ERR_NOT_FOUND)
-        return SHEAF_OK;
-    if (err != NULL)
-        *err = q.stat.error;
-    return q.stat.code;
+    start(&q, url, note);
+    return finish(&q, seen, err);
+}
+
+int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
+                  struct sheaf_error *err)
+{
+    struct stat_wait *all = calloc(count + 1, sizeof(all[0]));
+    int code = SHEAF_OK;
+
+    if (all == NULL)
+        return err_memory(err, count * sizeof(all[0]));
+    for (size_t i = 0; i < count; i++)
+        start(&all[i], urls[i], NULL);
+    for (size_t i = 0; i < count; i++) {
+        const int one = finish(&all[i], &seen[i], code == SHEAF_OK ? err : NULL);
+
+        code = code == SHEAF_OK ? one : code;
+    }
+    free(all);
+    return code;
 }
 
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)

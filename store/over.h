@@ -16,6 +16,9 @@ int store_put_new(const char *url, const void *data, size_t size, struct sheaf_e
 /* store_see returns which object the name refers to now. The second function also returns that
  * object's note, or "" if it has none or it cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
+/* Does the same for several objects with all requests under way at once. */
+int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
+                  struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
                    struct sheaf_error *err);
 /* Returns SHEAF_ERR_CHANGED if the name refers to something other than what was seen. */

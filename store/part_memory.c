@@ -7,8 +7,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/huge.h"
+#include "base/transfer_window.h"
+#include "base/workers.h"
+
+/* Parts that are under way at first and at most, and the bytes of a usual part. */
+#define PARTS_FIRST 8u
+#define PARTS_MOST  32u
+#define PART_BYTES  ((uint64_t)8 << 20)
 
 /* An idle buffer. It begins with a pointer to the next one. */
 struct idle {
@@ -23,16 +31,22 @@ struct part_memory {
         uint64_t used, peak, given;
         struct idle *idle;
         size_t idle_size;           /* of each idle buffer */
+        unsigned under_way;
+        uint64_t waited_ns;         /* by writers, in total */
+        struct window window;
     } locked;
 };
 
 int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct sheaf_error *err)
 {
+    const uint64_t room = MAX(limit_bytes / PART_BYTES, 1);
     struct part_memory *m = calloc(1, sizeof(*m));
 
     if (m == NULL)
         return err_memory(err, sizeof(*m));
     m->limit = limit_bytes;
+    window_fit(&m->locked.window, (unsigned)MIN(room, PARTS_FIRST),
+               (unsigned)MIN(room, PARTS_MOST), PART_BYTES);
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->changed, NULL);
     *memory = m;
@@ -100,9 +114,12 @@ int part_memory_take(struct part_memory *m, size_t size, uint8_t **data, struct 
 
 void part_memory_wait(struct part_memory *m, uint64_t seen)
 {
+    const uint64_t begin_ns = clock_ns();
+
     pthread_mutex_lock(&m->lock);
     while (m->locked.given == seen)
         pthread_cond_wait(&m->changed, &m->lock);
+    m->locked.waited_ns += clock_ns() - begin_ns;
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -131,6 +148,31 @@ void part_memory_give(struct part_memory *m, uint8_t *data, size_t size)
     m->locked.given++;
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
+}
+
+void part_memory_begin(struct part_memory *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->locked.under_way++;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void part_memory_end(struct part_memory *m, size_t size)
+{
+    pthread_mutex_lock(&m->lock);
+    m->locked.under_way--;
+    (void)window_took(&m->locked.window, size, m->locked.waited_ns, clock_ns());
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool part_memory_is_busy(struct part_memory *m)
+{
+    bool is_busy;
+
+    pthread_mutex_lock(&m->lock);
+    is_busy = m->locked.under_way >= m->locked.window.now;
+    pthread_mutex_unlock(&m->lock);
+    return is_busy;
 }
 
 uint64_t part_memory_limit(const struct part_memory *m)

@@ -6,10 +6,14 @@
  *     0                     used            limit
  *     | filling, sent, idle |               |          0 <= used <= peak <= limit
  *
- * Idle buffers are kept for the next part of any writer, as long as parts have that size. */
+ * Idle buffers are kept for the next part of any writer, as long as parts have that size.
+ *
+ * The writers also share a window of parts that are under way (base/transfer_window.h). It is learnt
+ * over all shards of a run. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sheaf.h"
@@ -28,6 +32,12 @@ int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
+
+/* Notes that a part was given to the store, and that it was acknowledged or failed. */
+void part_memory_begin(struct part_memory *memory);
+void part_memory_end(struct part_memory *memory, size_t size);
+/* Returns whether a writer should wait before it fills another part. */
+bool part_memory_is_busy(struct part_memory *memory);
 
 uint64_t part_memory_limit(const struct part_memory *memory);
 uint64_t part_memory_peak(struct part_memory *memory);      /* NULL is fine */

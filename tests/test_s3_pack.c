@@ -111,6 +111,28 @@ static void test_memory_of_an_aborted_object(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
+/* Eight parts are under way at first, or as many as there is memory for. */
+static void test_window_of_parts(void **state)
+{
+    static const uint64_t limits[] = { UINT64_MAX, 100 * 8 * MIB, 3 * 8 * MIB + 1, 8 * MIB };
+    static const unsigned expected[] = { 8, 8, 3, 1 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct part_memory *memory;
+
+        must(part_memory_open(&memory, limits[i], &error));
+        for (unsigned n = 0; n < expected[i]; n++) {
+            assert_false(part_memory_is_busy(memory));
+            part_memory_begin(memory);
+        }
+        assert_true(part_memory_is_busy(memory));
+        part_memory_end(memory, 8 * MIB);
+        assert_false(part_memory_is_busy(memory));
+        part_memory_close(memory);
+    }
+}
+
 /* A part is no larger than it must be for an object of the expected size to have 5000, and what is
  * too large for the memory is an error. */
 static void test_parts_of_large_objects(void **state)
@@ -189,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_is_shared),
         cmocka_unit_test(test_memory_of_an_aborted_object),
+        cmocka_unit_test(test_window_of_parts),
         cmocka_unit_test(test_parts_of_large_objects),
         cmocka_unit_test(test_memory_is_bounded),
         cmocka_unit_test(test_shard_too_large_for_the_memory),

@@ -6,8 +6,8 @@
 #define READER_LOADER_H
 
 #include "base/heap.h"
+#include "base/transfer_window.h"
 #include "reader/load/read.h"
-#include "reader/load/read_window.h"
 #include "reader/order/order.h"
 
 struct queue;

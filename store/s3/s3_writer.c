@@ -5,7 +5,7 @@
  *
  * All memory is in slots and comes from the memory that the writers of a run share (part_memory.h).
  * A slot keeps its bytes until the store has acknowledged them, since an attempt may have to be
- * repeated. The writer waits when all slots are under way or no memory is left.
+ * repeated. The writer waits when enough parts are under way or no memory is left.
  *
  *     idle --filled by write()--> waiting --hashed, MD5_LANES at once--> sent --acknowledged--+
  *      ^                                                                   proofs[number - 1] |
@@ -26,7 +26,7 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-#define SLOTS 8
+#define SLOTS 32u               /* parts of one object that are under way at most */
 #define HASHERS 2u
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
@@ -108,6 +108,7 @@ static void give_memory(struct slot *slot)
 static void end_part(struct slot *slot, const struct sheaf_error *error)
 {
     slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
+    part_memory_end(slot->writer->memory, slot->size);
     give_memory(slot);
     inflight_done(&slot->item);
 }
@@ -221,6 +222,7 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
     slot->stage = WAITING;
     w->waiting[w->waiting_count++] = slot;
     w->filling = NULL;
+    part_memory_begin(w->memory);
     inflight_begin(&w->window, &slot->item);
     if (w->waiting_count == MD5_LANES ||
         part_memory_limit(w->memory) / PARTS_TO_WAIT < part_bytes(w, w->part_count + 1))
@@ -236,7 +238,7 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
 
 /* Gets memory for the slot. If it must wait, the memory is certain to come: other parts of this
  * thread's writers do not wait for memory if there is so little, and parts of other threads are
- * being sent. */
+ * being sent. The window of parts is larger than the number of parts that wait to be hashed. */
 static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -244,7 +246,8 @@ static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_erro
     for (;;) {
         const uint64_t given = part_memory_given(w->memory);
 
-        code = part_memory_take(w->memory, slot->capacity, &slot->data, err);
+        code = part_memory_is_busy(w->memory)
+                   ? SHEAF_END : part_memory_take(w->memory, slot->capacity, &slot->data, err);
         if (code != SHEAF_END)
             return code == SHEAF_ERR_LIMIT ? err_prefix(err, "%s: ", w->base.url) : code;
         part_memory_wait(w->memory, given);

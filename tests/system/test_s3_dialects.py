@@ -315,6 +315,50 @@ class Full(Case):
             self.bucket.objects.clear()
 
 
+class AtOnce(Case):
+    """Requests that do not depend on each other are under way at once: each costs a round trip."""
+
+    def watch(self, name):
+        """The most requests that were under way at once for which name(method, key) is true."""
+        answer, self.now, self.most = self.server._answer, 0, 0
+
+        async def watched(writer, method, target, headers, body):
+            found = name(method, target)
+            self.now += found
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.1 if found else 0)
+            try:
+                return await answer(writer, method, target, headers, body)
+            finally:
+                self.now -= found
+        self.server._answer = watched
+
+    def test_looks_for_stray_files(self):
+        self.watch(lambda method, target: method == "GET" and target.endswith(
+            ("skipped.tsv", "converted.tsv", "dataset.index", "dataset.keys")))
+        self.pack()
+        self.assertGreaterEqual(self.most, 3)
+
+    def test_notes_are_removed(self):
+        self.watch(lambda method, target: method == "DELETE" and ".done" in target)
+        self.pack("--shard-count", "12")
+        self.assertGreaterEqual(self.most, 4)
+        self.assertFalse([key for key in self.bucket.objects if ".sheaf" in key])
+
+    def test_shards_are_removed(self):
+        self.pack("--shard-count", "12")
+        self.watch(lambda method, target: method == "DELETE" and ".tar" in target)
+        self.pack("--overwrite", "--shard-count", "3")
+        self.assertGreaterEqual(self.most, 4)
+        self.run_sheaf("verify", "s3://bucket/set")
+        self.assertEqual(len([key for key in self.bucket.objects if key.endswith(".tar")]), 3)
+
+    def test_a_shard_is_looked_for_in_one_round(self):
+        self.watch(lambda method, target: method == "GET" and "shard-000000.tfrecord" in target)
+        self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "tfrecord")
+        self.assertGreaterEqual(self.most, 2)
+
+
 class RetryAfter(Case):
     """Waits that a server asks for."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 6 to 8, 13, 15 to 17 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
+"""Rows 6 to 8, 13, 15 to 17, 21 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
 requests.  The servers are those of the tests (tests/system/servers.py)."""
 
 import contextlib
@@ -30,9 +30,10 @@ NEAR_CONNECTIONS = 8    # enough for a near server; the library has 4 there, and
 UPLOADS = 8             # parts at once that are enough for this server
 BUCKET = "bench"
 OBJECTS = 1000          # of row 17
-PACE_MB = 20            # a second of each connection of row 16
+PACE_MB = 20            # a second of each connection of rows 16 and 21
 S5CMD = os.path.join(os.environ.get("BUILD", "build"), "interop-s3", "bin", "s5cmd")
 LATENCY_MS = 15         # of the shaped server of row 11
+FAR_MS = 50             # and of row 21
 NUMBERS = 256           # samples of a batch of row 13
 BATCHES = 20            # and one before, which is not in the time
 GAP = 1 << 20           # over which the library reads on, and what a range has at most (sheaf.h)
@@ -369,9 +370,29 @@ def pack_s3_tls(bench, results):
         shutil.rmtree(os.path.join(bench.data.folder, "parts"), ignore_errors=True)
 
 
+def pack_far(bench, results):
+    """To a server far away, which gets little from each connection."""
+    folder = bench.data.shards("tfrecord")
+    size = data.size_of(data.shard_files(folder))
+    names = ["sheaf pack, far", "aws s3 cp, far", "s5cmd, far"]
+    with radosgw(bench, results, names) as rgw:
+        if not rgw:
+            return
+        with shaped(bench, rgw.plain, FAR_MS, 0, PACE_MB) as endpoint:
+            env = rgw.environment(endpoint)
+            take_turns([
+                Contender(names[0], [bench.data.sheaf, "pack", bench.data.tree(),
+                                     "s3://%s/packed/" % BUCKET, "--format", "tfrecord"],
+                          bytes=size, whole=True, env=env, after=lambda: forget(rgw, "packed/")),
+                *copiers(results, {"aws s3 cp": names[1], "s5cmd": names[2]}, folder,
+                         "s3://%s/copied/" % BUCKET, bytes=size, env=env,
+                         after=lambda: forget(rgw, "copied/"))], results, most=5, seconds=60)
+
+
 def read_paced(bench, results):
-    """The first pass from the opening on, and the second of a reader that is warm."""
-    names = ["sheaf, first pass", "sheaf, second pass", "bare loop, paced"]
+    """The first pass from the opening on, and the second of a reader that is warm; verify reads it
+    once, and opens it, too."""
+    names = ["sheaf, first pass", "sheaf, second pass", "bare loop, paced", "sheaf verify, paced"]
     with radosgw(bench, results, names) as rgw:
         if not rgw:
             return
@@ -387,7 +408,9 @@ def read_paced(bench, results):
                           items=bench.data.images),
                 Contender(names[1], [program, "2", "--skip-passes", "1", *words], bytes=size,
                           env=env, items=bench.data.images),
-                bare_loop(bench, names[2], urls)], results, most=7, seconds=40)
+                bare_loop(bench, names[2], urls),
+                Contender(names[3], [bench.data.sheaf, "verify", words[1]], bytes=size, env=env,
+                          whole=True)], results, most=7, seconds=40)
 
 
 def small_objects(bench, results):

@@ -42,6 +42,7 @@ TITLES = {
     18: "pack photos, their shorter side made 256 pixels",
     19: "read photos, decoded and cropped at random to 224 pixels",
     20: "read with a column of texts of 200 bytes, beside the base alone",
+    21: "pack to 20 MB/s a connection, 50 ms away",
 }
 
 CHECKS = []
@@ -121,6 +122,7 @@ for _peer in ("aws s3 cp, TLS", "s5cmd, TLS"):
 
 _check(16, "first pass", "sheaf, first pass", "GB/s", "sheaf, second pass", least=0.95)
 _check(16, "rate", "sheaf, first pass", "GB/s", "bare loop, paced", least=0.95)
+_check(16, "verify", "sheaf verify, paced", "GB/s", "sheaf, first pass", least=0.7)
 
 for _peer in ("aws s3 cp of a prefix", "s5cmd of a prefix"):
     _check(17, "objects", "sheaf pack of a prefix", "items/s", _peer, least=2)
@@ -138,3 +140,6 @@ for _kind, _pillow, _torchvision in (("photos", 1.9, 1.45), ("large photos", 1.8
 for _order in ("in order", "shuffled"):
     _check(20, _order, "sheaf with a column, " + _order, "items/s", "sheaf base alone, " + _order,
            least=0.95)
+
+for _peer in ("s5cmd, far", "aws s3 cp, far"):
+    _check(21, "rate", "sheaf pack, far", "GB/s", _peer, least=1)

@@ -4,8 +4,8 @@
  * like a distant S3. It prints the port that it listens on, and runs until it is killed.
  *
  * A response begins no sooner than LATENCY_MS after the last byte of its request. All responses
- * together get at most MB_PER_S (10^6 bytes), and those of one connection at most MB_PER_S_EACH. 0
- * means no limit. Bytes are passed on unchanged, so signatures stay valid. Requests and responses
+ * together get at most MB_PER_S (10^6 bytes), and so do all requests. The responses of one
+ * connection get at most MB_PER_S_EACH, and so do its requests. 0 means no limit. Bytes are passed on unchanged, so signatures stay valid. Requests and responses
  * are told apart by their alternation alone, which holds for HTTP/1.1 without pipelining. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ struct connection {
     int client, server;
     _Atomic uint64_t asked_ns;  /* when the last byte of a request came; 0 if its response has
                                    begun */
-    struct rate own;
+    struct rate sent, received;
 };
 
 /* Set before the first connection and only read afterwards, except for fields guarded by
@@ -44,8 +44,8 @@ static struct {
     int upstream_port;
     uint64_t latency_ns;
     double own_ns_per_byte;
-    struct rate all;
-} shape = { .all.mutex = PTHREAD_MUTEX_INITIALIZER };
+    struct rate sent, received;     /* by all connections */
+} shape = { .sent.mutex = PTHREAD_MUTEX_INITIALIZER, .received.mutex = PTHREAD_MUTEX_INITIALIZER };
 
 static uint64_t now_ns(void)
 {
@@ -102,6 +102,8 @@ static void *copy_requests(void *context)
     ssize_t n;
 
     while ((n = recv(c->client, piece, sizeof(piece), 0)) > 0) {
+        rate_wait(&c->sent, (size_t)n);
+        rate_wait(&shape.sent, (size_t)n);
         atomic_store(&c->asked_ns, now_ns());
         if (!send_all(c->server, piece, (size_t)n))
             break;
@@ -120,8 +122,8 @@ static void copy_answers(struct connection *c)
 
         if (asked > 0)
             sleep_until(asked + shape.latency_ns);
-        rate_wait(&c->own, (size_t)n);
-        rate_wait(&shape.all, (size_t)n);
+        rate_wait(&c->received, (size_t)n);
+        rate_wait(&shape.received, (size_t)n);
         if (!send_all(c->client, piece, (size_t)n))
             break;
     }
@@ -146,13 +148,15 @@ static int dial(int port)
 
 static void *serve(void *context)
 {
-    struct connection c = { .client = (int)(intptr_t)context, .own.ns_per_byte =
-                            shape.own_ns_per_byte };
+    struct connection c = { .client = (int)(intptr_t)context,
+                            .sent.ns_per_byte = shape.own_ns_per_byte,
+                            .received.ns_per_byte = shape.own_ns_per_byte };
     const int one = 1;
     pthread_t thread;
 
     setsockopt(c.client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    pthread_mutex_init(&c.own.mutex, NULL);
+    pthread_mutex_init(&c.sent.mutex, NULL);
+    pthread_mutex_init(&c.received.mutex, NULL);
     c.server = dial(shape.upstream_port);
     if (c.server >= 0 && pthread_create(&thread, NULL, copy_requests, &c) == 0) {
         copy_answers(&c);
@@ -162,7 +166,8 @@ static void *serve(void *context)
     if (c.server >= 0)
         close(c.server);
     close(c.client);
-    pthread_mutex_destroy(&c.own.mutex);
+    pthread_mutex_destroy(&c.sent.mutex);
+    pthread_mutex_destroy(&c.received.mutex);
     return NULL;
 }
 
@@ -196,7 +201,7 @@ int main(int argc, char **argv)
         meter_die(argv[0], "usage: shape UPSTREAM_PORT LATENCY_MS MB_PER_S MB_PER_S_EACH");
     shape.upstream_port = (int)meter_number(argv[1]);
     shape.latency_ns = meter_number(argv[2]) * 1000000;
-    shape.all.ns_per_byte = ns_per_byte(meter_number(argv[3]));
+    shape.sent.ns_per_byte = shape.received.ns_per_byte = ns_per_byte(meter_number(argv[3]));
     shape.own_ns_per_byte = ns_per_byte(meter_number(argv[4]));
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "reader/load/read_window.h"
+#include "base/transfer_window.h"
 
 #define READ_BYTES ((uint64_t)8 << 20)
 #define RESTED (8 * 3 * 8)          /* reads of 8 at once until the first trial is due */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adapts the window of reads; see read_window.h. */
-#include "reader/load/read_window.h"
+ * The window of transfers; see transfer_window.h. */
+#include "base/transfer_window.h"
 
 #include "base/bytes.h"
 

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides how many remote reads run at once. More reads are issued only if they raise the
- * throughput.
+ * Decides how many transfers to or from a remote store run at once: reads ahead of their consumer,
+ * and parts that are sent behind their producer. More are issued only as long as they raise the
+ * throughput. The comments describe reads; a part that was acknowledged counts like a read that was
+ * consumed, and a producer that waits like a consumer.
  *
- * A near server is not faster with 32 requests than with 4. But each request needs memory of its
- * own, which is new and not in any cache. A distant server is faster with more. So a reader begins
- * with a few reads. If the consumer later waits for data, twice the number is tried. If the
- * throughput hardly rises, the window returns to the former number and tries again much later. On a
- * slow link, where waiting costs more than memory, the window grows at once without a trial.
+ * A near server is not faster with 32 requests than with 4, and each request has memory of its own,
+ * which is then never in a cache. A distant server is faster. So a few requests are issued at
+ * first. After a while, if the consumer waits for data, twice the number is tried. If the throughput
+ * is hardly higher then, the number is reset, and the next trial is much later. A slow link gets
+ * the full number soon and without a trial, because its memory costs little beside the waiting. A
+ * link that is slow with the first reads gets it at once.
  *
  *     4 reads  --consumer waits-->  8 on trial  --faster-->       16 on trial ...
  *                                               --hardly so-->    4, at rest
  *
  * Pure: no clock, no threads. */
-#ifndef READER_READ_WINDOW_H
-#define READER_READ_WINDOW_H
+#ifndef BASE_TRANSFER_WINDOW_H
+#define BASE_TRANSFER_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Handles the files of a destination several at a time where the store is remote, because each file
+ * costs some round trips. On a disk they are handled one after another, on the caller's thread. */
+#ifndef PUBLISH_SEVERAL_H
+#define PUBLISH_SEVERAL_H
+
+#include "base/inflight.h"
+#include "store/store.h"
+
+struct store_seen;
+
+/* Handles one file. `listed` describes it as it was listed, or is NULL. Called on any thread, and
+ * for several files at once. */
+typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
+                       struct sheaf_error *err);
+
+struct several {
+    several_fn *each;
+    void *context;
+    struct inflight window;
+    struct workers *workers;            /* NULL: one after another */
+    const volatile int *interrupt;      /* the flag of the caller's thread */
+    int code;                           /* of the first file that failed; */
+    struct sheaf_error error;           /* and its error */
+};
+
+/* `directory` tells whether the store is remote. Whether this succeeds or fails, several_close must
+ * be called. */
+int several_open(struct several *several, const char *directory, several_fn *each, void *context,
+                 struct sheaf_error *err);
+/* Begins to handle a file. Returns the failure of an earlier file if there is one; then this file is
+ * not handled. */
+int several_add(struct several *several, const char *name, const struct store_seen *listed,
+                struct sheaf_error *err);
+/* Waits for all files. Returns `code` if that is a failure, and the first failure of a file
+ * otherwise. */
+int several_close(struct several *several, int code, struct sheaf_error *err);
+
+#endif
