@@ -5,12 +5,12 @@
  * throughput. The comments describe reads; a part that was acknowledged counts like a read that was
  * consumed, and a producer that waits like a consumer.
  *
- * A near server is not faster with 32 requests than with 4, and each request has memory of its own,
- * which is then never in a cache. A distant server is faster. So a few requests are issued at
- * first. After a while, if the consumer waits for data, twice the number is tried. If the throughput
- * is hardly higher then, the number is reset, and the next trial is much later. A slow link gets
- * the full number soon and without a trial, because its memory costs little beside the waiting. A
- * link that is slow with the first reads gets it at once.
+ * A near server is not faster with 32 requests than with 4, and each request has memory of its
+ * own, which is then never in a cache. A distant server is faster. So a few requests are issued at
+ * first. After a while, if the consumer waits for data, twice the number is tried. If the
+ * throughput is hardly higher then, the number is reset, and the next trial is much later. A slow
+ * link gets the full number soon and without a trial, because its memory costs little beside the
+ * waiting. A link that is slow with the first reads gets it at once.
  *
  *     4 reads  --consumer waits-->  8 on trial  --faster-->       16 on trial ...
  *                                               --hardly so-->    4, at rest

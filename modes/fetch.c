@@ -276,6 +276,8 @@ struct flight {
     struct budget budget;
     struct fetch_file *file;    /* a file whose parts are not all requested */
     size_t next;                /* of the fetch's items */
+    uint32_t *damaged;          /* objects that are fetched once more */
+    size_t damaged_count;
     enum phase phase;           /* phase of the files that are under way */
 };
 
@@ -302,11 +304,13 @@ static int next_file(struct flight *x, struct sheaf_error *err)
     struct fetch *f = x->fetch;
     int code = SHEAF_OK;
 
-    while (code == SHEAF_OK && x->file == NULL && x->next < f->item_count && may_begin(x)) {
-        const uint32_t number = f->items[x->next++];
+    while (code == SHEAF_OK && x->file == NULL &&
+           (x->damaged_count != 0 || (x->next < f->item_count && may_begin(x)))) {
+        const bool is_second = x->damaged_count != 0;
+        const uint32_t number = is_second ? x->damaged[--x->damaged_count] : f->items[x->next++];
 
         code = fetch_file_open(&x->file, &f->to, &f->objects.items[number],
-                               f->known.hashes[number], number, err);
+                               f->known.hashes[number], number, is_second, err);
         if (code == SHEAF_OK)
             f->result->kept_bytes += x->file->asked_bytes;
         if (code == SHEAF_OK && x->file->object->bytes == 0) {
@@ -334,6 +338,15 @@ static int ask(struct flight *x, struct sheaf_error *err)
     return code;
 }
 
+static void close_file(struct flight *x, struct fetch_file *file)
+{
+    if (file->is_damaged) {
+        x->damaged[x->damaged_count++] = file->number;
+        x->fetch->result->kept_bytes -= file->resumed_bytes;
+    }
+    fetch_file_close(file);
+}
+
 /* Takes back what is done. */
 static void reap(struct flight *x)
 {
@@ -345,7 +358,7 @@ static void reap(struct flight *x)
         budget_give(&x->budget, memory_of(part->base.read.size));
         free(part);
         if (--file->parts == 0 && file != x->file)
-            fetch_file_close(file);
+            close_file(x, file);
     }
 }
 
@@ -411,6 +424,9 @@ static int fetch_missing(struct fetch *f, struct sheaf_error *err)
 
     if (threads == 0)
         threads = MIN(workers_processors(), 8u);
+    x.damaged = calloc(f->item_count + 1, sizeof(x.damaged[0]));
+    if (x.damaged == NULL)
+        return err_memory(err, f->item_count * sizeof(x.damaged[0]));
     inflight_open(&x.window, INFLIGHT_ANY, read_item_cancel, NULL);
     code = workers_open(&f->to.workers, threads, err);
     if (code == SHEAF_OK)
@@ -418,6 +434,7 @@ static int fetch_missing(struct fetch *f, struct sheaf_error *err)
     inflight_close(&x.window);
     workers_close(f->to.workers);
     fetch_file_close(x.file);
+    free(x.damaged);
     f->result->fetched = f->to.locked.files;
     f->result->fetched_bytes = f->to.locked.bytes;
     f->result->verified = f->to.locked.verified;

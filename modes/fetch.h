@@ -56,6 +56,10 @@ struct fetch_file {
     uint64_t hashed_bytes;      /* bytes hashed from the start; they are also written */
     bool is_useless;            /* whether a later run must not resume the file */
     bool is_draining;           /* a worker is hashing */
+    unsigned number;            /* of the object */
+    uint64_t resumed_bytes;     /* that an earlier run had fetched */
+    bool is_second;             /* the file is fetched once more because its bytes were damaged; */
+    bool is_damaged;            /* the first time, and it is to be fetched once more */
     bool failed;                /* likewise */
 };
 
@@ -72,10 +76,11 @@ struct fetch_part {
 /* ---- fetch_file.c ---- */
 
 /* Begins a file under a temporary name. A file of no bytes is finished at once. Frees the file on
- * failure. */
+ * failure. Bytes may have been damaged in transit. So if a file fails its check, it only becomes
+ * `is_damaged` the first time. If `is_second` is set, the failure is an error. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
-                    struct sheaf_error *err);
+                    bool is_second, struct sheaf_error *err);
 /* Requests the next part. The caller collects it when it is done and frees it. */
 int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);

@@ -154,6 +154,23 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* Ends a file whose bytes are all there. The bytes of a damaged file are not counted. */
+static void finish_or_fail(struct fetch_file *f)
+{
+    struct sheaf_error err;
+    const int code = finish(f, &err);
+
+    if (code != SHEAF_ERR_CORRUPT || f->is_second) {
+        if (code != SHEAF_OK)
+            fail(f, &err);
+        return;
+    }
+    f->is_damaged = true;
+    pthread_mutex_lock(&f->to->lock);
+    f->to->locked.bytes -= f->hashed_bytes - f->resumed_bytes;
+    pthread_mutex_unlock(&f->to->lock);
+}
+
 /* Returns the memory of a part to the planning thread, and the file with its last part. */
 static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
@@ -178,7 +195,6 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
 {
     struct fetch_destination *to = f->to;
     struct fetch_part *part;
-    struct sheaf_error err;
     bool failed, is_last = false;
     size_t size;
 
@@ -201,9 +217,9 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
         size = part->base.read.size;
         if (!failed)
             fetch_file_hash(f, part->data, part->base.read.size);
-        if (!failed && is_last && finish(f, &err) != SHEAF_OK)
-            fail(f, &err);
-        done(to, part, failed ? 0 : part->base.read.size);
+        if (!failed && is_last)
+            finish_or_fail(f);
+        done(to, part, failed || f->is_damaged ? 0 : part->base.read.size);
         if (is_last)
             return;             /* the file may be gone */
         pthread_mutex_lock(&f->lock);
@@ -287,14 +303,15 @@ static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_er
 
 int fetch_file_open(struct fetch_file **out, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
-                    struct sheaf_error *err)
+                    bool is_second, struct sheaf_error *err)
 {
     struct fetch_file *f = calloc(1, sizeof(*f));
     char *url = object_url(to->objects, object);
     int code = f == NULL || url == NULL ? err_memory(err, strlen(object->name)) : SHEAF_OK;
 
     if (f != NULL) {
-        *f = (struct fetch_file){ .to = to, .object = object, .xxh3 = xxh3, .fd = -1 };
+        *f = (struct fetch_file){ .to = to, .object = object, .xxh3 = xxh3, .fd = -1,
+                                  .number = number, .is_second = is_second };
         pthread_mutex_init(&f->lock, NULL);
     }
     if (code == SHEAF_OK)
@@ -303,6 +320,8 @@ int fetch_file_open(struct fetch_file **out, struct fetch_destination *to,
         code = open_hash(f, err);
     if (code == SHEAF_OK)
         code = open_temporary(f, number, err);
+    if (code == SHEAF_OK)
+        f->resumed_bytes = f->asked_bytes;
     if (code == SHEAF_OK && object->bytes == 0)
         code = finish(f, err);
     free(url);

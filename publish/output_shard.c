@@ -19,7 +19,7 @@
 #include "publish/destination.h"
 #include "store/over.h"
 
-/* What is there: of the entry, the shard and the sides, in this order. */
+/* Places in the table of looks: the entry, the shard, and then the sides. */
 enum { ENTRY, SHARD, SIDES, NAMES_MOST = SIDES + SIDES_MOST };
 
 /* A publication. */

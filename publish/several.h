@@ -29,8 +29,8 @@ struct several {
  * be called. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
                  struct sheaf_error *err);
-/* Begins to handle a file. Returns the failure of an earlier file if there is one; then this file is
- * not handled. */
+/* Begins to handle a file. Returns the failure of an earlier file if there is one. In that case
+ * this file is not handled. */
 int several_add(struct several *several, const char *name, const struct store_seen *listed,
                 struct sheaf_error *err);
 /* Waits for all files. Returns `code` if that is a failure, and the first failure of a file

@@ -8,8 +8,8 @@
  *
  * Idle buffers are kept for the next part of any writer, as long as parts have that size.
  *
- * The writers also share a window of parts that are under way (base/transfer_window.h). It is learnt
- * over all shards of a run. */
+ * The writers also share a window of parts that are under way (base/transfer_window.h). It lives as
+ * long as the run, so a new writer begins with what earlier ones have found out. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 

@@ -18,6 +18,8 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
 {
     memset(f, 0, sizeof(*f));
     f->format = format;
+    f->codec_kind = codec;
+    f->limit = limit;
     f->read = read;
     f->context = context;
     /* Room for a frame, the header after it, and one more piece. */
@@ -443,15 +445,12 @@ static int check_frame(struct frames *f, struct frame *frame, struct sheaf_error
     return code;
 }
 
-int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
+static int next(struct frames *f, struct frame *frame, struct sheaf_error *err)
 {
-    struct sheaf_error own;
     size_t size = 0;
     bool lacked_end;
     int code;
 
-    if (err == NULL)
-        err = &own;
     if (f->ended)
         return SHEAF_END;
     if (f->has_kept) {
@@ -483,4 +482,43 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
     frame->offset = f->raw_offset + f->used;
     f->used += size;
     return check_frame(f, frame, err);
+}
+
+/* ---- Reading again --------------------------------------------------------------------------- */
+
+int frames_repeat(struct frames *f, struct sheaf_error *err)
+{
+    const struct frames before = *f;
+    struct frame frame;
+    int code;
+
+    if (f->again == NULL || !f->again(f->context))
+        return SHEAF_END;
+    frames_close(f);
+    code = frames_open(f, before.format, before.codec_kind, before.read, before.context,
+                       before.limit, err);
+    f->stored_bytes = before.stored_bytes;
+    f->large = before.large;
+    while (code == SHEAF_OK && f->records < before.given)
+        code = next(f, &frame, err);
+    return code;
+}
+
+int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
+{
+    struct sheaf_error own, again;
+    int code, repeated;
+
+    if (err == NULL)
+        err = &own;
+    f->given = f->records;
+    code = next(f, frame, err);
+    if (!is_damage(code) || (repeated = frames_repeat(f, &again)) == SHEAF_END)
+        return code;
+    if (repeated != SHEAF_OK) {
+        *err = again;
+        return repeated;
+    }
+    f->given = f->records;
+    return next(f, frame, err);
 }

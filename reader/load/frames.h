@@ -29,8 +29,15 @@ struct frames_large {
 struct frames {
     const struct format_ops *format;
     struct codec_stream *codec;     /* NULL: none */
+    enum sheaf_codec codec_kind;
     frames_read_fn *read;
+    /* Goes back to the first stored byte and forgets the bytes that were read, because they
+     * may have been damaged in transit. Returns false if the bytes cannot be read again. The
+     * caller sets it after frames_open; NULL means never. It is called once. */
+    bool (*again)(void *context);
     void *context;
+    size_t limit;                   /* as frames_open has it */
+    uint64_t given;                 /* number of the frame or damage that came last */
     size_t read_bytes;              /* number of bytes requested at a time */
     struct buf input;               /* compressed bytes that are not yet used; empty without a
                                        codec */
@@ -85,6 +92,11 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
  * If it found none, the message says that the rest is lost, and the next call returns SHEAF_END.
  * Any other error is final. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
+
+/* Goes back to the frame that came last, if bytes can be read again. The caller must have found it
+ * damaged by a checksum from elsewhere. Returns SHEAF_END if bytes cannot be read again.
+ * (frames_next itself goes back once if it finds damage.) */
+int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 /* number of tar members before the last damage that belong to no sample */
 uint64_t frames_passed_over(const struct frames *f);

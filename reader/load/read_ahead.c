@@ -103,6 +103,16 @@ static int ahead_read(struct store_object *object, uint64_t offset, void *data, 
     return SHEAF_OK;
 }
 
+static void ahead_distrust(struct store_object *object, uint64_t offset, uint64_t size)
+{
+    struct ahead *a = (struct ahead *)object;
+
+    if (a->here != NULL)
+        inflight_add(&a->window, &a->here->base.item);
+    a->here = NULL;             /* so the next read drops the other pieces, too */
+    store_distrust(a->inner, offset, size);
+}
+
 static void ahead_close(struct store_object *object)
 {
     struct ahead *a = (struct ahead *)object;
@@ -115,7 +125,7 @@ static void ahead_close(struct store_object *object)
 }
 
 static const struct store_ops ahead_ops = {
-    .scheme = "", .read = ahead_read, .close = ahead_close,
+    .scheme = "", .read = ahead_read, .distrust = ahead_distrust, .close = ahead_close,
 };
 
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
@@ -128,7 +138,7 @@ int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pie
     a->inner = *object;
     a->piece_bytes = (size_t)(memory_bytes / pieces);
     a->base = (struct store_object){ .ops = &ahead_ops, .url = a->inner->url,
-                                     .bytes = a->inner->bytes };
+                                     .bytes = a->inner->bytes, .is_remote = true };
     inflight_open(&a->window, INFLIGHT_OLDEST, read_item_cancel, NULL);
     for (unsigned i = 0; i < pieces; i++) {
         inflight_add(&a->window, &a->pieces[i].base.item);

@@ -21,6 +21,7 @@ struct walk {
     atomic_uint_fast64_t *progress;     /* number of bytes read by all walks together */
     const volatile int *interrupt;
     uint64_t stored_bytes;              /* of the shard */
+    bool may_repeat;                    /* it is remote, and was not read again yet */
 };
 
 /* Begins a walk. `limit` is the size of the largest frame. If `section` is not NULL and has pieces,
@@ -35,10 +36,16 @@ static inline void walk_use_large(struct walk *w, struct frames_large *large)
     w->frames.large = large;
 }
 
-/* As frames_next. The message begins with the shard's name. */
+/* Does what frames_repeat does. Bytes of a remote shard may have been damaged in transit, so the
+ * shard is read from its beginning again, once in a walk. */
+int walk_repeat(struct walk *w, struct sheaf_error *err);
+/* As frames_next. The message begins with the shard's name. Damage of a remote shard is only
+ * reported if it is still there when the shard is read again. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
-/* Reads the rest of the shard, and returns the hash of all its bytes in hexadecimal. */
-int walk_hash(struct walk *w, char hex[33], struct sheaf_error *err);
+/* Reads the rest of the shard, and returns the hash of all its bytes in hexadecimal. If the hash of
+ * a remote shard is not `expected`, which may be NULL, the shard is read again unless it was
+ * already. */
+int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 
 #endif

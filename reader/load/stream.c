@@ -145,6 +145,18 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
     return code;
 }
 
+/* A frames.again function. */
+static bool again(void *context)
+{
+    struct stream *s = context;
+
+    if (!s->object->is_remote || s->object->is_stream)
+        return false;
+    store_distrust(s->object, 0, s->object->bytes);
+    s->offset = 0;
+    return true;
+}
+
 /* Reads the first bytes of a pipe until `peeked` has `size` bytes, or all that the pipe has. */
 static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
 {
@@ -245,6 +257,7 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
                        "of RecordIO, but this is %s", s->object->url, s->format->name);
     if (code == SHEAF_OK)
         code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
+    s->frames.again = again;
     s->frames_are_open = code == SHEAF_OK;
     if (code == SHEAF_OK && !s->object->is_stream)
         s->frames.stored_bytes = s->object->bytes;

@@ -127,7 +127,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         return code;
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
-        code = walk_hash(&walk, shard->xxh3, err);
+        code = walk_hash(&walk, NULL, shard->xxh3, err);
     /* Remote shards are not scanned first, because they are read completely here. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)

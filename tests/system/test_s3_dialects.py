@@ -191,6 +191,34 @@ class Damage(Case):
                      and what == "GetObject"]
             self.assertEqual(asked, [])
 
+    def test_whole_shards_are_read_again(self):
+        """By commands that read shards from beginning to end, with and without a manifest."""
+        for folder, url in self.put_sets():
+            for words in (("verify", url), ("fetch", url + "/", self.path("here"))):
+                with self.subTest(words):
+                    done = self.damage_once()
+                    self.run_sheaf(*words)
+                    self.assertEqual(len(done), 1)
+            self.assertEqual(support.tree_of(self.path("here")), support.tree_of(folder))
+            shutil.rmtree(self.path("here"))
+
+    def test_foreign_shards_are_read_again(self):
+        for folder, url in self.put_sets():
+            key = url.removeprefix("s3://bucket/")
+            shards = {name: data for name, data in support.tree_of(folder).items()
+                      if name.startswith("shard-")}
+            for name, data in shards.items():
+                self.bucket.objects["foreign-" + key + "/" + name] = fake_s3.Object(data)
+            url = "s3://bucket/foreign-%s/" % key
+            if key == "recordio-none":      # has no checksums of its own
+                continue
+            with self.subTest(url):
+                done = self.once("bytes", lambda method, key, query: method == "GET" and
+                                 "foreign-" in key)
+                self.run_sheaf("index", url)
+                self.assertEqual(len(done), 1)
+                self.run_sheaf("verify", url)
+
     def test_damage_in_the_store_is_told(self):
         for folder, url in self.put_sets():
             key = url.removeprefix("s3://bucket/") + "/" + next(
