@@ -15,6 +15,7 @@
 #define ORIGINAL_MOST ((size_t)48 << 10)    /* an image up to this size is shown unchanged */
 #define THUMBNAIL_MOST ((size_t)64 << 10)
 #define TEXT_MOST 240u
+#define CROPPED_MOST ((uint64_t)1 << 25)    /* pixels of an image of which crops are shown */
 
 static const char *const format_names[] = { "JPEG", "PNG", "GIF", "WebP", "BMP" };
 static const char *const format_types[] = { "image/jpeg", "image/png", "image/gif", "image/webp",
@@ -112,7 +113,7 @@ static char *text_of(const struct sheaf_sample *sample)
 
 /* Makes crops of an image. They follow each other in memory, so they are one high picture. */
 static void take_crops(struct report_samples *s, const struct sheaf_sample *sample,
-                       const struct sheaf_field *field)
+                       const struct sheaf_field *field, const struct sheaf_image *image)
 {
     const struct sheaf_pixels_view view = { REPORT_CROPS, REPORT_CROP_SIDE, REPORT_CROP_SIDE,
                                             { 0.08, 1 } };
@@ -121,7 +122,8 @@ static void take_crops(struct report_samples *s, const struct sheaf_sample *samp
     struct sheaf_pixels_options options;
     uint8_t pixels[REPORT_CROPS * REPORT_CROP_SIDE * REPORT_CROP_SIDE * 3];
 
-    if (s->strip_count == REPORT_STRIPS_MOST)
+    if (s->strip_count == REPORT_STRIPS_MOST ||
+        (uint64_t)image->width * image->height > CROPPED_MOST)
         return;
     sheaf_pixels_options_init(&options, sizeof(options));
     options.layout = SHEAF_NHWC;
@@ -159,7 +161,7 @@ static void show(struct report_samples *s, const struct sheaf_sample *sample)
     field = image_of(sample, &p->image);
     if (field != NULL) {
         take_image(p, field);
-        take_crops(s, sample, field);
+        take_crops(s, sample, field, &p->image);
     }
     if (p->type == NULL)
         p->text = text_of(sample);
