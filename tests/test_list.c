@@ -153,6 +153,11 @@ static void test_csv_with_header(void **state)
         { "path", NULL, NULL },
         { "a.jpg", "a.jpg", "" },
     };
+    static const struct expected large[] = {        /* as JSON has it, too */
+        { "path,label", NULL, NULL },
+        { "a.jpg,1152921504606846976", "a.jpg", "1.1529215e+18" },
+        { "a.jpg,1e+38", "a.jpg", "9.99999968e+37" },
+    };
     static const char *const malformed[] = {
         "a.jpg", "a.jpg,1,2", "a.jpg,9007199254740993", "a.jpg,-9007199254740994", NULL,
     };
@@ -162,6 +167,7 @@ static void test_csv_with_header(void **state)
     check_lines(LIST_CSV, class_only, 2);
     check_lines(LIST_CSV, both, 2);
     check_lines(LIST_CSV, no_label, 2);
+    check_lines(LIST_CSV, large, 3);
     check_malformed(LIST_CSV, "path,label", malformed);
 }
 
@@ -176,12 +182,15 @@ static void test_jsonl(void **state)
         { "{\"path\": \"a.jpg\"}", "a.jpg", "" },
         { "{\"path\": \"a.jpg\", \"label\": 0.1}", "a.jpg", "0.100000001" },
         { "{\"path\": \"a.jpg\", \"label\": 9007199254740992}", "a.jpg", "9.00719925e+15" },
+        { "{\"path\": \"a.jpg\", \"label\": 1152921504606846976}", "a.jpg", "1.1529215e+18" },
+        { "{\"path\": \"a.jpg\", \"label\": 1e+38}", "a.jpg", "9.99999968e+37" },
     };
     static const char *const malformed[] = {
         "a.jpg", "{", "[]", "{}", "{\"path\": 3}", "{\"path\": \"a\"} x",
         "{\"path\": \"a\", \"label\": true}", "{\"path\": \"a\", \"label\": [\"x\"]}",
         "{\"path\": \"a\", \"label\": {}}", "{\"path\": \"a\", \"label\": \"\"}",
         "{\"path\": \"a\", \"path\": \"b\"}", "{\"path\": \"a\", \"label\": 9007199254740993}",
+        "{\"path\": \"a\", \"label\": 9223372036854775807}",
         "{\"path\": \"a\", \"label\": 1e300}", "{\"path\": \"\xff\"}", "{\"path\": \"\"}",
         "{\"path\": \"a\\u0000b\"}", NULL,
     };

@@ -21,21 +21,29 @@ static int malformed_label(struct sheaf_error *err)
                    "the name of a class");
 }
 
-/* Integers must be exact. Other numbers are rounded to a float, as in every list. */
+/* Converts an integer. Returns false if a label would be another number than the integer. */
+static bool integer_label(json_int_t integer, double *label)
+{
+    *label = (double)integer;
+    return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
+}
+
+/* The rule for labels as text: an integer, which has no point and no exponent, must be exact.
+ * Another number that is not an integer up to 2^53 is rounded to a float. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
-    const json_int_t most = (json_int_t)1 << 53;
-    double value;
+    double value = json_number_value(number);
 
     if (!json_is_number(number))
         return malformed_label(err);
-    if (json_is_integer(number) &&
-        (json_integer_value(number) > most || json_integer_value(number) < -most))
-        return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53",
-                       (long long)json_integer_value(number));
-    value = label_rounded(json_number_value(number));
+    if (json_is_integer(number) && !integer_label(json_integer_value(number), &value))
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53 and no 32-bit float "
+                       "equals it", (long long)json_integer_value(number));
+    if (!label_is_integer(value))
+        value = (double)(float)value;
     if (!label_is_exact(value))
-        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.17g is too large", value);
+        return err_set(err, SHEAF_ERR_CORRUPT, "the label %.17g is larger than a 32-bit float",
+                       json_number_value(number));
     if (p->labels.size / sizeof(double) >= LABEL_LIMIT)
         return err_set(err, SHEAF_ERR_CORRUPT, "more than %d labels", LABEL_LIMIT);
     return buf_append(&p->labels, &value, sizeof(value), err);

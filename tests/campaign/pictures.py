@@ -111,7 +111,10 @@ def decodes(data):
 
 
 def orientation(image):
-    return image.getexif().get(0x112, 1)
+    try:
+        return image.getexif().get(0x112, 1)
+    except OSError:                     # a PNG's chunks after its pixels cannot be read
+        return 1
 
 
 def reason(image):
