@@ -252,10 +252,11 @@ release-kept: all ##: commit what the release VERSION writes, and its ABI, for l
 reproducible: ##: build the last commit in two directories, and compare what is made
 	+$(Q)BUILD=$(BUILD) tools/reproducible.sh
 
-lint: ##: style, includes and map of the source
+lint: ##: style, includes, prose and names of the source
 	$(Q)tools/check_style.sh
 	$(Q)$(PYTHON) tools/check_rooms.py
 	$(Q)$(PYTHON) tools/check_prose.py
+	$(Q)$(PYTHON) tools/check_names.py
 
 coverage: ##: build/coverage/index.html
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/coverage CFLAGS="-O0 -g --coverage" \

@@ -69,22 +69,22 @@ static struct heap_block *after(struct heap_block *b)
 
 /* ---- The lists ------------------------------------------------------------------------------ */
 
-struct place {
+struct heap_place {
     unsigned row, slot;
 };
 
 /* Returns the list for a free block of this size. The block is at least as large as the list's
  * size. */
-static struct place place_of(size_t size)
+static struct heap_place place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
 
-    return (struct place){ row, (unsigned)(size >> (row - 4)) & (HEAP_SLOTS - 1) };
+    return (struct heap_place){ row, (unsigned)(size >> (row - 4)) & (HEAP_SLOTS - 1) };
 }
 
 static void insert(struct heap *h, struct heap_block *b)
 {
-    const struct place p = place_of(size_of(b));
+    const struct heap_place p = place_of(size_of(b));
     struct heap_block **list = &h->free[p.row][p.slot];
 
     b->size |= FREE;
@@ -99,7 +99,7 @@ static void insert(struct heap *h, struct heap_block *b)
 
 static void withdraw(struct heap *h, struct heap_block *b)
 {
-    const struct place p = place_of(size_of(b));
+    const struct heap_place p = place_of(size_of(b));
 
     if (b->next != NULL)
         b->next->previous = b->previous;
@@ -119,7 +119,7 @@ static void withdraw(struct heap *h, struct heap_block *b)
 static struct heap_block *find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
-    const struct place p = place_of(size + ((size_t)1 << (row - 4)) - 1);
+    const struct heap_place p = place_of(size + ((size_t)1 << (row - 4)) - 1);
     uint32_t slots = h->slots[p.row] & (~0u << p.slot);
     uint64_t rows;
 
@@ -136,7 +136,7 @@ static struct heap_block *find_block(struct heap *h, size_t size)
  * only some blocks are large enough. */
 static struct heap_block *search(struct heap *h, size_t size)
 {
-    const struct place p = place_of(size);
+    const struct heap_place p = place_of(size);
     struct heap_block *b = h->free[p.row][p.slot];
 
     while (b != NULL && size_of(b) < size)

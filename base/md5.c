@@ -24,7 +24,7 @@ static const uint32_t sines[64] = {
     0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
 };
 
-struct lane {
+struct md5_lane {
     uint32_t state[4];
     const uint8_t *at;          /* the part of the message that is not hashed yet */
 };
@@ -60,7 +60,7 @@ struct lane {
     STEPS(f, (i) + 12, (first) + 12 * (stride), (stride), __VA_ARGS__)
 
 static inline __attribute__((always_inline))
-void blocks(struct lane *lane, const unsigned lanes, size_t count)
+void blocks(struct md5_lane *lane, const unsigned lanes, size_t count)
 {
     uint32_t a[MD5_LANES], b[MD5_LANES], c[MD5_LANES], d[MD5_LANES];
 
@@ -86,24 +86,24 @@ void blocks(struct lane *lane, const unsigned lanes, size_t count)
 }
 
 /* Kept out of line so that each variant has all registers for itself. */
-static __attribute__((noinline)) void blocks_of_one(struct lane *lane, size_t count)
+static __attribute__((noinline)) void blocks_of_one(struct md5_lane *lane, size_t count)
 {
     blocks(lane, 1, count);
 }
 
-static __attribute__((noinline)) void blocks_of_two(struct lane *lane, size_t count)
+static __attribute__((noinline)) void blocks_of_two(struct md5_lane *lane, size_t count)
 {
     blocks(lane, 2, count);
 }
 
-static __attribute__((noinline)) void blocks_of_three(struct lane *lane, size_t count)
+static __attribute__((noinline)) void blocks_of_three(struct md5_lane *lane, size_t count)
 {
     blocks(lane, 3, count);
 }
 
 /* Finishes one message of a group: hashes the bytes that remain after the blocks common to the
  * group, then the padding: a bit, zeros, and the length. */
-static void finish_lane(struct lane *lane, struct md5_message *m)
+static void finish_lane(struct md5_lane *lane, struct md5_message *m)
 {
     const size_t left = m->size - (size_t)(lane->at - (const uint8_t *)m->data);
     const size_t rest = left % BLOCK, tail = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
@@ -122,11 +122,12 @@ static void finish_lane(struct lane *lane, struct md5_message *m)
 
 static void hash_group(struct md5_message *m, size_t count)
 {
-    struct lane lane[MD5_LANES];
+    struct md5_lane lane[MD5_LANES];
     size_t common = SIZE_MAX;
 
     for (size_t i = 0; i < count; i++) {
-        lane[i] = (struct lane){ { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 }, m[i].data };
+        lane[i] = (struct md5_lane){ { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 },
+                                     m[i].data };
         common = MIN(common, m[i].size / BLOCK);
     }
     if (count == 3)

@@ -24,14 +24,14 @@
 #define WINDOW_MOST  ((size_t)1 << 20)
 #define HEAD_MOST    (sizeof(uint64_t) + 2 * VARINT_MOST)
 
-struct ref {
+struct sort_ref {
     uint64_t order;
     uint32_t at, size;          /* position and size of the entry in the buffer, without its
                                    order */
 };
 
 /* A run during the merge, with a window of it in memory. */
-struct run {
+struct sort_run {
     uint64_t offset, end;       /* part of the file that is not in the window */
     uint8_t *window;
     size_t capacity, used, at;
@@ -49,8 +49,8 @@ struct sort {
     uint64_t *ends;             /* file offset of the end of each run */
     size_t run_count, run_capacity;
     uint8_t *out;               /* output buffer */
-    struct run *runs;
-    struct run **heap;          /* heap of the runs; the one with the least head comes first */
+    struct sort_run *runs;
+    struct sort_run **heap;          /* heap of the runs; the one with the least head comes first */
     size_t heap_size;
     size_t window;
     bool begun;                 /* whether the head of the heap's first run was returned already */
@@ -63,7 +63,7 @@ int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
 
     if (s == NULL)
         return err_memory(err, sizeof(*s));
-    s->capacity = MIN(memory_bytes, BUFFER_MOST) & ~(sizeof(struct ref) - 1);
+    s->capacity = MIN(memory_bytes, BUFFER_MOST) & ~(sizeof(struct sort_ref) - 1);
     s->buffer = malloc(s->capacity);
     s->directory = strdup(directory);
     s->fd = -1;
@@ -96,13 +96,13 @@ void sort_close(struct sort *s)
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-static struct ref *refs_of(struct sort *s)
+static struct sort_ref *refs_of(struct sort *s)
 {
-    return (struct ref *)(void *)(s->buffer + s->capacity) - s->ref_count;
+    return (struct sort_ref *)(void *)(s->buffer + s->capacity) - s->ref_count;
 }
 
 /* Returns the key of an entry in the buffer. */
-static const uint8_t *key_of(const uint8_t *buffer, const struct ref *ref, uint64_t *size)
+static const uint8_t *key_of(const uint8_t *buffer, const struct sort_ref *ref, uint64_t *size)
 {
     const uint8_t *at = buffer + ref->at, *end = at + ref->size;
     uint64_t value_size;
@@ -121,7 +121,7 @@ static int compare_keys(const uint8_t *a, size_t a_size, const uint8_t *b, size_
 
 static int compare_refs(const void *x, const void *y, void *buffer)
 {
-    const struct ref *a = x, *b = y;
+    const struct sort_ref *a = x, *b = y;
     const uint8_t *a_key, *b_key;
     uint64_t a_size, b_size;
     int order;
@@ -178,7 +178,7 @@ static int note_run(struct sort *s, struct sheaf_error *err)
 static void sort_refs(struct sort *s)
 {
     if (s->ref_count > 1)
-        qsort_r(refs_of(s), s->ref_count, sizeof(struct ref), compare_refs, s->buffer);
+        qsort_r(refs_of(s), s->ref_count, sizeof(struct sort_ref), compare_refs, s->buffer);
 }
 
 static int open_file(struct sort *s, struct sheaf_error *err)
@@ -195,7 +195,7 @@ static int open_file(struct sort *s, struct sheaf_error *err)
 /* Sorts the buffer and writes it. */
 static int write_run(struct sort *s, struct sheaf_error *err)
 {
-    const struct ref *refs = refs_of(s);
+    const struct sort_ref *refs = refs_of(s);
     size_t used = 0;
     int code = open_file(s, err);
 
@@ -217,8 +217,8 @@ static int write_run(struct sort *s, struct sheaf_error *err)
 int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size, uint8_t **key,
              uint8_t **value, struct sheaf_error *err)
 {
-    const size_t most = key_size + value_size + HEAD_MOST + sizeof(struct ref);
-    struct ref *ref;
+    const size_t most = key_size + value_size + HEAD_MOST + sizeof(struct sort_ref);
+    struct sort_ref *ref;
     uint8_t *at;
 
     if (most > s->capacity)
@@ -237,7 +237,7 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
     *value = at + key_size;
     s->ref_count++;
     ref = refs_of(s);
-    *ref = (struct ref){ order, (uint32_t)s->data,
+    *ref = (struct sort_ref){ order, (uint32_t)s->data,
                          (uint32_t)((size_t)(*value + value_size - s->buffer) - s->data) };
     s->data += ref->size;
     return SHEAF_OK;
@@ -259,7 +259,7 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
 }
 
 /* Makes the window hold at least `size` bytes from its position on. */
-static int fill_window(struct sort *s, struct run *r, size_t size, struct sheaf_error *err)
+static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
     size_t more;
@@ -285,7 +285,7 @@ static int fill_window(struct sort *s, struct run *r, size_t size, struct sheaf_
 }
 
 /* Reads the run's next entry into its head; SHEAF_END after its last. */
-static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
+static int advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
     uint64_t key_size, value_size;
@@ -315,7 +315,7 @@ static int advance(struct sort *s, struct run *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static bool is_before(const struct run *a, const struct run *b)
+static bool is_before(const struct sort_run *a, const struct sort_run *b)
 {
     int order;
 
@@ -328,7 +328,7 @@ static bool is_before(const struct run *a, const struct run *b)
 /* Moves the run at `at` down the heap to its position. */
 static void sink(struct sort *s, size_t at)
 {
-    struct run *run = s->heap[at];
+    struct sort_run *run = s->heap[at];
 
     for (;;) {
         size_t below = 2 * at + 1;
@@ -345,10 +345,10 @@ static void sink(struct sort *s, size_t at)
 
 static int begin_run(struct sort *s, size_t i, struct sheaf_error *err)
 {
-    struct run *r = &s->runs[i];
+    struct sort_run *r = &s->runs[i];
     int code;
 
-    *r = (struct run){ .offset = i == 0 ? 0 : s->ends[i - 1], .end = s->ends[i], .number = i,
+    *r = (struct sort_run){ .offset = i == 0 ? 0 : s->ends[i - 1], .end = s->ends[i], .number = i,
                        .capacity = s->window, .window = malloc(s->window) };
     if (r->window == NULL)
         return err_memory(err, s->window);
@@ -385,13 +385,13 @@ int sort_finish(struct sort *s, struct sheaf_error *err)
 
 uint64_t sort_memory(const struct sort *s)
 {
-    return s->run_count == 0 ? s->data + s->ref_count * sizeof(struct ref)
+    return s->run_count == 0 ? s->data + s->ref_count * sizeof(struct sort_ref)
                              : MAX(s->capacity, s->run_count * s->window);
 }
 
 static int next_in_memory(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)
 {
-    const struct ref *ref = &refs_of(s)[s->next];
+    const struct sort_ref *ref = &refs_of(s)[s->next];
     const uint8_t *at, *end;
     uint64_t key_size, value_size;
 

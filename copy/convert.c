@@ -215,7 +215,7 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 /* Strings that the packer's options point to. */
-struct names {
+struct source_names {
     char identity[288];         /* identity of the data set and of the way it is read; "" if
                                    unknown */
     char origin[288];           /* the same, wherever it is */
@@ -225,7 +225,7 @@ struct names {
 
 /* Names the files that the packer must not remove: the sources, and the files of a list or
  * pattern. */
-static int name_sources(struct convert *c, struct names *names, struct sheaf_error *err)
+static int name_sources(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
     const size_t given = c->packing.source_count;
@@ -275,7 +275,7 @@ static int name_columns(const struct convert *c, char *text, size_t room, struct
 }
 
 /* Computes the identity that a later run must match to resume this one. */
-static int identify(struct convert *c, struct names *names, struct sheaf_error *err)
+static int identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
     char digits[33], anew[128] = "", map[48] = "", columns[64] = "";
@@ -359,7 +359,7 @@ static int open_map(struct convert *c, struct sheaf_error *err)
 }
 
 /* Lets the new data set keep what the sources say of their samples. */
-static int inherit(struct convert *c, struct names *names, struct sheaf_error *err)
+static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;
     const size_t count = d->sources == NULL ? 1 : d->source_count;
@@ -387,7 +387,7 @@ static int check_space(const struct convert *c, const char *dest, struct sheaf_e
     return copying_check_space(&c->in, dest, c->in.info.shard_count, err);
 }
 
-static int open_packer(struct convert *c, struct names *names, const char *dest,
+static int open_packer(struct convert *c, struct source_names *names, const char *dest,
                        struct sheaf_error *err)
 {
     int code = open_map(c, err);
@@ -514,7 +514,7 @@ int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
 {
     struct sheaf_pack_result own_result;
     struct sheaf_error own_error;
-    struct names names = { .identity = "" };
+    struct source_names names = { .identity = "" };
     struct convert c;
     int code;
 

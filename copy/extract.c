@@ -25,7 +25,7 @@
 
 /* A slot of the table. A directory's slot follows from the hash of its path, and a new directory
  * replaces the old one. */
-struct slot {
+struct directory_slot {
     char *path;             /* path of a directory relative to the root; NULL if the slot is
                                empty */
     int fd;
@@ -37,7 +37,7 @@ struct extract {
     bool resume;            /* whether existing files with the same content are kept */
     struct keyset written;  /* paths that this run has written or kept, so that two samples cannot
                                share a file */
-    struct slot slots[SLOT_COUNT];
+    struct directory_slot slots[SLOT_COUNT];
 };
 
 static int set_errno(struct sheaf_error *error, const struct extract *x, const char *path,
@@ -184,7 +184,7 @@ static int walk(int root, const char *path, size_t size)
 static int directory_of(struct extract *x, const char *path, size_t size)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
-    struct slot *slot;
+    struct directory_slot *slot;
     char *copy;
     int fd;
 
@@ -204,7 +204,7 @@ static int directory_of(struct extract *x, const char *path, size_t size)
     if (slot->path)
         close(slot->fd);
     free(slot->path);
-    *slot = (struct slot){ copy, fd };
+    *slot = (struct directory_slot){ copy, fd };
     return fd;
 }
 

@@ -78,7 +78,7 @@ size_t attribute_ref_size(const char *name)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-struct content {
+struct attribute_content {
     const uint8_t *data;
     size_t size;
 };
@@ -106,7 +106,7 @@ static struct slice named_twice(struct decode_scratch *scratch, const char *name
 }
 
 static int add_object(struct decode_scratch *scratch, const char *name, size_t name_size,
-                      struct content c, struct sheaf_error *err)
+                      struct attribute_content c, struct sheaf_error *err)
 {
     const char *suffix = sniff_suffix(c.data, c.size);
     struct slice slice = { .suffix = name, .suffix_size = name_size };
@@ -121,7 +121,7 @@ static int add_object(struct decode_scratch *scratch, const char *name, size_t n
 }
 
 /* Parses a number or a JSON array of numbers. Returns false if the content is something else. */
-static bool parse_labels(struct content c, double *labels, size_t most, long *count)
+static bool parse_labels(struct attribute_content c, double *labels, size_t most, long *count)
 {
     const char *text = (const char *)c.data;
     size_t size = c.size;
@@ -136,7 +136,8 @@ static bool parse_labels(struct content c, double *labels, size_t most, long *co
 
 /* Adds the labels that the content states. Returns SHEAF_END if it is not a number; it is then the
  * name of a class. */
-static int add_labels(struct decode_scratch *scratch, struct content c, struct sheaf_error *err)
+static int add_labels(struct decode_scratch *scratch, struct attribute_content c,
+                      struct sheaf_error *err)
 {
     const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);   /* each label takes at least
                                                                        a digit and a comma */
@@ -155,7 +156,7 @@ static int add_labels(struct decode_scratch *scratch, struct content c, struct s
     return code;
 }
 
-static int add_value(struct decode_scratch *scratch, const char *name, struct content c,
+static int add_value(struct decode_scratch *scratch, const char *name, struct attribute_content c,
                      struct sheaf_error *err)
 {
     const struct slice slice = { .suffix = name, .suffix_size = strlen(name), .data = c.data,
@@ -167,7 +168,7 @@ static int add_value(struct decode_scratch *scratch, const char *name, struct co
 /* The attributes that say what a sample is, and what they have said. */
 struct said {
     size_t label, class_name;   /* indexes; `count`: none */
-    struct content word;        /* of the attribute class_name */
+    struct attribute_content word;        /* of the attribute class_name */
     struct text name;           /* of the class */
     bool has_number;            /* the label is a number, or several */
 };
@@ -185,7 +186,7 @@ static struct said said_by(const struct attributes *a)
 }
 
 /* Adds one attribute to the sample, unless it may be the name of the label. */
-static int add_attribute(const struct attributes *a, size_t i, struct content c,
+static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
 {
@@ -236,7 +237,7 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {
-        struct content c;
+        struct attribute_content c;
         size_t used;
 
         code = recordio_content(record->data + at, record->size - at, &scratch->joined, &c.data,

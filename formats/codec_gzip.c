@@ -40,7 +40,7 @@ static const uint8_t last_block[2] = { 0x03, 0x00 };
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
 /* The input and output that remain for a run of zlib, in addition to z.avail_in and z.avail_out. */
-struct run {
+struct zlib_run {
     z_stream z;
     size_t in_left, out_left;
     uint8_t nowhere;        /* zlib refuses NULL even for an empty buffer */
@@ -51,7 +51,7 @@ static bool gzip_detect(const uint8_t *data, size_t size)
     return size >= 3 && memcmp(data, header, 3) == 0;
 }
 
-static void run_start(struct run *run, const void *in, size_t in_size, void *out,
+static void run_start(struct zlib_run *run, const void *in, size_t in_size, void *out,
                       size_t out_size)
 {
     run->z.next_in = (Bytef *)(uintptr_t)(in_size != 0 ? in : &run->nowhere);
@@ -61,7 +61,7 @@ static void run_start(struct run *run, const void *in, size_t in_size, void *out
     run->out_left = out_size;
 }
 
-static void run_refill(struct run *run)
+static void run_refill(struct zlib_run *run)
 {
     if (run->z.avail_in == 0) {
         run->z.avail_in = (uInt)MIN(run->in_left, PIECE);
@@ -73,11 +73,11 @@ static void run_refill(struct run *run)
     }
 }
 
-static size_t run_in_left(const struct run *run) { return run->in_left + run->z.avail_in; }
-static size_t run_out_left(const struct run *run) { return run->out_left + run->z.avail_out; }
+static size_t run_in_left(const struct zlib_run *run) { return run->in_left + run->z.avail_in; }
+static size_t run_out_left(const struct zlib_run *run) { return run->out_left + run->z.avail_out; }
 
 /* Runs inflate until the stream ends, an error occurs, or input or output runs out. */
-static int run_inflate(struct run *run)
+static int run_inflate(struct zlib_run *run)
 {
     int status;
 
@@ -90,7 +90,7 @@ static int run_inflate(struct run *run)
 
 /* Runs deflate. Returns true if all input is contained in the output, and flushed. Z_BUF_ERROR with
  * room left means that a flush had nothing more to write. */
-static bool run_deflate(struct run *run)
+static bool run_deflate(struct zlib_run *run)
 {
     int status;
 
@@ -106,7 +106,7 @@ static bool run_deflate(struct run *run)
 static int append_deflated(const void *data, size_t size, struct buf *out,
                            struct sheaf_error *err)
 {
-    struct run run = { 0 };
+    struct zlib_run run = { 0 };
     int code = SHEAF_OK;
 
     if (deflateInit2(&run.z, LEVEL, Z_DEFLATED, WINDOW_RAW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -173,7 +173,7 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
 
 /* Inflates a piece of a member. A complete piece ends with a flush, and the end of a member may
  * follow it. */
-static int inflate_piece(struct run *run, const uint8_t *data, size_t size)
+static int inflate_piece(struct zlib_run *run, const uint8_t *data, size_t size)
 {
     int status;
 
@@ -192,7 +192,7 @@ static int inflate_piece(struct run *run, const uint8_t *data, size_t size)
 static int gzip_decompress(bool single, const void *data, size_t size, void *raw,
                            size_t raw_size, struct sheaf_error *err)
 {
-    struct run run = { 0 };
+    struct zlib_run run = { 0 };
     int status, code = SHEAF_OK;
 
     if (inflateInit2(&run.z, single ? WINDOW_RAW : WINDOW_GZIP) != Z_OK)
@@ -212,7 +212,7 @@ static int gzip_decompress(bool single, const void *data, size_t size, void *raw
 
 struct gzip_stream {
     struct codec_stream base;
-    struct run run;
+    struct zlib_run run;
     bool inside;            /* whether a member has started and not ended */
 };
 

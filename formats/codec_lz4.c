@@ -106,7 +106,7 @@ static int lz4_end(const struct codec_total *total, struct buf *out, struct shea
 }
 
 /* Input and output of a run of liblz4. */
-struct run {
+struct lz4_run {
     LZ4F_dctx *context;
     const uint8_t *in;
     uint8_t *out;
@@ -114,7 +114,7 @@ struct run {
 };
 
 /* Runs until the frame ends (0), an error occurs, or input or output runs out. */
-static size_t run_decompress(struct run *run, const LZ4F_decompressOptions_t *options)
+static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t *options)
 {
     size_t result, taken, given;
 
@@ -135,7 +135,7 @@ static size_t run_decompress(struct run *run, const LZ4F_decompressOptions_t *op
 /* Decompresses a part of a block's input, which may be the end of its frame. The frame's own
  * checksums (XXH32) are skipped: they take twice the time of everything else, and the samples' CRCs
  * prove more at a tenth of the time. */
-static size_t run_part(struct run *run, const void *data, size_t size)
+static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };
 
@@ -145,7 +145,7 @@ static size_t run_part(struct run *run, const void *data, size_t size)
 }
 
 /* Decompresses a piece, as if it were a frame with a header before it and an end mark after it. */
-static size_t run_piece(struct run *run, const void *data, size_t size)
+static size_t run_piece(struct lz4_run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));
 
@@ -161,7 +161,7 @@ static size_t run_piece(struct run *run, const void *data, size_t size)
 static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
                           size_t raw_size, struct sheaf_error *err)
 {
-    struct run run = { .out = raw, .out_left = raw_size };
+    struct lz4_run run = { .out = raw, .out_left = raw_size };
     size_t result = LZ4F_createDecompressionContext(&run.context, LZ4F_VERSION);
     int code = SHEAF_OK;
 
@@ -184,7 +184,7 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
  * skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
-    struct run run;
+    struct lz4_run run;
     uint8_t head[5];
     size_t head_size;       /* size of the next frame's head so far; less than 5 between frames */
 };

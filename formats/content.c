@@ -13,7 +13,7 @@
 #define LFS_POINTER "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"
 #define WEB_PAGE    "a web page (HTML), such as a server sends instead of a file"
 
-static const struct beginning {
+static const struct content_beginning {
     const char *bytes;
     size_t size;
     const char *name;
@@ -42,7 +42,7 @@ static const struct beginning {
     { "\x80\x04\x95", 3, "a Python pickle" },
 };
 
-static const struct beginning texts[] = {
+static const struct content_beginning texts[] = {
     { "<!doctype html", 14, WEB_PAGE },
     { "<html", 5, WEB_PAGE },
     { "<head", 5, WEB_PAGE },

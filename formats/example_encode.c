@@ -57,7 +57,7 @@ struct features {
 };
 
 /* A sample's fields in byte order of their suffixes, and the features they were read from. */
-struct source {
+struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const struct kept_feature *features[FIELD_LIMIT];   /* of unchanged fields; or NULL */
@@ -184,7 +184,7 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
 }
 
 /* Returns the kept feature with this name if it did not become a field, or NULL. */
-static const struct kept_feature *taken_out(const struct source *s, const char *name)
+static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
         if (s->kept->features[i].suffix == NULL && is_named(&s->kept->features[i], name))
@@ -193,7 +193,7 @@ static const struct kept_feature *taken_out(const struct source *s, const char *
 }
 
 /* Returns the kept feature of a field that still has this name, or NULL. */
-static const struct kept_feature *own_field(const struct source *s, const char *name)
+static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
         if (is_own(s->features[i], name))
@@ -228,7 +228,7 @@ static bool is_own_image(const struct kept_feature *f)
 
 /* Returns the index of the image: the field that was read as one; or else a field that is named
  * like an image and was not read from a feature of another name, which it keeps. */
-static size_t find_image(const struct source *s)
+static size_t find_image(const struct example_source *s)
 {
     size_t i;
 
@@ -265,7 +265,7 @@ static void add_sizes(struct features *all, const struct sheaf_field *image)
 }
 
 /* Returns whether a reader finds the image's suffix without a file name. */
-static bool names_itself(const struct source *s)
+static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
@@ -282,7 +282,7 @@ static bool names_itself(const struct source *s)
 
 /* Adds an image that is unchanged, with the other features it had. Only the key is added to
  * them. */
-static void add_own_image(struct features *all, const struct source *s)
+static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
     const struct sheaf_field *image = s->sorted[s->image];
@@ -304,7 +304,7 @@ static void add_own_image(struct features *all, const struct source *s)
         add_sizes(all, image);
 }
 
-static void add_image(struct features *all, const struct source *s)
+static void add_image(struct features *all, const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
 
@@ -319,7 +319,7 @@ static void add_image(struct features *all, const struct source *s)
 
 /* Adds the labels, all as integers or all as 32-bit floats. A mixed list is written as floats, so
  * each of its labels must be exact as a float. */
-static int add_labels(struct features *all, const struct source *s, struct sheaf_error *err)
+static int add_labels(struct features *all, const struct example_source *s, struct sheaf_error *err)
 {
     const struct sheaf_sample *sample = s->sample;
     const struct kept_feature *f = taken_out(s, "image/class/label");
@@ -375,7 +375,7 @@ static void add_field(struct features *all, const struct sheaf_field *field,
 }
 
 static int find_source(const struct sheaf_sample *sample, const struct kept_features *kept,
-                       struct source *s, struct sheaf_error *err)
+                       struct example_source *s, struct sheaf_error *err)
 {
     const int code = sample_check(sample, s->sorted, err);
 
@@ -394,7 +394,7 @@ static int collect_features(const struct sheaf_sample *sample, const struct enco
                             struct features *all, struct sheaf_error *err)
 {
     const char *class_name;
-    struct source s;
+    struct example_source s;
     int code = find_source(sample, context->kept, &s, err);
 
     all->count = 0;

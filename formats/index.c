@@ -271,12 +271,12 @@ void index_writer_free(struct index_writer *w)
 
 /* ---- Parsing -------------------------------------------------------------------------------- */
 
-struct cursor {
+struct index_cursor {
     const uint8_t *at, *end;
 };
 
 /* Takes a varint. Fails if it is truncated, longer than 64 bits, or longer than necessary. */
-static bool take_long_varint(struct cursor *c, uint64_t *value)
+static bool take_long_varint(struct index_cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;
     uint64_t v = 0;
@@ -297,7 +297,7 @@ static bool take_long_varint(struct cursor *c, uint64_t *value)
 }
 
 /* Most are of one byte. */
-static inline bool take_varint(struct cursor *c, uint64_t *value)
+static inline bool take_varint(struct index_cursor *c, uint64_t *value)
 {
     if (c->at == c->end || *c->at >= 0x80)
         return take_long_varint(c, value);
@@ -307,7 +307,7 @@ static inline bool take_varint(struct cursor *c, uint64_t *value)
 
 struct parser {
     uint64_t words[WORD_COUNT];
-    struct cursor sizes, names, gaps, blocks, labels, pieces;
+    struct index_cursor sizes, names, gaps, blocks, labels, pieces;
     const uint8_t *crcs;
     struct index_section *section;
 };
@@ -359,8 +359,8 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
 }
 
 /* Takes a part of `size` bytes that holds `count` things of at least `least` bytes each. */
-static bool cut_part(struct cursor *rest, uint64_t size, uint64_t count, uint64_t least,
-                     struct cursor *part)
+static bool cut_part(struct index_cursor *rest, uint64_t size, uint64_t count, uint64_t least,
+                     struct index_cursor *part)
 {
     if (size > (uint64_t)(rest->end - rest->at) || count > size / least)
         return false;
@@ -373,7 +373,7 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
                      struct sheaf_error *err)
 {
     const size_t header = header_bytes(load64(data + sizeof(magic)));
-    struct cursor rest = { data + header, data + size - HASH_BYTES }, crcs;
+    struct index_cursor rest = { data + header, data + size - HASH_BYTES }, crcs;
     uint64_t crcs_size;
     const uint64_t *words = p->words;
 

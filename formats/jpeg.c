@@ -11,7 +11,7 @@ enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01,
        APP1 = 0xe1 };
 
 /* Position of the walk, after a marker. */
-struct walk {
+struct jpeg_walk {
     const uint8_t *p, *end;
     uint8_t marker;
     const uint8_t *segment;     /* data after the segment's length; NULL for a marker without a
@@ -26,7 +26,7 @@ static bool stands_alone(uint8_t marker)
 
 /* Moves after the next marker. Skips fill bytes and, like all decoders, bytes outside of segments.
  * Returns false, with p == end, if there is no marker. */
-static bool find_marker(struct walk *w)
+static bool find_marker(struct jpeg_walk *w)
 {
     do {
         w->p = w->p == w->end ? NULL : memchr(w->p, 0xff, (size_t)(w->end - w->p));
@@ -43,7 +43,7 @@ static bool find_marker(struct walk *w)
 
 /* Goes to the next marker and past its segment.  Returns false if there is none: with p == end if
  * the data end before it does, otherwise because its length is invalid. */
-static bool next_marker(struct walk *w)
+static bool next_marker(struct jpeg_walk *w)
 {
     size_t size;
 
@@ -67,7 +67,7 @@ static bool next_marker(struct walk *w)
 }
 
 /* Skips entropy-coded data up to the marker that ends it. */
-static void pass_scan(struct walk *w)
+static void pass_scan(struct jpeg_walk *w)
 {
     while (w->p != w->end) {
         const uint8_t *mark = memchr(w->p, 0xff, (size_t)(w->end - w->p));
@@ -88,7 +88,7 @@ static bool is_frame_header(uint8_t marker)
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-static bool parse_frame_header(const struct walk *w, struct jpeg_info *info)
+static bool parse_frame_header(const struct jpeg_walk *w, struct jpeg_info *info)
 {
     const uint8_t *s = w->segment;
 
@@ -100,7 +100,7 @@ static bool parse_frame_header(const struct walk *w, struct jpeg_info *info)
     return info->height != 0 && info->width != 0 && info->components != 0;
 }
 
-static bool walk_begin(struct walk *w, const void *data, size_t size)
+static bool walk_begin(struct jpeg_walk *w, const void *data, size_t size)
 {
     w->p = data;
     w->end = w->p + size;
@@ -109,7 +109,7 @@ static bool walk_begin(struct walk *w, const void *data, size_t size)
 
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
 {
-    struct walk w;
+    struct jpeg_walk w;
 
     if (size == 0 || !walk_begin(&w, data, size))
         return false;
@@ -125,7 +125,7 @@ bool jpeg_size(const void *data, size_t size, struct jpeg_info *info)
 const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
                          size_t *rest_size)
 {
-    struct walk w;
+    struct jpeg_walk w;
 
     if (size == 0 || !walk_begin(&w, data, size))
         return NULL;
@@ -142,7 +142,7 @@ const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size
 const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info)
 {
     bool framed = false, scanned = false;
-    struct walk w;
+    struct jpeg_walk w;
 
     memset(info, 0, sizeof(*info));
     if (size == 0)

@@ -198,7 +198,7 @@ uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uin
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* State while writing. The records are kept in memory, a quarter of a byte per sample. */
-struct writing {
+struct table_writing {
     const struct key_table *table;
     key_table_put_fn *put;
     void *context;
@@ -208,7 +208,7 @@ struct writing {
     uint64_t bucket, added;
 };
 
-static int put_out(struct writing *w, bool all, struct sheaf_error *err)
+static int put_out(struct table_writing *w, bool all, struct sheaf_error *err)
 {
     int code;
 
@@ -219,7 +219,7 @@ static int put_out(struct writing *w, bool all, struct sheaf_error *err)
     return code;
 }
 
-static int end_bucket(struct writing *w, struct sheaf_error *err)
+static int end_bucket(struct table_writing *w, struct sheaf_error *err)
 {
     uint8_t record[RECORD_BYTES];
     int code;
@@ -237,7 +237,7 @@ static int end_bucket(struct writing *w, struct sheaf_error *err)
     return code;
 }
 
-static int end_buckets(struct writing *w, uint64_t before, struct sheaf_error *err)
+static int end_buckets(struct table_writing *w, uint64_t before, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -246,7 +246,8 @@ static int end_buckets(struct writing *w, uint64_t before, struct sheaf_error *e
     return code;
 }
 
-static int add_entry(struct writing *w, uint64_t hash, uint64_t number, struct sheaf_error *err)
+static int add_entry(struct table_writing *w, uint64_t hash, uint64_t number,
+                     struct sheaf_error *err)
 {
     uint8_t entry[12];
     int code = end_buckets(w, key_table_bucket(w->table, hash), err);
@@ -258,7 +259,7 @@ static int add_entry(struct writing *w, uint64_t hash, uint64_t number, struct s
     return code == SHEAF_OK ? buf_append(&w->entries, entry, w->table->entry_bytes, err) : code;
 }
 
-static int write_entries(struct writing *w, struct sort *sort, struct sheaf_error *err)
+static int write_entries(struct table_writing *w, struct sort *sort, struct sheaf_error *err)
 {
     struct sort_entry next;
     int code;
@@ -289,7 +290,8 @@ int key_table_add(struct sort *sort, uint64_t hash, uint64_t number, struct shea
 int key_table_write(const struct key_table *t, struct sort *sort, key_table_put_fn *put,
                     void *context, struct sheaf_error *err)
 {
-    struct writing w = { .table = t, .put = put, .context = context, .out = BUF_INIT(SIZE_MAX / 4),
+    struct table_writing w = { .table = t, .put = put, .context = context,
+                               .out = BUF_INIT(SIZE_MAX / 4),
                          .entries = BUF_INIT(SIZE_MAX / 4), .records = BUF_INIT(SIZE_MAX / 4) };
     uint8_t header[KEY_TABLE_HEADER];
     int code = sort_finish(sort, err);

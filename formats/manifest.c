@@ -288,14 +288,14 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* A JSON object that is being read. Its first fault is kept, and reading on after it is
  * harmless. */
-struct object {
+struct json_object {
     const json_t *json;
     size_t taken;
     int code;
     struct sheaf_error *err;
 };
 
-static const json_t *take_value(struct object *o, const char *key, json_type type)
+static const json_t *take_value(struct json_object *o, const char *key, json_type type)
 {
     const json_t *value = json_object_get(o->json, key);
 
@@ -310,7 +310,7 @@ static const json_t *take_value(struct object *o, const char *key, json_type typ
     return value;
 }
 
-static uint64_t take_number(struct object *o, const char *key)
+static uint64_t take_number(struct json_object *o, const char *key)
 {
     const json_int_t value = json_integer_value(take_value(o, key, JSON_INTEGER));
 
@@ -320,7 +320,7 @@ static uint64_t take_number(struct object *o, const char *key)
     return (uint64_t)value;
 }
 
-static bool take_bool(struct object *o, const char *key)
+static bool take_bool(struct json_object *o, const char *key)
 {
     const bool value = json_is_true(json_object_get(o->json, key));
 
@@ -329,14 +329,14 @@ static bool take_bool(struct object *o, const char *key)
 }
 
 /* Never NULL. */
-static const char *take_string(struct object *o, const char *key)
+static const char *take_string(struct json_object *o, const char *key)
 {
     const json_t *value = take_value(o, key, JSON_STRING);
 
     return value != NULL ? json_string_value(value) : "";
 }
 
-static int take_name(struct object *o, const char *key, int (*of)(const char *))
+static int take_name(struct json_object *o, const char *key, int (*of)(const char *))
 {
     const char *name = take_string(o, key);
     const int value = of(name);
@@ -347,7 +347,7 @@ static int take_name(struct object *o, const char *key, int (*of)(const char *))
     return value;
 }
 
-static char *take_copy(struct object *o, const char *text)
+static char *take_copy(struct json_object *o, const char *text)
 {
     char *copy = strdup(text);
 
@@ -357,7 +357,7 @@ static char *take_copy(struct object *o, const char *text)
 }
 
 /* Allocates room for all elements of an array, or returns NULL for an empty one. */
-static void *take_room(struct object *o, const json_t *array, size_t each)
+static void *take_room(struct json_object *o, const json_t *array, size_t each)
 {
     const size_t count = json_array_size(array);
     void *room = count != 0 ? calloc(count, each) : NULL;
@@ -368,7 +368,7 @@ static void *take_room(struct object *o, const json_t *array, size_t each)
 }
 
 /* Ends an object. Members that were not taken are unknown, which is an error. */
-static int end_object(struct object *o)
+static int end_object(struct json_object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "%zu key%s, expected %zu",
@@ -377,7 +377,7 @@ static int end_object(struct object *o)
 }
 
 /* Takes the sum of a section, which older releases do not have. */
-static void take_section_sum(struct object *o, struct manifest_shard *s)
+static void take_section_sum(struct json_object *o, struct manifest_shard *s)
 {
     const char *sum = take_string(o, "index_xxh3");
 
@@ -389,7 +389,7 @@ static void take_section_sum(struct object *o, struct manifest_shard *s)
 
 static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf_error *err)
 {
-    struct object o = { .json = json, .err = err };
+    struct json_object o = { .json = json, .err = err };
 
     s->name = take_copy(&o, take_string(&o, "name"));
     s->samples = take_number(&o, "samples");
@@ -408,7 +408,7 @@ static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf
     return end_object(&o);
 }
 
-static void read_shards(struct object *o, struct manifest *m)
+static void read_shards(struct json_object *o, struct manifest *m)
 {
     const json_t *array = take_value(o, "shards", JSON_ARRAY);
 
@@ -421,7 +421,7 @@ static void read_shards(struct object *o, struct manifest *m)
     }
 }
 
-static void read_classes(struct object *o, struct manifest *m)
+static void read_classes(struct json_object *o, struct manifest *m)
 {
     const json_t *array = take_value(o, "classes", JSON_ARRAY);
 
@@ -439,7 +439,7 @@ static void read_classes(struct object *o, struct manifest *m)
 }
 
 /* Reads the counts, which older releases do not have. */
-static void read_counts(struct object *o, struct manifest *m, uint64_t samples)
+static void read_counts(struct json_object *o, struct manifest *m, uint64_t samples)
 {
     const json_t *classes = json_object_get(o->json, "class_samples");
     const json_t *fields = json_object_get(o->json, "fields");
@@ -467,7 +467,7 @@ static void read_counts(struct object *o, struct manifest *m, uint64_t samples)
                           samples);
 }
 
-static void read_options(struct object *o, struct manifest *m)
+static void read_options(struct json_object *o, struct manifest *m)
 {
     const json_t *options = json_object_get(o->json, "options");
 
@@ -484,7 +484,7 @@ static void read_options(struct object *o, struct manifest *m)
 
 static int read_document(const json_t *document, struct manifest *m, struct sheaf_error *err)
 {
-    struct object o = { .json = document, .err = err };
+    struct json_object o = { .json = document, .err = err };
     struct manifest_totals stated, totals;
     uint64_t label_base;
     int code;
@@ -518,7 +518,7 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
 
 static int check_version(const json_t *document, struct sheaf_error *err)
 {
-    struct object o = { .json = document, .err = err };
+    struct json_object o = { .json = document, .err = err };
     const uint64_t version = take_number(&o, "sheaf");
     const bool is_grown = json_object_get(document, "grown") != NULL;
 
@@ -538,7 +538,7 @@ static int check_version(const json_t *document, struct sheaf_error *err)
 /* Takes the fingerprint out of the tree and compares it. */
 static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_error *err)
 {
-    struct object o = { .json = document, .err = err };
+    struct json_object o = { .json = document, .err = err };
     char stated[sizeof(m->fingerprint)];
     int code;
 

@@ -198,7 +198,7 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
 
 /* ---- Decoding ----------------------------------------------------------------------------- */
 
-struct content {
+struct payload_content {
     const uint8_t *data;
     size_t size;
 };
@@ -210,7 +210,7 @@ static bool is_suffix(const uint8_t *data, size_t size)
 }
 
 /* Reads the entry of the table at *at. Its field is the next `size` bytes of content. */
-static bool read_entry(struct content table, size_t *at, struct slice *slice)
+static bool read_entry(struct payload_content table, size_t *at, struct slice *slice)
 {
     const uint8_t *p = table.data + *at;
     size_t suffix_size;
@@ -228,7 +228,7 @@ static bool read_entry(struct content table, size_t *at, struct slice *slice)
 }
 
 /* Finds the trailer's table, and cuts the content to the fields' bytes before it. */
-static bool find_table(struct content *content, struct content *table)
+static bool find_table(struct payload_content *content, struct payload_content *table)
 {
     const uint8_t *end = content->data + content->size;
     size_t table_size;
@@ -238,17 +238,17 @@ static bool find_table(struct content *content, struct content *table)
     table_size = load32(end - 12);
     if (table_size < 4 || table_size > content->size - END_BYTES)
         return false;
-    *table = (struct content){ end - END_BYTES - table_size, table_size };
+    *table = (struct payload_content){ end - END_BYTES - table_size, table_size };
     content->size -= END_BYTES + table_size;
     return crc32c(0, table->data, table->size) == load32(end - 16);
 }
 
 /* Reads the fields that a trailer describes. Returns SHEAF_ERR_CORRUPT if the trailer is
  * invalid. */
-static int read_trailer(struct content content, struct decode_scratch *scratch,
+static int read_trailer(struct payload_content content, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {
-    struct content table;
+    struct payload_content table;
     size_t at = 4, used = 0, i, count;
 
     if (!find_table(&content, &table))
@@ -374,7 +374,7 @@ static int finish_record(const struct record *record, const struct decode_contex
 }
 
 /* Reads the fields of a content: those of its trailer, or a single one. */
-static int read_content(struct content content, bool ours, struct decode_scratch *scratch,
+static int read_content(struct payload_content content, bool ours, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {
     const struct slice whole = { .data = content.data, .size = content.size };
@@ -405,14 +405,14 @@ int record_payload_decode(const uint8_t *data, size_t size, const struct record 
 {
     const uint64_t labels = size < IR_BYTES ? 0 : load32(data);
     const uint64_t header_size = IR_BYTES + 4 * labels;
-    struct content content = { data, size };
+    struct payload_content content = { data, size };
     uint64_t id = 0;
     int code = SHEAF_OK;
 
     if (size >= header_size &&
         (context->ours || sniff_suffix(data + header_size, size - header_size) != NULL ||
          ends_like_trailer(data + header_size, size - header_size))) {
-        content = (struct content){ data + header_size, size - header_size };
+        content = (struct payload_content){ data + header_size, size - header_size };
         id = load64(data + 8);
         code = read_labels(data, context->ours, scratch, err);
     } else if (context->ours) {

@@ -12,7 +12,7 @@
 
 #define LIBRARY_BYTES ((uint64_t)256 << 10)
 
-struct reading {
+struct gif_reading {
     const uint8_t *at, *end;
     struct decoding *d;
     GifFileType *gif;
@@ -22,7 +22,7 @@ struct reading {
 
 static int read_bytes(GifFileType *gif, GifByteType *to, int size)
 {
-    struct reading *r = gif->UserData;
+    struct gif_reading *r = gif->UserData;
     const size_t left = (size_t)(r->end - r->at), count = MIN((size_t)size, left);
 
     memcpy(to, r->at, count);
@@ -30,7 +30,7 @@ static int read_bytes(GifFileType *gif, GifByteType *to, int size)
     return (int)count;
 }
 
-static int damaged(const struct reading *r, const char *otherwise)
+static int damaged(const struct gif_reading *r, const char *otherwise)
 {
     const char *why = r->gif == NULL ? NULL : GifErrorString(r->gif->Error);
 
@@ -38,7 +38,7 @@ static int damaged(const struct reading *r, const char *otherwise)
 }
 
 /* Reads an extension. Only the transparent colour is used. */
-static bool read_extension(struct reading *r)
+static bool read_extension(struct gif_reading *r)
 {
     GifByteType *data = NULL;
     GraphicsControlBlock control;
@@ -56,7 +56,7 @@ static bool read_extension(struct reading *r)
 }
 
 /* Goes to the first image. */
-static int find_image(struct reading *r)
+static int find_image(struct gif_reading *r)
 {
     GifRecordType type;
 
@@ -88,7 +88,7 @@ static void put_colour(const ColorMapObject *colours, const struct pixels *p, un
     to[2] = colours->Colors[index].Blue;
 }
 
-static void fill(const struct reading *r, const ColorMapObject *colours, const struct pixels *p)
+static void fill(const struct gif_reading *r, const ColorMapObject *colours, const struct pixels *p)
 {
     const unsigned index = r->transparent >= 0 ? (unsigned)r->transparent : 0;
     uint8_t colour[3] = { 0 };
@@ -113,7 +113,7 @@ static int interlaced_row(int number, int height)
     return height - 1;
 }
 
-static int read_rows(const struct reading *r, const ColorMapObject *colours,
+static int read_rows(const struct gif_reading *r, const ColorMapObject *colours,
                      const struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;
@@ -132,7 +132,7 @@ static int read_rows(const struct reading *r, const ColorMapObject *colours,
 }
 
 /* Reads the image. An image outside of its screen enlarges the screen, as in Pillow. */
-static int read_image(struct reading *r, struct pixels *p)
+static int read_image(struct gif_reading *r, struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;
     const ColorMapObject *colours = image->ColorMap != NULL ? image->ColorMap : r->gif->SColorMap;
@@ -153,7 +153,7 @@ static int read_image(struct reading *r, struct pixels *p)
 
 int decode_gif(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
 {
-    struct reading r = { .at = d->data, .end = d->data + d->size, .d = d, .transparent = -1,
+    struct gif_reading r = { .at = d->data, .end = d->data + d->size, .d = d, .transparent = -1,
                          .err = err };
     int failed = 0, code;
 

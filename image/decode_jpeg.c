@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "image/jpeg_input.h"
 
-struct reading {
+struct jpeg_reading {
     struct jpeg_input in;
     struct decoding *d;
     struct pixels *pixels;
@@ -36,7 +36,7 @@ static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
         }
 }
 
-static int open_pixels(struct reading *r)
+static int open_pixels(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
     const unsigned channels = codec->num_components == 1 ? 1 : 3;
@@ -53,7 +53,7 @@ static int open_pixels(struct reading *r)
     return code;
 }
 
-static void read_rows(struct reading *r)
+static void read_rows(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
 
@@ -67,7 +67,7 @@ static void read_rows(struct reading *r)
     }
 }
 
-static int read_all(struct reading *r)
+static int read_all(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
 
@@ -88,7 +88,7 @@ static int read_all(struct reading *r)
 
 int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
 {
-    struct reading r = { .d = d, .pixels = pixels, .err = err };
+    struct jpeg_reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
     /* Unless the image is being checked, faults are tolerated that every loader tolerates. */

@@ -18,7 +18,7 @@
 #define LIBRARY_BYTES ((uint64_t)512 << 10)
 #define CHUNK_BYTES_MOST ((png_alloc_size_t)8 << 20)
 
-struct reading {
+struct png_reading {
     jmp_buf failed;
     char message[160];
     png_structp png;
@@ -32,7 +32,7 @@ struct reading {
 
 static void on_error(png_structp png, png_const_charp message)
 {
-    struct reading *r = png_get_error_ptr(png);
+    struct png_reading *r = png_get_error_ptr(png);
 
     snprintf(r->message, sizeof(r->message), "%s", message);
     longjmp(r->failed, 1);
@@ -46,7 +46,7 @@ static void on_warning(png_structp png, png_const_charp message)
 
 static void read_bytes(png_structp png, png_bytep to, size_t size)
 {
-    struct reading *r = png_get_io_ptr(png);
+    struct png_reading *r = png_get_io_ptr(png);
 
     if (size > (size_t)(r->end - r->at))
         png_error(png, "it ends too early");
@@ -55,7 +55,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
 }
 
 /* Returns SHEAF_ERR_UNSUPPORTED unless the values are palette indices or grey, of one byte. */
-static int check_values(const struct reading *r)
+static int check_values(const struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
 
@@ -69,7 +69,7 @@ static int check_values(const struct reading *r)
 }
 
 /* Sets libpng's transformations. Returns the number of channels of the result. */
-static unsigned transform(struct reading *r)
+static unsigned transform(struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
 
@@ -87,7 +87,7 @@ static unsigned transform(struct reading *r)
     return (type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
 }
 
-static int open_pixels(struct reading *r)
+static int open_pixels(struct png_reading *r)
 {
     const uint64_t width = png_get_image_width(r->png, r->info);
     const uint64_t height = png_get_image_height(r->png, r->info);
@@ -101,7 +101,7 @@ static int open_pixels(struct reading *r)
     return pixels_open(r->pixels, r->d, width, height, transform(r), library, r->err);
 }
 
-static int read_rows(struct reading *r)
+static int read_rows(struct png_reading *r)
 {
     const uint32_t height = r->pixels->height;
 
@@ -119,7 +119,7 @@ static int read_rows(struct reading *r)
     return SHEAF_OK;
 }
 
-static int read_all(struct reading *r)
+static int read_all(struct png_reading *r)
 {
     int code;
 
@@ -143,7 +143,7 @@ static int read_all(struct reading *r)
 
 int decode_png(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
 {
-    struct reading r = { .at = d->data, .end = d->data + d->size, .d = d, .pixels = pixels,
+    struct png_reading r = { .at = d->data, .end = d->data + d->size, .d = d, .pixels = pixels,
                          .err = err };
     int code;
 

@@ -11,7 +11,7 @@
 
 #define CHUNK_BYTES 4096u
 
-struct writing {
+struct jpeg_writing {
     struct jpeg_failure failure;
     struct jpeg_compress_struct codec;
     struct jpeg_destination_mgr to;
@@ -23,13 +23,13 @@ struct writing {
 
 static void begin(j_compress_ptr codec)
 {
-    struct writing *w = codec->client_data;
+    struct jpeg_writing *w = codec->client_data;
 
     w->to.next_output_byte = w->chunk;
     w->to.free_in_buffer = sizeof(w->chunk);
 }
 
-static void put(struct writing *w, size_t size)
+static void put(struct jpeg_writing *w, size_t size)
 {
     w->result = buf_append(w->out, w->chunk, size, w->err);
     if (w->result != SHEAF_OK)
@@ -45,12 +45,12 @@ static boolean put_chunk(j_compress_ptr codec)
 
 static void end(j_compress_ptr codec)
 {
-    struct writing *w = codec->client_data;
+    struct jpeg_writing *w = codec->client_data;
 
     put(w, sizeof(w->chunk) - w->to.free_in_buffer);
 }
 
-static void set_up(struct writing *w, uint32_t width, uint32_t height, unsigned components,
+static void set_up(struct jpeg_writing *w, uint32_t width, uint32_t height, unsigned components,
                    J_COLOR_SPACE colours, int quality)
 {
     struct jpeg_compress_struct *codec = &w->codec;
@@ -69,7 +69,7 @@ static void set_up(struct writing *w, uint32_t width, uint32_t height, unsigned 
     codec->dct_method = JDCT_ISLOW;
 }
 
-static void write_pixels(struct writing *w, const struct pixels *pixels, int quality)
+static void write_pixels(struct jpeg_writing *w, const struct pixels *pixels, int quality)
 {
     struct jpeg_compress_struct *codec = &w->codec;
 
@@ -95,7 +95,7 @@ static void rows_of(const struct plane *plane, uint32_t first, JSAMPROW rows[2 *
     }
 }
 
-static void write_planes(struct writing *w, const struct planes *planes, int quality)
+static void write_planes(struct jpeg_writing *w, const struct planes *planes, int quality)
 {
     struct jpeg_compress_struct *codec = &w->codec;
     const struct plane *first = &planes->plane[0];
@@ -120,7 +120,7 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
                   struct buf *out, struct sheaf_error *err)
 {
     const size_t before = out->size;
-    struct writing w = { .out = out, .err = err, .result = SHEAF_OK };
+    struct jpeg_writing w = { .out = out, .err = err, .result = SHEAF_OK };
 
     w.codec.err = jpeg_failure_init(&w.failure);
     if (setjmp(w.failure.failed) == 0) {

@@ -82,7 +82,7 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
     return true;
 }
 
-static const struct kind {
+static const struct kind_row {
     const char *name;
     size_t at, begins_size;
     const char *begins;

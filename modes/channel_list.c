@@ -15,13 +15,13 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-struct shards {
+struct shard_list {
     char **urls;
     size_t count, capacity;
     char *manifest;             /* URL of a dataset.json directly under the prefix, or NULL */
 };
 
-static int add_shard(struct shards *s, char *url, struct sheaf_error *err)
+static int add_shard(struct shard_list *s, char *url, struct sheaf_error *err)
 {
     if (s->count == s->capacity) {
         const size_t capacity = MAX(2 * s->capacity, (size_t)64);
@@ -38,7 +38,7 @@ static int add_shard(struct shards *s, char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int add_entry(struct shards *s, const char *prefix, const char *entry,
+static int add_entry(struct shard_list *s, const char *prefix, const char *entry,
                      struct sheaf_error *err)
 {
     const char *slash = strrchr(entry, '/'), *name = slash == NULL ? entry : slash + 1;
@@ -64,7 +64,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sorts the shards in byte order, as in a directory, and removes repeated ones. */
-static void sort(struct shards *s)
+static void sort(struct shard_list *s)
 {
     size_t kept = 0;
 
@@ -79,7 +79,7 @@ static void sort(struct shards *s)
     s->count = kept;
 }
 
-static int expand(struct shards *s, const char *url, const char *text, size_t size,
+static int expand(struct shard_list *s, const char *url, const char *text, size_t size,
                   struct sheaf_error *err)
 {
     struct object_list list;
@@ -101,7 +101,7 @@ static int expand(struct shards *s, const char *url, const char *text, size_t si
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int open_shards(const struct shards *s, const char *url, struct sheaf_dataset **dataset,
+static int open_shards(const struct shard_list *s, const char *url, struct sheaf_dataset **dataset,
                        struct sheaf_error *err)
 {
     const char *const manifest[] = { s->manifest };
@@ -115,7 +115,7 @@ static int open_shards(const struct shards *s, const char *url, struct sheaf_dat
 
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
-    struct shards shards = { .count = 0 };
+    struct shard_list shards = { .count = 0 };
     char *text = NULL;
     size_t size = 0;
     int code = store_get(url, OBJECT_LIST_LIMIT, &text, &size, err);

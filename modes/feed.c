@@ -191,12 +191,12 @@ static int unpack(struct feed *f, const uint8_t *data, size_t size, struct sheaf
     return code;
 }
 
-static bool is_packed(const struct feed *f, const struct piece *p)
+static bool is_packed(const struct feed *f, const struct supply_piece *p)
 {
     return f->options->gunzip && p->object->text == NULL;
 }
 
-static int begin_object(struct feed *f, const struct piece *p, struct sheaf_error *err)
+static int begin_object(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     f->record.size = 0;
     if (f->options->record_wrapper) {
@@ -223,7 +223,7 @@ static int end_object(struct feed *f, struct sheaf_error *err)
     return code;
 }
 
-static int put_piece(struct feed *f, const struct piece *p, struct sheaf_error *err)
+static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     int code = p->begins ? begin_object(f, p, err) : SHEAF_OK;
 
@@ -264,7 +264,7 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
 }
 
 /* Ends an epoch and checks that all of the host's objects and all their bytes were fed. */
-static int finish_epoch(struct feed *f, const struct piece *p, struct sheaf_error *err)
+static int finish_epoch(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)
         return err_set(err, SHEAF_ERR_CHANGED, "fed %llu object%s, expected %llu",
@@ -279,7 +279,7 @@ static int finish_epoch(struct feed *f, const struct piece *p, struct sheaf_erro
 
 static int feed_pieces(struct feed *f, struct sheaf_error *err)
 {
-    const struct piece *p = NULL;
+    const struct supply_piece *p = NULL;
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK) {

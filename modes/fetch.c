@@ -30,7 +30,7 @@
 #define PARTS_MOST  192         /* requests under way, and parts that wait for a disk */
 #define LEAST_BYTES ((uint64_t)16 << 20)
 
-struct fetch {
+struct fetch_run {
     const struct sheaf_fetch_options *options;
     const char *directory;
     struct objects objects;
@@ -48,12 +48,12 @@ struct fetch {
 
 /* ---- What there is to do --------------------------------------------------------------------- */
 
-static const struct object *item(const struct fetch *f, size_t i)
+static const struct object *item(const struct fetch_run *f, size_t i)
 {
     return &f->objects.items[f->items[i]];
 }
 
-static int list_share(struct fetch *f, const char *source, struct sheaf_error *err)
+static int list_share(struct fetch_run *f, const char *source, struct sheaf_error *err)
 {
     const struct sheaf_fetch_options *o = f->options;
     const struct share share = { .host = o->host, .hosts = o->hosts };
@@ -95,7 +95,7 @@ static bool is_same_object(const struct object *a, const struct object *b)
 
 /* Handles two list entries that name the same object: removes one of them. *kept counts the objects
  * that stay. */
-static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf_error *err)
+static int check_pair(struct fetch_run *f, size_t *kept, uint32_t next, struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
     const struct object *b = &f->objects.items[next];
@@ -116,7 +116,7 @@ static int check_pair(struct fetch *f, size_t *kept, uint32_t next, struct sheaf
     return SHEAF_OK;
 }
 
-static int check_names(struct fetch *f, struct sheaf_error *err)
+static int check_names(struct fetch_run *f, struct sheaf_error *err)
 {
     size_t kept = 0;
     int code = SHEAF_OK;
@@ -129,7 +129,7 @@ static int check_names(struct fetch *f, struct sheaf_error *err)
     return code;
 }
 
-static int find_sizes(struct fetch *f, struct sheaf_error *err)
+static int find_sizes(struct fetch_run *f, struct sheaf_error *err)
 {
     int code = objects_ask(&f->objects, f->units, f->unit_count, &f->watch, err);
 
@@ -141,7 +141,7 @@ static int find_sizes(struct fetch *f, struct sheaf_error *err)
 }
 
 /* Leaves those that are missing. */
-static int find_missing(struct fetch *f, struct sheaf_error *err)
+static int find_missing(struct fetch_run *f, struct sheaf_error *err)
 {
     size_t missing = 0;
     int code = SHEAF_OK;
@@ -168,14 +168,14 @@ static int find_missing(struct fetch *f, struct sheaf_error *err)
  * Without its manifest, a part of a data set would look like complete foreign shards. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
-static enum phase phase_of(const struct fetch *f, uint32_t number)
+static enum phase phase_of(const struct fetch_run *f, uint32_t number)
 {
     if (strcmp(safe_path_base(f->objects.items[number].name), MANIFEST_NAME) == 0)
         return MANIFESTS;
     return f->known.hashes[number] == NULL ? OTHERS : SHARDS;
 }
 
-static int sort_items(struct fetch *f, struct sheaf_error *err)
+static int sort_items(struct fetch_run *f, struct sheaf_error *err)
 {
     uint32_t *sorted = malloc(MAX(f->item_count, 1) * sizeof(sorted[0]));
     size_t count = 0;
@@ -193,7 +193,7 @@ static int sort_items(struct fetch *f, struct sheaf_error *err)
 
 /* Checks the free space. An existing file is replaced only when the new one is complete, so its
  * space does not count as free. */
-static int check_room(const struct fetch *f, struct sheaf_error *err)
+static int check_room(const struct fetch_run *f, struct sheaf_error *err)
 {
     struct store_space space;
     uint64_t need = 0;
@@ -218,7 +218,7 @@ static int check_room(const struct fetch *f, struct sheaf_error *err)
 
 /* Removes the leftovers of a killed run, except for kept partial files. No other run is at work
  * here. */
-static int clear_partial(const struct fetch *f, struct sheaf_error *err)
+static int clear_partial(const struct fetch_run *f, struct sheaf_error *err)
 {
     const int fd = openat(f->to.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -237,7 +237,7 @@ static int clear_partial(const struct fetch *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int open_directory(struct fetch *f, struct sheaf_error *err)
+static int open_directory(struct fetch_run *f, struct sheaf_error *err)
 {
     int code = store_make_directory(f->directory, err);
 
@@ -257,7 +257,7 @@ static int open_directory(struct fetch *f, struct sheaf_error *err)
     return clear_partial(f, err);
 }
 
-static void close_directory(struct fetch *f)
+static void close_directory(struct fetch_run *f)
 {
     if (f->to.partial_fd >= 0) {
         close(f->to.partial_fd);
@@ -271,7 +271,7 @@ static void close_directory(struct fetch *f)
 /* ---- Fetching -------------------------------------------------------------------------------- */
 
 struct flight {
-    struct fetch *fetch;
+    struct fetch_run *fetch;
     struct inflight window;     /* of parts */
     struct budget budget;
     struct fetch_file *file;    /* a file whose parts are not all requested */
@@ -301,7 +301,7 @@ static bool may_begin(struct flight *x)
  * must wait. */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
-    struct fetch *f = x->fetch;
+    struct fetch_run *f = x->fetch;
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && x->file == NULL &&
@@ -365,7 +365,7 @@ static void reap(struct flight *x)
 /* Reports progress and checks for interruption. */
 static int look(struct flight *x, struct sheaf_error *err)
 {
-    struct fetch *f = x->fetch;
+    struct fetch_run *f = x->fetch;
     struct sheaf_progress progress = {
         .stage = "fetch", .total_count = f->item_count,
         .total_bytes = f->result->bytes - f->result->kept_bytes,
@@ -416,7 +416,7 @@ static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err
                    plural(r->fetched_bytes));
 }
 
-static int fetch_missing(struct fetch *f, struct sheaf_error *err)
+static int fetch_missing(struct fetch_run *f, struct sheaf_error *err)
 {
     struct flight x = { .fetch = f, .budget = { .limit = f->options->memory_bytes } };
     unsigned threads = f->options->threads;
@@ -484,7 +484,7 @@ static int check_source(const char *source, struct sheaf_error *err)
 }
 
 /* The augmented manifest itself. */
-static int fetch_manifest(const struct fetch *f, const char *source, struct sheaf_error *err)
+static int fetch_manifest(const struct fetch_run *f, const char *source, struct sheaf_error *err)
 {
     const char *name = safe_path_base(source);
 
@@ -498,7 +498,7 @@ static int fetch_manifest(const struct fetch *f, const char *source, struct shea
     return fetch_lines(&f->to, source, name, f->units, f->unit_count, err);
 }
 
-static int run(struct fetch *f, const char *source, struct sheaf_error *err)
+static int run(struct fetch_run *f, const char *source, struct sheaf_error *err)
 {
     int code = check(f->options, err);
 
@@ -536,7 +536,7 @@ int sheaf_fetch(const char *source, const char *directory,
                 struct sheaf_error *err)
 {
     struct sheaf_fetch_options o;
-    struct fetch f = {
+    struct fetch_run f = {
         .options = &o, .directory = directory, .lock = -1, .result = result,
         .to = { .root_fd = -1, .partial_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER },
     };

@@ -53,7 +53,7 @@ static const struct launcher host_launchers[] = {
       IN_STEP },
 };
 
-struct member {
+struct launch_member {
     uint32_t rank, size;
 };
 
@@ -70,7 +70,8 @@ static int parse_variable(const char *name, const char *text, uint32_t *number,
     return SHEAF_OK;
 }
 
-static int check_member(const struct member *member, const char *source, struct sheaf_error *err)
+static int check_member(const struct launch_member *member, const char *source,
+                        struct sheaf_error *err)
 {
     if (member->rank < member->size)
         return SHEAF_OK;
@@ -94,7 +95,8 @@ static bool is_in_step(void)
     return step != NULL;
 }
 
-static int from_launcher(const struct launcher *l, struct member *member, struct sheaf_error *err)
+static int from_launcher(const struct launcher *l, struct launch_member *member,
+                         struct sheaf_error *err)
 {
     const char *rank = getenv(l->rank), *size = getenv(l->size);
     int code;
@@ -113,7 +115,8 @@ static int from_launcher(const struct launcher *l, struct member *member, struct
     return code == SHEAF_OK ? check_member(member, l->source, err) : code;
 }
 
-static int from_launchers(const struct launcher *launchers, size_t count, struct member *member,
+static int from_launchers(const struct launcher *launchers, size_t count,
+                          struct launch_member *member,
                           const char **source, struct sheaf_error *err)
 {
     int code = SHEAF_END;
@@ -128,7 +131,7 @@ static int from_launchers(const struct launcher *launchers, size_t count, struct
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
 /* Uses a job array. An array whose indices are not evenly spaced does not tell a job's rank. */
-static int from_array(struct member *member, struct sheaf_error *err)
+static int from_array(struct launch_member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {
         "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
@@ -156,7 +159,7 @@ static int from_array(struct member *member, struct sheaf_error *err)
         return err_set(err, SHEAF_ERR_ARGUMENT, "SLURM_ARRAY_TASK_ID %u, from %u to %u by %u, is "
                        "not one of %u evenly spaced indices: specify the part", v[0], v[1],
                        v[2], v[4], v[3]);
-    *member = (struct member){ (v[0] - v[1]) / v[4], v[3] };
+    *member = (struct launch_member){ (v[0] - v[1]) / v[4], v[3] };
     return SHEAF_OK;
 }
 
@@ -167,7 +170,7 @@ static int from_array(struct member *member, struct sheaf_error *err)
 /* Finds a host's rank, which is its position in the list. Names must not be parsed for it, because
  * algo-10 comes before algo-2. */
 static int find_rank(const json_t *hosts, const char *current, const char *source,
-                    struct member *member, struct sheaf_error *err)
+                    struct launch_member *member, struct sheaf_error *err)
 {
     size_t i;
     const json_t *host;
@@ -176,7 +179,7 @@ static int find_rank(const json_t *hosts, const char *current, const char *sourc
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: no list of hosts, or no current host", source);
     json_array_foreach(hosts, i, host) {
         if (json_is_string(host) && strcmp(json_string_value(host), current) == 0) {
-            *member = (struct member){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
+            *member = (struct launch_member){ (uint32_t)i, (uint32_t)json_array_size(hosts) };
             return SHEAF_OK;
         }
     }
@@ -184,7 +187,7 @@ static int find_rank(const json_t *hosts, const char *current, const char *sourc
                    "hosts", source, current);
 }
 
-static int from_hosts(const char *source, struct member *member, struct sheaf_error *err)
+static int from_hosts(const char *source, struct launch_member *member, struct sheaf_error *err)
 {
     const char *text = getenv("SM_HOSTS"), *current = getenv("SM_CURRENT_HOST");
     json_error_t found;
@@ -200,7 +203,7 @@ static int from_hosts(const char *source, struct member *member, struct sheaf_er
     return code;
 }
 
-static int from_config(const char *directory, const char *source, struct member *member,
+static int from_config(const char *directory, const char *source, struct launch_member *member,
                        struct sheaf_error *err)
 {
     json_error_t found;
@@ -226,7 +229,8 @@ static int from_config(const char *directory, const char *source, struct member 
 
 /* Uses one of SageMaker's two ways to state the hosts. */
 static int from_sagemaker(const char *config, const char *const *directories, size_t count,
-                          struct member *member, const char **source, struct sheaf_error *err)
+                          struct launch_member *member, const char **source,
+                          struct sheaf_error *err)
 {
     int code;
 
@@ -244,7 +248,7 @@ static int from_sagemaker(const char *config, const char *const *directories, si
 
 /* ---- The questions --------------------------------------------------------------------------- */
 
-static int answer(int code, const struct member *member, const char *found, uint32_t *rank,
+static int answer(int code, const struct launch_member *member, const char *found, uint32_t *rank,
                   uint32_t *size, const char **source)
 {
     if (code == SHEAF_OK) {
@@ -259,7 +263,7 @@ static int answer(int code, const struct member *member, const char *found, uint
 int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *world_size,
                                  const char **source, struct sheaf_error *err)
 {
-    struct member member;
+    struct launch_member member;
     const char *found;
     int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &member, &found, err);
 
@@ -271,7 +275,7 @@ int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *w
 
 int launcher_host(const char *config, struct host *host, struct sheaf_error *err)
 {
-    struct member member;
+    struct launch_member member;
     const char *found;
     const int code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &member,
                                     &found, err);
@@ -283,10 +287,11 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
 
 /* Refuses a world that covers all hosts. Its size shows that it has more processes than this host.
  * Each of these would skip parts of this host's samples as read by the others. */
-static int check_world(const char *config, const struct member *local, struct sheaf_error *err)
+static int check_world(const char *config, const struct launch_member *local,
+                       struct sheaf_error *err)
 {
     struct host host = { .count = 1 };
-    struct member world;
+    struct launch_member world;
     const char *source;
     int code = from_launchers(rank_launchers, COUNT_OF(rank_launchers), &world, &source, err);
 
@@ -305,7 +310,7 @@ static int check_world(const char *config, const struct member *local, struct sh
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err)
 {
-    struct member member = { 0, 1 };
+    struct launch_member member = { 0, 1 };
     const char *found = "one process on this host";
     int code = from_launchers(host_launchers, COUNT_OF(host_launchers), &member, &found, err);
 
@@ -321,7 +326,7 @@ int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
 int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
                                 const char **source, struct sheaf_error *err)
 {
-    struct member member;
+    struct launch_member member;
     const char *found = "SLURM_ARRAY_TASK_ID";
     int code = from_array(&member, err);
 

@@ -4,7 +4,7 @@
 #include "modes/objects.h"
 #include "packer/source/size_queue.h"
 
-struct asking {
+struct objects_asking {
     struct objects *objects;
     struct size_queue *queue;
     uint64_t done;
@@ -13,7 +13,7 @@ struct asking {
 static int take(void *context, void *about, const struct store_stat *stat,
                 struct sheaf_error *err)
 {
-    struct asking *a = context;
+    struct objects_asking *a = context;
 
     if (stat == NULL)
         return SHEAF_OK;
@@ -24,7 +24,7 @@ static int take(void *context, void *about, const struct store_stat *stat,
     return stat->code;
 }
 
-static int ask_unit(struct asking *a, size_t unit, struct sheaf_error *err)
+static int ask_unit(struct objects_asking *a, size_t unit, struct sheaf_error *err)
 {
     const size_t end = objects_unit(a->objects, unit + 1);
     int code = SHEAF_OK;
@@ -41,7 +41,7 @@ static int ask_unit(struct asking *a, size_t unit, struct sheaf_error *err)
 int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
                 struct watch *watch, struct sheaf_error *err)
 {
-    struct asking a = { .objects = objects };
+    struct objects_asking a = { .objects = objects };
     int code = size_queue_open(&a.queue, take, &a, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {

@@ -23,15 +23,15 @@ struct opened {
     size_t users;
 };
 
-struct entry {
+struct supply_entry {
     struct read_item base;      /* the first member */
     struct opened *opened;      /* NULL if the piece needs no read */
-    struct piece piece;
+    struct supply_piece piece;
     uint8_t data[];
 };
 
 /* Where the sequence continues. */
-struct cursor {
+struct supply_cursor {
     uint64_t epoch;
     bool begun;                 /* `order` is the epoch's */
     uint64_t epoch_objects, epoch_bytes;
@@ -43,13 +43,13 @@ struct cursor {
 
 struct supply {
     struct supply_setup setup;
-    struct cursor at;
+    struct supply_cursor at;
     uint32_t *order;
     size_t order_count;
     struct budget budget;
     struct inflight window;
-    const struct entry *newest; /* the newest piece in the window, or NULL */
-    struct entry *given;        /* what supply_next handed out last */
+    const struct supply_entry *newest; /* the newest piece in the window, or NULL */
+    struct supply_entry *given;        /* what supply_next handed out last */
 };
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -84,18 +84,18 @@ static int open_object(struct supply *s, const struct object *object, struct she
 
 static void cancel(struct inflight_item *item)
 {
-    if (((struct entry *)item)->opened != NULL)
+    if (((struct supply_entry *)item)->opened != NULL)
         read_item_cancel(item);
 }
 
 /* Appends an entry, which is a read of the open object, or complete already if there is none. */
-static struct entry *append(struct supply *s, size_t size, struct opened *opened)
+static struct supply_entry *append(struct supply *s, size_t size, struct opened *opened)
 {
-    struct entry *e = malloc(sizeof(*e) + size);
+    struct supply_entry *e = malloc(sizeof(*e) + size);
 
     if (e == NULL)
         return NULL;
-    *e = (struct entry){
+    *e = (struct supply_entry){
         .opened = opened,
         .piece = { .epoch = s->at.epoch, .epoch_objects = s->at.epoch_objects,
                    .epoch_bytes = s->at.epoch_bytes, .data = e->data, .size = size },
@@ -113,7 +113,7 @@ static struct entry *append(struct supply *s, size_t size, struct opened *opened
     return e;
 }
 
-static void drop(struct supply *s, struct entry *e)
+static void drop(struct supply *s, struct supply_entry *e)
 {
     if (e == NULL)
         return;
@@ -173,7 +173,7 @@ static void end_object(struct supply *s)
 static void end_epoch(struct supply *s)
 {
     close_object(s->at.opened);
-    s->at = (struct cursor){ .epoch = s->at.epoch + 1 };
+    s->at = (struct supply_cursor){ .epoch = s->at.epoch + 1 };
 }
 
 /* Begins the next piece. The budget must have been taken for it. */
@@ -182,7 +182,7 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
 {
     const uint64_t offset = s->at.offset;
     const bool is_read = size != 0 && object->text == NULL;
-    struct entry *e;
+    struct supply_entry *e;
     int code = SHEAF_OK;
 
     if (is_read && s->at.opened == NULL)
@@ -207,7 +207,7 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
  * more than one of them gains nothing. */
 static bool may_begin(struct supply *s)
 {
-    const struct entry *oldest = (struct entry *)s->window.first;
+    const struct supply_entry *oldest = (struct supply_entry *)s->window.first;
 
     if (s->at.epoch == s->setup.end_epoch)
         return false;
@@ -226,14 +226,14 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
         const size_t size = object == NULL ? 0
                           : (size_t)MIN(object->bytes - s->at.offset, PIECE_BYTES);
 
-        if (!budget_take(&s->budget, sizeof(struct entry) + size))
+        if (!budget_take(&s->budget, sizeof(struct supply_entry) + size))
             break;
         if (object != NULL) {
             code = begin_piece(s, object, size, err);
             continue;
         }
         if (append(s, 0, NULL) == NULL)
-            return err_memory(err, sizeof(struct entry));
+            return err_memory(err, sizeof(struct supply_entry));
         end_epoch(s);
     }
     return code;
@@ -246,7 +246,7 @@ bool supply_is_ready(struct supply *s)
     return inflight_is_ready(&s->window);
 }
 
-int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error *err)
+int supply_next(struct supply *s, const struct supply_piece **piece, struct sheaf_error *err)
 {
     const struct store_read *read;
     int code;
@@ -261,7 +261,7 @@ int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error
             return code;
         if (s->window.count == 0)
             return SHEAF_END;
-        s->given = (struct entry *)inflight_take(&s->window);
+        s->given = (struct supply_entry *)inflight_take(&s->window);
         if (s->given == NULL)
             inflight_wait(&s->window);  /* for the piece, or for one that makes room */
     }
@@ -275,13 +275,13 @@ int supply_next(struct supply *s, const struct piece **piece, struct sheaf_error
 /* Drops all pieces, or those of one epoch. */
 static void drop_pieces(struct supply *s, bool all, uint64_t epoch)
 {
-    const struct entry *e;
+    const struct supply_entry *e;
 
     for (struct inflight_item *i = s->window.first; i != NULL; i = i->next)
-        if (all || ((struct entry *)i)->piece.epoch == epoch)
+        if (all || ((struct supply_entry *)i)->piece.epoch == epoch)
             cancel(i);
-    while ((e = (struct entry *)s->window.first) != NULL && (all || e->piece.epoch == epoch))
-        drop(s, (struct entry *)inflight_next(&s->window));
+    while ((e = (struct supply_entry *)s->window.first) != NULL && (all || e->piece.epoch == epoch))
+        drop(s, (struct supply_entry *)inflight_next(&s->window));
 }
 
 int supply_pass(struct supply *s, uint64_t epoch, struct sheaf_error *err)

@@ -27,7 +27,7 @@ struct supply_setup {
 };
 #define SUPPLY_LEAST ((uint64_t)16 << 20)
 
-struct piece {
+struct supply_piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
     const struct object *object;    /* the object of the piece; NULL at the end of an epoch,
@@ -44,7 +44,7 @@ void supply_close(struct supply *supply);
 
 /* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the last
  * epoch. */
-int supply_next(struct supply *supply, const struct piece **piece, struct sheaf_error *err);
+int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);
 /* Begins as many requests as there is room for. Used by callers that wait for something else. */

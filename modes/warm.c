@@ -25,15 +25,15 @@
                                    processor */
 #define LOOK_NS       50000000
 
-struct warming;
+struct file_warming;
 
 struct warm_reader {
     struct job job;
-    struct warming *owner;
+    struct file_warming *owner;
     uint8_t *buffer;
 };
 
-struct warming {
+struct file_warming {
     const struct objects *objects;
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
@@ -47,12 +47,12 @@ struct warming {
     } locked;
 };
 
-struct stretch {
+struct file_stretch {
     const struct object *object;
     uint64_t offset, bytes;
 };
 
-static bool next_stretch(struct warming *w, struct stretch *s)
+static bool next_stretch(struct file_warming *w, struct file_stretch *s)
 {
     bool any;
 
@@ -73,7 +73,7 @@ static bool next_stretch(struct warming *w, struct stretch *s)
 }
 
 /* Counts bytes read. Returns whether to continue. */
-static bool count(struct warming *w, uint64_t bytes)
+static bool count(struct file_warming *w, uint64_t bytes)
 {
     bool go_on;
 
@@ -84,7 +84,7 @@ static bool count(struct warming *w, uint64_t bytes)
     return go_on;
 }
 
-static int read_stretch(struct warm_reader *r, const struct stretch *s, const char *path,
+static int read_stretch(struct warm_reader *r, const struct file_stretch *s, const char *path,
                         int fd, struct sheaf_error *err)
 {
     for (uint64_t at = 0; at < s->bytes;) {
@@ -107,7 +107,8 @@ static int read_stretch(struct warm_reader *r, const struct stretch *s, const ch
     return SHEAF_OK;
 }
 
-static int warm_stretch(struct warm_reader *r, const struct stretch *s, struct sheaf_error *err)
+static int warm_stretch(struct warm_reader *r, const struct file_stretch *s,
+                        struct sheaf_error *err)
 {
     char *path = object_url(r->owner->objects, s->object);
     int code, fd;
@@ -129,9 +130,9 @@ static int warm_stretch(struct warm_reader *r, const struct stretch *s, struct s
 static void run(struct job *job)
 {
     struct warm_reader *r = (struct warm_reader *)job;
-    struct warming *w = r->owner;
+    struct file_warming *w = r->owner;
     struct sheaf_error err;
-    struct stretch s;
+    struct file_stretch s;
 
     while (next_stretch(w, &s)) {
         if (warm_stretch(r, &s, &err) == SHEAF_OK)
@@ -146,14 +147,14 @@ static void run(struct job *job)
     }
 }
 
-static void stop(struct warming *w)
+static void stop(struct file_warming *w)
 {
     pthread_mutex_lock(&w->lock);
     w->locked.stop = true;
     pthread_mutex_unlock(&w->lock);
 }
 
-static int wait_for(struct warming *w, struct workers *workers, struct job *job,
+static int wait_for(struct file_warming *w, struct workers *workers, struct job *job,
                     uint64_t total_bytes, struct watch *watch, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -173,7 +174,7 @@ static int wait_for(struct warming *w, struct workers *workers, struct job *job,
     return code;
 }
 
-static int warm(struct warming *w, unsigned threads, uint64_t total_bytes, struct watch *watch,
+static int warm(struct file_warming *w, unsigned threads, uint64_t total_bytes, struct watch *watch,
                 struct sheaf_error *err)
 {
     struct workers *workers = NULL;
@@ -218,7 +219,7 @@ static int list_files(const char *path, struct watch *watch, struct objects *o,
 int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
                struct sheaf_warm_result *result, struct sheaf_error *err)
 {
-    struct warming w = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct file_warming w = { .lock = PTHREAD_MUTEX_INITIALIZER };
     struct sheaf_fetch_options o;
     struct objects objects = { 0 };
     struct watch watch;

@@ -17,15 +17,15 @@
 
 #define WINDOW 64
 
-struct fetch {
+struct object_fetch {
     struct read_item base;      /* the first member */
     size_t number;              /* index of the file in the block */
 };
 
-struct fetching {
+struct block_fetching {
     struct block *block;
     struct inflight window;
-    struct fetch fetches[WINDOW];
+    struct object_fetch fetches[WINDOW];
 };
 
 /* Returns whether an error concerns the object, and not the machine or the network. */
@@ -47,9 +47,9 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
 
 /* Takes the oldest result, and notes an object's own error. Returns SHEAF_END if nothing is under
  * way. */
-static int finish_one(struct fetching *x, struct sheaf_error *err)
+static int finish_one(struct block_fetching *x, struct sheaf_error *err)
 {
-    struct fetch *f = (struct fetch *)inflight_next(&x->window);
+    struct object_fetch *f = (struct object_fetch *)inflight_next(&x->window);
     const struct store_read *read;
 
     if (f == NULL)
@@ -80,12 +80,12 @@ static int open_object(const struct block *b, const struct catalog_file *f,
 }
 
 /* Begins to fetch an object. There must be room in the window. */
-static int start(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
-                 struct sheaf_error *err)
+static int start(struct block_fetching *x, const struct catalog_file *file, size_t number,
+                 uint64_t at, struct sheaf_error *err)
 {
     struct store_object *object;
     struct sheaf_error found;
-    struct fetch *f;
+    struct object_fetch *f;
     int code;
 
     if (file->origin == CATALOG_TEXT) {
@@ -99,7 +99,7 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
         *err = found;
         return code;
     }
-    f = (struct fetch *)inflight_idle(&x->window);
+    f = (struct object_fetch *)inflight_idle(&x->window);
     f->number = number;
     f->base.read = (struct store_read){ .object = object, .data = x->block->scratch.data + at,
                                         .size = file->bytes };
@@ -108,8 +108,8 @@ static int start(struct fetching *x, const struct catalog_file *file, size_t num
 }
 
 /* Fetches the next file once there is room for it. */
-static int add(struct fetching *x, const struct catalog_file *file, size_t number, uint64_t at,
-               struct sheaf_error *err)
+static int add(struct block_fetching *x, const struct catalog_file *file, size_t number,
+               uint64_t at, struct sheaf_error *err)
 {
     int code = x->window.count == WINDOW ? finish_one(x, err) : SHEAF_OK;
 
@@ -118,7 +118,7 @@ static int add(struct fetching *x, const struct catalog_file *file, size_t numbe
     return code == SHEAF_OK ? start(x, file, number, at, err) : code;
 }
 
-static int fetch_all(struct fetching *x, struct sheaf_error *err)
+static int fetch_all(struct block_fetching *x, struct sheaf_error *err)
 {
     const struct block *b = x->block;
     const struct plan *plan = b->plan;
@@ -168,7 +168,7 @@ static int reserve(struct block *b, struct sheaf_error *err)
 
 int block_fetch(struct block *b, struct sheaf_error *err)
 {
-    struct fetching *x = calloc(1, sizeof(*x));
+    struct block_fetching *x = calloc(1, sizeof(*x));
     struct sheaf_error later;
     int code, ended;
 

@@ -162,7 +162,7 @@ static void drop_empty(struct pack *p)
     p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
 }
 
-static int pack_to_dest(struct pack *p, const struct run *run, struct sheaf_error *err)
+static int pack_to_dest(struct pack *p, const struct pack_run *run, struct sheaf_error *err)
 {
     bool finished;
     int code = p->grow != NULL ? SHEAF_OK : store_make_directory(p->dest, err);
@@ -207,13 +207,13 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
 }
 
 /* Returns the run for the plan, with its labels and the place of its files. */
-static struct run run_of(struct pack *p)
+static struct pack_run run_of(struct pack *p)
 {
     p->setup.context.classes = p->plan.classes;
     p->setup.context.class_count = p->plan.class_count;
     p->setup.source = p->planner.sources;
     p->setup.interrupt = p->options.interrupt;
-    return (struct run){
+    return (struct pack_run){
         .options = &p->options, .setup = &p->setup, .output = &p->output,
         .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
         .end = p->plan.shard_count, .resumes = p->options.resume,
@@ -274,7 +274,7 @@ static int open_output(struct pack *p, struct sheaf_error *err)
 static int pack_sources(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
-    struct run all;
+    struct pack_run all;
     int code = count == 0 ? err_set(err, SHEAF_ERR_ARGUMENT, "no sources")
                           : make_plan(p, sources, count, err);
 

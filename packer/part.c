@@ -20,7 +20,7 @@ struct part_run {
     struct source source;
     struct problems problems, converted;
     struct watch watch;
-    struct run run;             /* the part's shards */
+    struct pack_run run;             /* the part's shards */
     struct sheaf_pack_result result;
 };
 
@@ -57,7 +57,7 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
 
     planned->setup.source = &p->source;         /* opened only if there is something to do */
     p->source.is_remote = planned->file.facts.is_remote;
-    p->run = (struct run){
+    p->run = (struct pack_run){
         .options = &p->options, .setup = &planned->setup, .output = &planned->output,
         .problems = &p->problems, .watch = &p->watch, .rows = plan_file_rows(&planned->file),
         .resumes = true,

@@ -351,7 +351,7 @@ int planner_make(struct planner *p, const char *const *urls, size_t count, const
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-struct writing {
+struct shard_writing {
     struct plan_sections *out;
     XXH3_state_t *hash;
     struct buf found, record;
@@ -366,7 +366,7 @@ static int check_sample(const struct planner *p, const struct plan_record_head *
                                                payload, head->file_count, p->memory_left, err);
 }
 
-static int write_sample(struct planner *p, struct writing *w, struct plan_shard *shard,
+static int write_sample(struct planner *p, struct shard_writing *w, struct plan_shard *shard,
                         struct sheaf_error *err)
 {
     struct sample_stream *stream = &p->sort.streams[shard->split];
@@ -395,7 +395,7 @@ static int write_sample(struct planner *p, struct writing *w, struct plan_shard 
     return code;
 }
 
-static int write_shard(struct planner *p, struct writing *w, struct plan_shard *shard,
+static int write_shard(struct planner *p, struct shard_writing *w, struct plan_shard *shard,
                        struct sheaf_error *err)
 {
     int code = watch_check(p->watch, err);
@@ -409,7 +409,7 @@ static int write_shard(struct planner *p, struct writing *w, struct plan_shard *
     return code == SHEAF_OK ? plan_sections_end_shard(w->out, err) : code;
 }
 
-static int write_shards(struct planner *p, struct writing *w, struct sheaf_error *err)
+static int write_shards(struct planner *p, struct shard_writing *w, struct sheaf_error *err)
 {
     struct plan *plan = p->plan;
     int code = SHEAF_OK;
@@ -428,7 +428,7 @@ static int write_shards(struct planner *p, struct writing *w, struct sheaf_error
 
 int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_error *err)
 {
-    struct writing w = { .out = out, .found = BUF_INIT(SIZE_MAX / 4),
+    struct shard_writing w = { .out = out, .found = BUF_INIT(SIZE_MAX / 4),
                          .record = BUF_INIT(SIZE_MAX / 4), .progress.stage = "write" };
     int code = write_shards(p, &w, err);
 

@@ -118,7 +118,7 @@ static int check_blocks(const struct block_setup *setup, const struct plan *plan
     return code;
 }
 
-int run_check_memory(const struct run *run, struct sheaf_error *err)
+int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
 {
     const struct plan *plan = run->rows.plan;
     struct plan_batch batch = { .plan.file_count = 0 };
@@ -142,7 +142,7 @@ int run_check_memory(const struct run *run, struct sheaf_error *err)
 
 /* A run that is under way. */
 struct running {
-    const struct run *run;
+    const struct pack_run *run;
     struct engine engine;
     bool *kept;                 /* for each shard, whether an earlier run has finished it */
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
@@ -162,7 +162,7 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
 
 /* Returns whether a finished shard can be kept. Its source files must not have changed, and it may
  * have skipped files only if bad files are skipped. */
-static bool is_of_use(const struct run *run, const struct plan_shard *shard,
+static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
     return entry->source == shard->source &&
@@ -171,7 +171,7 @@ static bool is_of_use(const struct run *run, const struct plan_shard *shard,
 
 static int find_kept(struct running *r, struct sheaf_error *err)
 {
-    const struct run *run = r->run;
+    const struct pack_run *run = r->run;
     struct journal_entry entry = { .facts = { .bytes = 0 } };
     int code = SHEAF_OK;
 
@@ -205,7 +205,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
  * size is unknown, and nothing is checked. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
-    const struct run *run = r->run;
+    const struct pack_run *run = r->run;
     const char *dest = run->output->dest;
     uint64_t needed = 1 << 20;
 
@@ -306,7 +306,7 @@ static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
 /* After a failure, no block is under way that needs the loaded samples. */
 static int run_shards(struct running *r, struct sheaf_error *err)
 {
-    const struct run *run = r->run;
+    const struct pack_run *run = r->run;
     struct loaded_list list = { .last = &list.first };
     int code = SHEAF_OK;
 
@@ -327,7 +327,7 @@ static int run_shards(struct running *r, struct sheaf_error *err)
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 /* A thread that waits for objects costs nothing, and keeps more requests under way. */
-static unsigned jobs_of(const struct run *run)
+static unsigned jobs_of(const struct pack_run *run)
 {
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)
                                                   : run->options->jobs;
@@ -337,7 +337,7 @@ static unsigned jobs_of(const struct run *run)
 
 static int open_engine(struct running *r, struct sheaf_error *err)
 {
-    const struct run *run = r->run;
+    const struct pack_run *run = r->run;
     const struct plan *plan = run->rows.plan;
     const int code = engine_open(&r->engine, run->setup, run->output, run->problems, run->watch,
                                  jobs_of(run), run_largest_shard(plan, run->first, run->end),
@@ -365,7 +365,7 @@ static void take_result(struct running *r, struct sheaf_pack_result *result)
     result->memory_peak_bytes = engine_peak(&r->engine);
 }
 
-int run_plan(const struct run *run, struct sheaf_pack_result *result, struct sheaf_error *err)
+int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err)
 {
     struct running r = { .run = run,
                          .kept = calloc(MAX(run->end - run->first, (size_t)1), sizeof(bool)) };

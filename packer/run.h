@@ -10,7 +10,7 @@
 #include "packer/engine.h"
 #include "packer/plan/plan_section.h"
 
-struct run {
+struct pack_run {
     const struct sheaf_pack_options *options;   /* jobs and memory_bytes are used */
     const struct block_setup *setup;
     const struct output *output;
@@ -23,13 +23,13 @@ struct run {
 
 /* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent, needs more than the memory. Called
  * before anything is written or removed. */
-int run_check_memory(const struct run *run, struct sheaf_error *err);
+int run_check_memory(const struct pack_run *run, struct sheaf_error *err);
 
 /* Packs the shards, except finished shards of the same files, and waits until they are in place.
  * The samples of a shard are loaded when its turn comes, and freed when its last block is
  * written. Sets in *result the numbers of packed and kept shards, samples and bytes, and the
  * peak of memory. */
-int run_plan(const struct run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
+int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
 
 /* Returns the approximate size of the largest of these shards. */
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);

@@ -15,7 +15,7 @@
  * most AHEAD_BYTES if each is as large as the largest one so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
-struct slot {
+struct entry_slot {
     struct inflight_item item;  /* the first member */
     const struct output *output;
     struct entries_shard shard;
@@ -32,13 +32,13 @@ struct entries {
     size_t largest;             /* largest size of an entry so far; 0: none was read */
     struct workers *workers;
     struct inflight window;
-    struct slot *given;         /* the entry that entries_next returned last */
-    struct slot slots[AT_ONCE];
+    struct entry_slot *given;         /* the entry that entries_next returned last */
+    struct entry_slot slots[AT_ONCE];
 };
 
 static void read_entry(struct inflight_item *item)
 {
-    struct slot *s = (struct slot *)item;
+    struct entry_slot *s = (struct entry_slot *)item;
     const struct journal *journal = &s->output->journal;
     char name[SHARD_NAME_BYTES];
 
@@ -51,7 +51,7 @@ static void read_entry(struct inflight_item *item)
 
 static void entries_begin(struct entries *e)
 {
-    struct slot *s = (struct slot *)inflight_idle(&e->window);
+    struct entry_slot *s = (struct entry_slot *)inflight_idle(&e->window);
 
     s->code = e->shard(e->context, e->begun++, &s->shard, &s->error);
     s->is_read = s->code == SHEAF_OK;
@@ -74,7 +74,7 @@ int entries_open(const struct output *output, uint64_t count, entries_shard_fn *
     }
     inflight_open(&e->window, INFLIGHT_OLDEST, NULL, NULL);
     for (size_t i = 0; i < AT_ONCE; i++) {
-        e->slots[i] = (struct slot){ .item.run = read_entry, .output = output };
+        e->slots[i] = (struct entry_slot){ .item.run = read_entry, .output = output };
         inflight_add(&e->window, &e->slots[i].item);
     }
     *entries = e;
@@ -88,13 +88,13 @@ static uint64_t at_once(const struct entries *e)
 
 int entries_next(struct entries *e, const struct journal_entry **entry, struct sheaf_error *err)
 {
-    struct slot *s;
+    struct entry_slot *s;
 
     if (e->given != NULL)
         inflight_add(&e->window, &e->given->item);
     while (e->begun < e->count && e->window.count < at_once(e))
         entries_begin(e);
-    s = e->given = (struct slot *)inflight_next(&e->window);
+    s = e->given = (struct entry_slot *)inflight_next(&e->window);
     if (s->code != SHEAF_OK && s->code != SHEAF_END)
         *err = s->error;
     if (!s->is_read)

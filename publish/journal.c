@@ -350,7 +350,7 @@ void journal_close(struct journal *j)
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-struct names {
+struct name_sink {
     journal_name_fn *each;
     void *context;
     struct sheaf_error *err;
@@ -358,7 +358,7 @@ struct names {
 
 static int name_one(void *context, const struct store_entry *entry)
 {
-    const struct names *n = context;
+    const struct name_sink *n = context;
 
     return n->each(n->context, entry->name, n->err);
 }
@@ -367,7 +367,7 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
-    struct names names = { each, context, err };
+    struct name_sink names = { each, context, err };
     const int code = partial == NULL ? err_memory(err, strlen(directory))
                                      : store_list(partial, name_one, &names, err);
 

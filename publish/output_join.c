@@ -159,20 +159,20 @@ struct listed {
 };
 
 /* The names of one directory, in byte order. */
-struct names {
+struct listed_names {
     struct listed *items;
     size_t count, capacity;
     struct sheaf_error *err;
 };
 
 struct output_listing {
-    struct names splits[SPLIT_LIMIT];
-    struct names journal;
+    struct listed_names splits[SPLIT_LIMIT];
+    struct listed_names journal;
 };
 
 static int keep_name(void *context, const struct store_entry *entry)
 {
-    struct names *all = context;
+    struct listed_names *all = context;
 
     if (all->count == all->capacity) {
         const size_t capacity = MAX(2 * all->capacity, (size_t)64);
@@ -191,7 +191,7 @@ static int keep_name(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-static int list_names(const char *directory, struct names *all, struct sheaf_error *err)
+static int list_names(const char *directory, struct listed_names *all, struct sheaf_error *err)
 {
     int code;
 
@@ -200,7 +200,7 @@ static int list_names(const char *directory, struct names *all, struct sheaf_err
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static void names_free(struct names *all)
+static void names_free(struct listed_names *all)
 {
     for (size_t i = 0; i < all->count; i++)
         free(all->items[i].name);
@@ -239,7 +239,7 @@ static int compare_names(const void *key, const void *item)
     return strcmp(key, ((const struct listed *)item)->name);
 }
 
-static const struct listed *find_name(const struct names *all, const char *name)
+static const struct listed *find_name(const struct listed_names *all, const char *name)
 {
     return all->count == 0 ? NULL : bsearch(name, all->items, all->count, sizeof(all->items[0]),
                                             compare_names);

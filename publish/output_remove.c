@@ -74,7 +74,7 @@ int output_remove(const struct output *o, const char *directory, const char *nam
 /* ---- Data sets by their manifests ------------------------------------------------------------ */
 
 /* A directory that is being cleared. */
-struct clearing {
+struct output_clearing {
     const struct output *output;
     char *directory;
     struct several several;
@@ -83,7 +83,7 @@ struct clearing {
 static int remove_file(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err)
 {
-    const struct clearing *c = context;
+    const struct output_clearing *c = context;
 
     (void)listed;
     return output_remove(c->output, c->directory, name, err);
@@ -92,14 +92,14 @@ static int remove_file(void *context, const char *name, const struct store_seen 
 static int remove_put(void *context, const char *name, const void *data, size_t size,
                       struct sheaf_error *err)
 {
-    struct clearing *c = context;
+    struct output_clearing *c = context;
 
     (void)data;
     (void)size;
     return several_add(&c->several, name, NULL, err);
 }
 
-static int remove_shard(struct clearing *c, const struct manifest *m, size_t i,
+static int remove_shard(struct output_clearing *c, const struct manifest *m, size_t i,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
     const char *name = m->shards[i].name;
@@ -152,7 +152,7 @@ static int remove_part(const struct output *o, const char *directory, size_t par
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
-    struct clearing c = { o, directory, { .code = SHEAF_OK } };
+    struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
     int code = several_open(&c.several, directory, remove_file, &c, err);
 
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)

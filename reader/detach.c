@@ -29,13 +29,13 @@ struct detached {
 };
 
 /* Sizes of the block that holds the detached samples. */
-struct layout {
+struct detach_layout {
     size_t pieces, fields, labels;
     size_t text, data;          /* upper bounds in bytes */
 };
 
 /* Where the next sample, field, label and text are written. */
-struct copy {
+struct detach_copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
     double *label;
@@ -106,9 +106,9 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
 
 /* Computes the sizes of the block. All lengths are those of samples in memory, so the sums do not
  * overflow. */
-static struct layout measure(const struct sheaf_reader *r)
+static struct detach_layout measure(const struct sheaf_reader *r)
 {
-    struct layout l = { 0 };
+    struct detach_layout l = { 0 };
 
     for (size_t i = 0; i < r->out_count; i++) {
         const struct sheaf_sample *s = &r->samples[i];
@@ -130,7 +130,7 @@ static struct layout measure(const struct sheaf_reader *r)
     return l;
 }
 
-static const char *copy_text(struct copy *to, const char *text)
+static const char *copy_text(struct detach_copy *to, const char *text)
 {
     const size_t size = strlen(text) + 1;
     char *copy = memcpy(to->text, text, size);
@@ -139,7 +139,7 @@ static const char *copy_text(struct copy *to, const char *text)
     return copy;
 }
 
-static void copy_field(struct copy *to, const struct sheaf_field *field,
+static void copy_field(struct detach_copy *to, const struct sheaf_field *field,
                        const struct sheaf_field *previous_given,
                        const struct sheaf_field *previous)
 {
@@ -155,7 +155,7 @@ static void copy_field(struct copy *to, const struct sheaf_field *field,
     }
 }
 
-static void copy_samples(struct copy *to, const struct sheaf_sample *samples, size_t count)
+static void copy_samples(struct detach_copy *to, const struct sheaf_sample *samples, size_t count)
 {
     const struct sheaf_sample *previous = NULL;
 
@@ -228,8 +228,8 @@ static void release(struct sheaf_kept *kept)
 int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **samples, size_t *count,
                       struct sheaf_kept **kept)
 {
-    struct layout l;
-    struct copy to;
+    struct detach_layout l;
+    struct detach_copy to;
     size_t head, tables, text, total;
     struct detached *k;
 

@@ -14,7 +14,7 @@
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
-struct drawing {
+struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
@@ -40,7 +40,7 @@ struct mixing {
     size_t *sources;                /* for each lane: 1 + the source of its next step; 0 if not
                                        known yet */
     struct pad *pads;               /* of each lane */
-    struct drawing *drawings;       /* of each lane's sources */
+    struct source_drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
@@ -102,7 +102,7 @@ void mixing_end(struct sheaf_reader *r)
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
 
-static struct drawing *drawing_of(const struct mixing *m, uint32_t i, size_t source)
+static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, size_t source)
 {
     return &m->drawings[i * m->source_count + source];
 }
@@ -127,7 +127,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
 {
     struct loader *l = &r->load;
     const struct dataset_view *view = r->dataset->view;
-    struct drawing *d = drawing_of(r->mixing, i, source);
+    struct source_drawing *d = drawing_of(r->mixing, i, source);
     const size_t place = place_of(r, i, source, is_ahead);
     const uint32_t number = order_member_lane(&r->member, i);
     const struct mix_stretch stretch = mix_stretch_of(&view->mix, &l->order, number, source,
@@ -154,7 +154,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
 /* Switches to the next stretch, which was begun in advance. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
-    struct drawing *d = drawing_of(r->mixing, i, source);
+    struct source_drawing *d = drawing_of(r->mixing, i, source);
 
     budget_give(&r->load.budget, d->coming_bytes);
     d->is_second = !d->is_second;
@@ -168,7 +168,7 @@ static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct mixing *m = r->mixing;
-    struct drawing *d = drawing_of(m, i, source);
+    struct source_drawing *d = drawing_of(m, i, source);
     const struct mix_stretch stretch = mix_stretch_of(&r->dataset->view->mix, &r->load.order,
                                                       order_member_lane(&r->member, i), source,
                                                       d->drawn);
@@ -196,7 +196,7 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
-    struct drawing *d = drawing_of(r->mixing, i, source);
+    struct source_drawing *d = drawing_of(r->mixing, i, source);
     const size_t place = place_of(r, i, source, true);
     const struct order order = mix_source_order(&r->dataset->view->mix, &l->order, source);
     struct sheaf_error ignored;
@@ -222,7 +222,7 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
-    struct drawing *d = drawing_of(r->mixing, i, source);
+    struct source_drawing *d = drawing_of(r->mixing, i, source);
     const struct queue *q = &l->queues[place_of(r, i, source, false)];
     const struct queue *coming;
     struct sheaf_error ignored;
@@ -332,7 +332,7 @@ int mixing_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 static int draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
 {
     struct mixing *m = r->mixing;
-    struct drawing *d;
+    struct source_drawing *d;
     size_t source;
     int code = SHEAF_OK;
 

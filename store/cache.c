@@ -59,7 +59,7 @@ struct task {
 };
 
 /* A request of a task. */
-struct fetch {
+struct cache_fetch {
     struct store_read read;
     struct cached_object *owner;
     bool done;                  /* guarded by owner->lock */
@@ -127,7 +127,7 @@ static void forget(struct cached_object *o, uint64_t block)
 
 static void fetch_done(struct store_read *read)
 {
-    struct fetch *f = (struct fetch *)read;
+    struct cache_fetch *f = (struct cache_fetch *)read;
 
     pthread_mutex_lock(&f->owner->lock);
     f->done = true;
@@ -139,7 +139,8 @@ static void fetch_done(struct store_read *read)
 static int fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
                  size_t size, struct sheaf_error *err)
 {
-    struct fetch f = { .owner = o, .read = { .object = o->inner, .offset = offset, .data = data,
+    struct cache_fetch f = { .owner = o, .read = { .object = o->inner, .offset = offset,
+                                                   .data = data,
                                              .size = size, .done = fetch_done } };
 
     store_read_start(&f.read);
@@ -163,14 +164,14 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* The part of a read that lies in one block. */
-struct part {
+struct block_part {
     uint64_t block;
     size_t skip, size;          /* within the block */
     uint8_t *data;              /* the caller's */
 };
 
 /* Reads a claimed block when only part of it is needed. */
-static int read_edge(struct cached_object *o, struct task *task, const struct part *p,
+static int read_edge(struct cached_object *o, struct task *task, const struct block_part *p,
                      struct sheaf_error *err)
 {
     const size_t size = block_size(o, p->block);
@@ -244,7 +245,7 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
 }
 
 /* Reads one block or several. Sets *done to their number. */
-static int read_part(struct cached_object *o, struct task *task, const struct part *p,
+static int read_part(struct cached_object *o, struct task *task, const struct block_part *p,
                      uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
     *done = 1;
@@ -269,7 +270,8 @@ static int read_range(struct cached_object *o, struct task *task, uint64_t offse
     int code = SHEAF_OK;
 
     while (offset < end && code == SHEAF_OK) {
-        struct part p = { .block = offset / CACHE_BLOCK, .skip = (size_t)(offset % CACHE_BLOCK),
+        struct block_part p = { .block = offset / CACHE_BLOCK,
+                                .skip = (size_t)(offset % CACHE_BLOCK),
                           .data = out };
         uint64_t done, next;
 

@@ -18,7 +18,7 @@
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
 
-struct reading {
+struct remote_reading {
     struct request request;
     struct store_read *read;
     size_t have;                /* bytes in place before this attempt */
@@ -94,7 +94,7 @@ bool remote_parse_size(const struct http_exchange *http, uint64_t *bytes)
 
 /* ---- Judging an attempt ---------------------------------------------------------------------- */
 
-static int changed(const struct reading *g, const char *what, const char *now,
+static int changed(const struct remote_reading *g, const char *what, const char *now,
                    struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use: its "
@@ -103,7 +103,7 @@ static int changed(const struct reading *g, const char *what, const char *now,
 
 /* Handles the first response about an object that was opened without a request: from now on the
  * object must be this one. */
-static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err)
+static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);
     const char *etag = o->is_fixed ? NULL : http_answer_header(&g->request.http, "etag");
@@ -136,7 +136,7 @@ static int meet(const struct reading *g, uint64_t total, struct sheaf_error *err
 }
 
 /* Checks that the response comes from the object that was opened. */
-static int check_identity(const struct reading *g, uint64_t total, struct sheaf_error *err)
+static int check_identity(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
     const char *etag = http_answer_header(&g->request.http, "etag");
@@ -159,7 +159,7 @@ static int check_identity(const struct reading *g, uint64_t total, struct sheaf_
     return SHEAF_OK;
 }
 
-static int wrong_range(const struct reading *g, const char *got, struct sheaf_error *err)
+static int wrong_range(const struct remote_reading *g, const char *got, struct sheaf_error *err)
 {
     const uint64_t from = g->read->offset + g->have;
 
@@ -168,14 +168,14 @@ static int wrong_range(const struct reading *g, const char *got, struct sheaf_er
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
 }
 
-static bool is_empty(const struct reading *g)
+static bool is_empty(const struct remote_reading *g)
 {
     return object_of(g->read)->is_new && g->read->offset == 0 && says_empty(&g->request.http);
 }
 
 /* Returns the size that a response with the whole object states, or UINT64_MAX if it states
  * none. */
-static uint64_t whole_size(const struct reading *g)
+static uint64_t whole_size(const struct remote_reading *g)
 {
     const char *length = http_answer_header(&g->request.http, "content-length");
     uint64_t bytes;
@@ -184,7 +184,7 @@ static uint64_t whole_size(const struct reading *g)
 }
 
 /* Checks that the body of a 2xx response is the requested range, from its first byte on. */
-static int check_range(const struct reading *g, bool *again, struct sheaf_error *err)
+static int check_range(const struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
     const char *range = http_answer_header(&g->request.http, "content-range");
@@ -217,7 +217,7 @@ static int check_range(const struct reading *g, bool *again, struct sheaf_error 
 }
 
 /* Interprets a failed status for an object that existed when it was opened. */
-static int refused(struct reading *g, bool *again, struct sheaf_error *err)
+static int refused(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;
     const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
@@ -235,7 +235,7 @@ static int refused(struct reading *g, bool *again, struct sheaf_error *err)
 }
 
 /* Adds conditions, so that the server itself refuses another object. */
-static int pin(struct reading *g, struct sheaf_error *err)
+static int pin(struct remote_reading *g, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);
     int code = SHEAF_OK;
@@ -249,7 +249,7 @@ static int pin(struct reading *g, struct sheaf_error *err)
     return code;
 }
 
-static int ask_for_rest(struct reading *g, struct sheaf_error *err)
+static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
 {
     char range[64];
     int code;
@@ -265,7 +265,7 @@ static int ask_for_rest(struct reading *g, struct sheaf_error *err)
 
 static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
-    struct reading *g = (struct reading *)r;
+    struct remote_reading *g = (struct remote_reading *)r;
     int code;
 
     if (r->http.status / 100 != 2 || r->http.failure == HTTP_HEADERS_TOO_LONG)
@@ -298,7 +298,7 @@ static void report(struct store_read *read, int code)
 
 static void done(struct request *r)
 {
-    struct reading *g = (struct reading *)r;
+    struct remote_reading *g = (struct remote_reading *)r;
     struct store_read *read = g->read;
     struct remote_object *o = object_of(read);
     const int code = r->code;
@@ -313,7 +313,7 @@ static void done(struct request *r)
     report(read, code);
 }
 
-static int prepare(struct reading *g, struct sheaf_error *err)
+static int prepare(struct remote_reading *g, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
     char *what = NULL;
@@ -334,7 +334,7 @@ static int prepare(struct reading *g, struct sheaf_error *err)
 void remote_read_start(struct store_read *read)
 {
     struct remote_object *o = object_of(read);
-    struct reading *g;
+    struct remote_reading *g;
     int code;
 
     read->state = NULL;
@@ -370,7 +370,7 @@ void remote_read_cancel(struct store_read *read)
 
     pthread_mutex_lock(&o->lock);
     if (read->state != NULL)
-        request_cancel(&((struct reading *)read->state)->request);
+        request_cancel(&((struct remote_reading *)read->state)->request);
     pthread_mutex_unlock(&o->lock);
 }
 

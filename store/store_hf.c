@@ -93,7 +93,7 @@ static int hf_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-struct tree {
+struct hub_tree {
     const struct hf_name *name;
     const char *url;
     bool directories, recursive;
@@ -105,7 +105,7 @@ struct tree {
 /* A request for a page. The hub's response has a header about pages and a JSON array. */
 struct page_request {
     struct request base;
-    struct tree *tree;
+    struct hub_tree *tree;
 };
 
 static bool is_hidden(const char *name)
@@ -115,7 +115,7 @@ static bool is_hidden(const char *name)
     return *(base != NULL ? base + 1 : name) == '.';
 }
 
-static int take_entry(struct tree *t, const json_t *item, struct sheaf_error *err)
+static int take_entry(struct hub_tree *t, const json_t *item, struct sheaf_error *err)
 {
     const char *type = json_string_value(json_object_get(item, "type"));
     const char *path = json_string_value(json_object_get(item, "path"));
@@ -134,7 +134,7 @@ static int take_entry(struct tree *t, const json_t *item, struct sheaf_error *er
     return listing_add(&t->listing, &entry, err);
 }
 
-static int take_page(struct tree *t, const struct request *r, struct sheaf_error *err)
+static int take_page(struct hub_tree *t, const struct request *r, struct sheaf_error *err)
 {
     json_t *root;
     int code = json_answer((const char *)r->http.reply.data, r->http.reply.size, &root, err);
@@ -151,7 +151,7 @@ static int take_page(struct tree *t, const struct request *r, struct sheaf_error
  * rel="next". Nothing else of the header is used. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
-    struct tree *t = ((struct page_request *)r)->tree;
+    struct hub_tree *t = ((struct page_request *)r)->tree;
     const char *link = http_answer_header(&r->http, "link");
     const char *cursor = link != NULL && strstr(link, "rel=\"next\"") != NULL
                          ? strstr(link, "cursor=") : NULL;
@@ -166,7 +166,7 @@ static int page_classify(struct request *r, bool *again, struct sheaf_error *err
     return t->cursor == NULL ? err_memory(err, strlen(cursor)) : SHEAF_OK;
 }
 
-static int ask_page(struct tree *t, struct sheaf_error *err)
+static int ask_page(struct hub_tree *t, struct sheaf_error *err)
 {
     struct page_request page = { .tree = t };
     struct target target = { 0 };
@@ -210,7 +210,7 @@ static int list(const char *url, bool directories, bool recursive, store_entry_f
                 void *context, struct sheaf_error *err)
 {
     struct hf_name name;
-    struct tree t = { .name = &name, .url = url, .directories = directories,
+    struct hub_tree t = { .name = &name, .url = url, .directories = directories,
                       .recursive = recursive };
     unsigned pages = 0;
     int code = hf_locate(url, &name, err);

@@ -25,7 +25,7 @@ struct merged {
     uint32_t *maps[LISTS_MOST];
 };
 
-static int merge(struct merged *m, const struct class_list *lists, size_t count,
+static int merge(struct merged *m, const struct named_classes *lists, size_t count,
                  struct sheaf_error *err)
 {
     memset(m, 0, sizeof(*m));
@@ -51,7 +51,7 @@ static void names_are(const struct merged *m, const char *const *names, size_t c
 static void test_new_names_come_last(void **state)
 {
     static const char *const all[] = { "cat", "dog", "bird", "fish" };
-    const struct class_list lists[] = {
+    const struct named_classes lists[] = {
         { "a", cat_dog, 2, 0 }, { "b", dog_bird, 2, 0 }, { "c", cat_dog_fish, 3, 0 },
     };
     struct merged m;
@@ -71,9 +71,9 @@ static void test_new_names_come_last(void **state)
 /* Lists that agree as far as both go leave all numbers, also where a name stands twice. */
 static void test_same_lists_stay(void **state)
 {
-    const struct class_list same[] = { { "a", cat_dog, 2, 1 }, { "b", cat_dog_fish, 3, 1 },
+    const struct named_classes same[] = { { "a", cat_dog, 2, 1 }, { "b", cat_dog_fish, 3, 1 },
                                        { "c", cat_dog, 2, 1 } };
-    const struct class_list twice[] = { { "a", cat_cat, 2, 0 }, { "b", cat_cat, 2, 0 } };
+    const struct named_classes twice[] = { { "a", cat_cat, 2, 0 }, { "b", cat_cat, 2, 0 } };
     struct merged m;
 
     (void)state;
@@ -89,7 +89,7 @@ static void test_same_lists_stay(void **state)
 
 static void test_another_base_is_another_number(void **state)
 {
-    const struct class_list lists[] = { { "a", cat_dog, 2, 0 }, { "b", cat_dog, 2, 1 } };
+    const struct named_classes lists[] = { { "a", cat_dog, 2, 0 }, { "b", cat_dog, 2, 1 } };
     struct merged m;
 
     (void)state;
@@ -102,8 +102,8 @@ static void test_another_base_is_another_number(void **state)
 
 static void test_without_names(void **state)
 {
-    const struct class_list none[] = { { "a", NULL, 0, 0 }, { "b", NULL, 0, 1 } };
-    const struct class_list some[] = { { "a", NULL, 0, 0 }, { "b", cat_dog, 2, 0 },
+    const struct named_classes none[] = { { "a", NULL, 0, 0 }, { "b", NULL, 0, 1 } };
+    const struct named_classes some[] = { { "a", NULL, 0, 0 }, { "b", cat_dog, 2, 0 },
                                        { "c", NULL, 0, 0 } };
     struct sheaf_error error;
     struct merged m;
@@ -124,7 +124,7 @@ static void test_without_names(void **state)
 
 static void test_a_name_twice(void **state)
 {
-    const struct class_list lists[] = { { "a", cat_dog, 2, 0 }, { "b", cat_cat, 2, 0 },
+    const struct named_classes lists[] = { { "a", cat_dog, 2, 0 }, { "b", cat_cat, 2, 0 },
                                         { "c", cat_dog, 2, 0 } };
     struct sheaf_error error;
     struct merged m;
@@ -142,7 +142,7 @@ static void test_many(void **state)
     enum { COUNT = 5000 };
     static char text[2 * COUNT][8];
     static const char *names[2 * COUNT];
-    const struct class_list lists[] = { { "a", names, COUNT, 0 },
+    const struct named_classes lists[] = { { "a", names, COUNT, 0 },
                                         { "b", names + COUNT / 2, COUNT, 0 } };
     struct merged m;
 

@@ -93,7 +93,7 @@ static void run_scan(const struct format_ops *format, const char *path, const ui
 {
     struct store_object *object;
     struct index_section *section;
-    struct scan scan;
+    struct header_scan scan;
     struct sheaf_error error;
     int code;
 

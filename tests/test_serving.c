@@ -116,7 +116,7 @@ static void start(struct fixture *f, uint32_t ranks, uint64_t wait_seconds)
 {
     static unsigned servings;
     struct sheaf_reader_options o = options_of();
-    struct arena *arena = arena_open(MEMORY / 4, MEMORY);
+    struct shared_arena *arena = arena_open(MEMORY / 4, MEMORY);
 
     assert_non_null(arena);
     assert_true(arena_serve(arena, &o));

@@ -137,23 +137,23 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-struct cursor {
+struct facts_cursor {
     const uint8_t *at, *end;
     struct plan_facts *facts;
     struct sheaf_error *err;
 };
 
-static int malformed(struct cursor *c, const char *what)
+static int malformed(struct facts_cursor *c, const char *what)
 {
     return err_set(c->err, SHEAF_ERR_CORRUPT, "malformed: %s", what);
 }
 
-static int take_number(struct cursor *c, uint64_t most, uint64_t *value, const char *what)
+static int take_number(struct facts_cursor *c, uint64_t most, uint64_t *value, const char *what)
 {
     return varint_take(&c->at, c->end, value) && *value <= most ? SHEAF_OK : malformed(c, what);
 }
 
-static int take_bytes(struct cursor *c, const uint8_t **data, size_t *size, const char *what)
+static int take_bytes(struct facts_cursor *c, const uint8_t **data, size_t *size, const char *what)
 {
     uint64_t given;
     int code = take_number(c, TEXT_LIMIT, &given, what);
@@ -166,7 +166,7 @@ static int take_bytes(struct cursor *c, const uint8_t **data, size_t *size, cons
     return SHEAF_OK;
 }
 
-static int take_text(struct cursor *c, const char **text, const char *what)
+static int take_text(struct facts_cursor *c, const char **text, const char *what)
 {
     const uint8_t *data;
     size_t size;
@@ -178,7 +178,7 @@ static int take_text(struct cursor *c, const char **text, const char *what)
     return *text == NULL ? err_memory(c->err, size) : SHEAF_OK;
 }
 
-static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
+static int take_hash(struct facts_cursor *c, char hash[PLAN_HASH_SIZE])
 {
     const char *text;
     int code = take_text(c, &text, "the plan's hash");
@@ -192,7 +192,7 @@ static int take_hash(struct cursor *c, char hash[PLAN_HASH_SIZE])
 }
 
 /* A plan of version 1 has no identity; its hash is used instead. */
-static int take_hashes(struct cursor *c, uint32_t version)
+static int take_hashes(struct facts_cursor *c, uint32_t version)
 {
     struct plan *plan = &c->facts->plan;
     int code = take_hash(c, plan->hash);
@@ -205,7 +205,7 @@ static int take_hashes(struct cursor *c, uint32_t version)
     return code;
 }
 
-static int take_texts(struct cursor *c)
+static int take_texts(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;
     const struct { const char **text; const char *what; } texts[] = {
@@ -226,7 +226,7 @@ static int take_texts(struct cursor *c)
     return code;
 }
 
-static int take_numbers(struct cursor *c)
+static int take_numbers(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;
     uint64_t n[8] = { 0 };
@@ -266,7 +266,7 @@ static bool is_split_name(const char *name, uint32_t split_count)
              strchr(name, '/') == NULL;
 }
 
-static int take_splits(struct cursor *c)
+static int take_splits(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;
     uint64_t shards = 0;
@@ -297,7 +297,7 @@ static int take_splits(struct cursor *c)
     return shards == 0 ? malformed(c, "no shards") : SHEAF_OK;
 }
 
-static int take_classes(struct cursor *c, uint64_t *numeric)
+static int take_classes(struct facts_cursor *c, uint64_t *numeric)
 {
     struct plan *plan = &c->facts->plan;
     uint64_t count;
@@ -321,7 +321,7 @@ static int take_classes(struct cursor *c, uint64_t *numeric)
     return code;
 }
 
-static int take_values(struct cursor *c, struct plan_label *label)
+static int take_values(struct facts_cursor *c, struct plan_label *label)
 {
     const uint8_t *data;
     size_t size;
@@ -344,7 +344,7 @@ static int take_values(struct cursor *c, struct plan_label *label)
     return SHEAF_OK;
 }
 
-static int take_labels(struct cursor *c)
+static int take_labels(struct facts_cursor *c)
 {
     struct plan *plan = &c->facts->plan;
     uint64_t numeric = 0;
@@ -363,7 +363,7 @@ static int take_labels(struct cursor *c)
     return code;
 }
 
-static int take_skipped(struct cursor *c)
+static int take_skipped(struct facts_cursor *c)
 {
     const uint8_t *data;
     int code = take_bytes(c, &data, &c->facts->skipped_bytes, "the skipped files");
@@ -378,7 +378,7 @@ static int take_skipped(struct cursor *c)
 }
 
 /* Plans of earlier versions do not convert images. */
-static int take_images(struct cursor *c, uint32_t version)
+static int take_images(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;
     int code;
@@ -400,7 +400,7 @@ static int take_images(struct cursor *c, uint32_t version)
 
 /* Takes the options about skipped files. Plans of earlier versions do not have them: there, files
  * that vanished or changed may be skipped, and any number of files. */
-static int take_skipping(struct cursor *c, uint32_t version)
+static int take_skipping(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;
     uint64_t on_change = SHEAF_SKIP;
@@ -421,7 +421,7 @@ static int take_skipping(struct cursor *c, uint32_t version)
 }
 
 /* The list of index files has its own parser. */
-static int check_interop(struct cursor *c)
+static int check_interop(struct facts_cursor *c)
 {
     struct interop_writer interop;
     const int code = interop_open(&interop, c->facts->index, c->facts->container, c->facts->codec,
@@ -434,7 +434,7 @@ static int check_interop(struct cursor *c)
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
                     struct sheaf_error *err)
 {
-    struct cursor c = { data, data + size, facts, err };
+    struct facts_cursor c = { data, data + size, facts, err };
     int code;
 
     *facts = (struct plan_facts){ .found = 0 };

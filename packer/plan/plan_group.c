@@ -29,13 +29,13 @@ static bool same_name(const char *a, const char *b)
     return lower(*a) == lower(*b);
 }
 
-struct group {
+struct key_group {
     const struct catalog_file *files;
     uint32_t count;
 };
 
 /* Returns two files that would be one field, or NULL if there are none. */
-static const struct catalog_file *find_double(const struct group *g,
+static const struct catalog_file *find_double(const struct key_group *g,
                                               const struct catalog_file **other)
 {
     for (uint32_t i = 0; i < g->count; i++)
@@ -48,7 +48,7 @@ static const struct catalog_file *find_double(const struct group *g,
 }
 
 /* Notes every file of a group that was not noted before. */
-static int refuse(const struct group *g, struct problems *problems, int why, const char *reason,
+static int refuse(const struct key_group *g, struct problems *problems, int why, const char *reason,
                   const char *path, const char *other, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -62,7 +62,7 @@ static int refuse(const struct group *g, struct problems *problems, int why, con
 
 /* Handles two files that would be the same field. They have no natural order, so the report takes
  * them in byte order of their paths. */
-static int refuse_double(const struct group *g, struct problems *problems, const char *a,
+static int refuse_double(const struct key_group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {
     const bool ordered = strcmp(a, b) <= 0;
@@ -72,7 +72,7 @@ static int refuse_double(const struct group *g, struct problems *problems, const
 }
 
 /* Sets *good to whether the files are small enough for a record of the container. */
-static int check_size(const struct group *g, const struct format_ops *format,
+static int check_size(const struct key_group *g, const struct format_ops *format,
                       struct problems *problems, bool *good, struct sheaf_error *err)
 {
     const uint64_t most = format == NULL || format->content_most == 0 ? UINT64_MAX
@@ -95,7 +95,7 @@ int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err)
 {
-    const struct group group = { files, count }, *g = &group;
+    const struct key_group group = { files, count }, *g = &group;
     const struct catalog_file *file, *other = NULL, *labelled = NULL;
     bool has_cls = false;
 

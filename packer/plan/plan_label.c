@@ -61,14 +61,14 @@ static struct ranked *rank_used(const struct catalog *catalog, const bool *used,
     return ranked;
 }
 
-struct numbered {
+struct numbered_name {
     const char *name;
     uint32_t index;             /* in the list of classes */
 };
 
 static int compare_numbered(const void *x, const void *y)
 {
-    const struct numbered *a = x, *b = y;
+    const struct numbered_name *a = x, *b = y;
     const int order = strcmp(a->name, b->name);
 
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
@@ -76,7 +76,7 @@ static int compare_numbered(const void *x, const void *y)
 
 static int find_numbered(const void *key, const void *item)
 {
-    return strcmp(key, ((const struct numbered *)item)->name);
+    return strcmp(key, ((const struct numbered_name *)item)->name);
 }
 
 /* ---- Classes --------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 
 /* Sorts the classes by name. No name may have two numbers. */
 static int sort_classes(const struct plan *plan, int label_base, bool once,
-                        struct numbered **sorted, struct sheaf_error *err)
+                        struct numbered_name **sorted, struct sheaf_error *err)
 {
     const size_t count = plan->class_count;
 
@@ -152,7 +152,7 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     if (*sorted == NULL)
         return err_memory(err, count * sizeof(**sorted));
     for (size_t i = 0; i < count; i++)
-        (*sorted)[i] = (struct numbered){ plan->classes[i], (uint32_t)i };
+        (*sorted)[i] = (struct numbered_name){ plan->classes[i], (uint32_t)i };
     if (count > 1)
         qsort(*sorted, count, sizeof(**sorted), compare_numbered);
     for (size_t i = 1; i < count && once; i++)
@@ -183,7 +183,7 @@ static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_
 static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
                           const struct plan_classes *known, struct sheaf_error *err)
 {
-    struct numbered *sorted = NULL;
+    struct numbered_name *sorted = NULL;
     int code = take_numbered(plan, ranked, count, label_base, known, err);
     const size_t numbered = plan->class_count;
 
@@ -191,7 +191,7 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
         code = sort_classes(plan, label_base, known == NULL || known->closed, &sorted, err);
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct catalog_label *l = &ranked[i].label;
-        const struct numbered *found;
+        const struct numbered_name *found;
 
         if (l->class_name == NULL)
             continue;

@@ -73,16 +73,16 @@ int plan_record_write(const struct plan_sample *s, const struct catalog_file *fi
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-struct cursor {
+struct record_cursor {
     const uint8_t *at, *end;
 };
 
-static bool take_number(struct cursor *c, uint64_t most, uint64_t *value)
+static bool take_number(struct record_cursor *c, uint64_t most, uint64_t *value)
 {
     return varint_take(&c->at, c->end, value) && *value <= most;
 }
 
-static bool take_bytes(struct cursor *c, uint64_t size, const uint8_t **data)
+static bool take_bytes(struct record_cursor *c, uint64_t size, const uint8_t **data)
 {
     *data = c->at;
     if (size > (uint64_t)(c->end - c->at))
@@ -97,8 +97,8 @@ static int malformed(const char *what, struct sheaf_error *err)
 }
 
 /* Reads the facts about a file's content, which depend on its place. `url` has URL_LIMIT bytes. */
-static int read_origin(struct cursor *c, unsigned origin, struct catalog_stat *stat, char *url,
-                       struct sheaf_error *err)
+static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_stat *stat,
+                       char *url, struct sheaf_error *err)
 {
     const uint8_t *data;
     uint64_t size;
@@ -126,7 +126,7 @@ static int read_origin(struct cursor *c, unsigned origin, struct catalog_stat *s
 
 /* Reads a file: the part of its path after the key, and the rest. `path` contains the key
  * already. */
-static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
+static int take_file(struct record_cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
                      struct catalog_stat *stat, char *url, struct sheaf_error *err)
 {
     const uint8_t *suffix;
@@ -150,7 +150,7 @@ static int take_file(struct cursor *c, char path[KEY_LIMIT + 1], size_t key_size
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err)
 {
-    struct cursor c = { record, record + size };
+    struct record_cursor c = { record, record + size };
     uint64_t label, count, key_size;
 
     if (!take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &label) ||
@@ -185,7 +185,7 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
                      uint64_t *source, struct sheaf_error *err)
 {
     struct plan_record_head head;
-    struct cursor c = { .end = record + size };
+    struct record_cursor c = { .end = record + size };
     char path[KEY_LIMIT + 1], url[URL_LIMIT];
     int code = plan_record_head(record, size, &head, err);
 
@@ -209,7 +209,7 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
 /* ---- Records from elsewhere ------------------------------------------------------------------ */
 
 /* Reads one file and adds it to the catalog. `path` contains the key already. */
-static int read_file(struct cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
+static int read_file(struct record_cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
                      size_t key_size, uint64_t *bytes, struct sheaf_error *err)
 {
     struct problems none = { .on_error = SHEAF_FAIL };
@@ -233,7 +233,7 @@ int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *cat
                      struct plan_sample *s, struct sheaf_error *err)
 {
     struct plan_record_head head;
-    struct cursor c = { .end = end };
+    struct record_cursor c = { .end = end };
     char path[KEY_LIMIT + 1];
     int code = plan_record_head(*at, (size_t)(end - *at), &head, err);
 

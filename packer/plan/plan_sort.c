@@ -108,7 +108,7 @@ void plan_sort_close(struct plan_sort *g)
 /* ---- Groups out of it ------------------------------------------------------------------------ */
 
 /* The files with one key. */
-struct group {
+struct file_group {
     uint64_t order;
     size_t key_size;
     struct buf files;           /* struct catalog_file[]; their texts are offsets until all are
@@ -117,13 +117,13 @@ struct group {
     struct buf record;
 };
 
-static size_t count_of(const struct group *g)
+static size_t count_of(const struct file_group *g)
 {
     return g->files.size / sizeof(struct catalog_file);
 }
 
 /* Appends a copy of a text with a NUL at a multiple of 8. */
-static int add_text(struct group *g, const void *text, size_t size, uint64_t *offset,
+static int add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                     struct sheaf_error *err)
 {
     int code = buf_reserve(&g->texts, size + 8, err);
@@ -138,7 +138,7 @@ static int add_text(struct group *g, const void *text, size_t size, uint64_t *of
 }
 
 /* Appends the object of a file as a struct catalog_object. */
-static int add_object(struct group *g, uint64_t stamp, const uint8_t *url, size_t size,
+static int add_object(struct file_group *g, uint64_t stamp, const uint8_t *url, size_t size,
                       uint64_t *offset, struct sheaf_error *err)
 {
     int code = buf_reserve(&g->texts, sizeof(stamp) + size + 9, err);
@@ -159,7 +159,7 @@ static int unsound(struct sheaf_error *err)
 }
 
 /* Adds the file of an entry to the group. */
-static int add_file(struct group *g, const struct sort_entry *e, struct sheaf_error *err)
+static int add_file(struct file_group *g, const struct sort_entry *e, struct sheaf_error *err)
 {
     const uint8_t *at = e->value, *end = e->value + e->value_size;
     struct catalog_file f = { .key_size = (uint16_t)g->key_size };
@@ -189,7 +189,7 @@ static int add_file(struct group *g, const struct sort_entry *e, struct sheaf_er
 }
 
 /* Turns offsets into pointers. */
-static struct catalog_file *settle(struct group *g)
+static struct catalog_file *settle(struct file_group *g)
 {
     struct catalog_file *files = (struct catalog_file *)(void *)g->files.data;
 
@@ -255,7 +255,7 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
 }
 
 /* Makes the group a sample of the stream, or problems. The group is then empty. */
-static int end_group(struct plan_sort *x, struct group *g, struct sample_stream *out,
+static int end_group(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
                      struct sheaf_error *err)
 {
     struct catalog_file *files = settle(g);
@@ -284,7 +284,7 @@ static int end_group(struct plan_sort *x, struct group *g, struct sample_stream 
     return code;
 }
 
-static bool is_of_group(const struct group *g, const struct sort_entry *e)
+static bool is_of_group(const struct file_group *g, const struct sort_entry *e)
 {
     return count_of(g) != 0 && g->order == e->order && e->key_size > g->key_size &&
            e->key[g->key_size] == '\0' && memcmp(g->texts.data, e->key, g->key_size) == 0;
@@ -299,7 +299,7 @@ static void show(struct plan_sort *x, uint64_t done)
     watch_show(x->watch, &progress);
 }
 
-static int make_groups(struct plan_sort *x, struct group *g, struct sample_stream *out,
+static int make_groups(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
                        struct sheaf_error *err)
 {
     struct sort_entry e;
@@ -365,7 +365,7 @@ static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_er
 static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf_error *err)
 {
     const size_t no_limit = SIZE_MAX / 4;
-    struct group g = { .files.limit = no_limit, .texts.limit = no_limit,
+    struct file_group g = { .files.limit = no_limit, .texts.limit = no_limit,
                        .record.limit = no_limit };
     int code = SHEAF_OK;
 

@@ -10,7 +10,7 @@
 #define KEYS_ONCE 1024      /* asked for together */
 
 /* Samples that wait for the answer. */
-struct asking {
+struct known_asking {
     struct plan_sort *sort;
     struct sample_stream *all, *kept;
     struct buf records;         /* one after another, */
@@ -21,7 +21,7 @@ struct asking {
     size_t count;
 };
 
-static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
+static int take(struct known_asking *a, struct buf *record, struct sheaf_error *err)
 {
     struct plan_record_head head;
     int code = samples_get(a->all, record, &a->payloads[a->count], err);
@@ -42,7 +42,7 @@ static int take(struct asking *a, struct buf *record, struct sheaf_error *err)
 
 /* Makes each file of a sample a problem. `split` is the split that has the sample, or "" for this
  * one. */
-static int leave_out(struct asking *a, const uint8_t *record, size_t size, const char *split,
+static int leave_out(struct known_asking *a, const uint8_t *record, size_t size, const char *split,
                      struct sheaf_error *err)
 {
     struct catalog files = { .file_count = 0 };
@@ -60,7 +60,7 @@ static int leave_out(struct asking *a, const uint8_t *record, size_t size, const
     return code;
 }
 
-static int sort_out(struct asking *a, struct sheaf_error *err)
+static int sort_out(struct known_asking *a, struct sheaf_error *err)
 {
     const struct plan_grow *grow = a->sort->grow;
     size_t begin = 0;
@@ -86,7 +86,7 @@ static int sort_out(struct asking *a, struct sheaf_error *err)
     return code;
 }
 
-static int sort_out_all(struct asking *a, struct sheaf_error *err)
+static int sort_out_all(struct known_asking *a, struct sheaf_error *err)
 {
     struct buf record = BUF_INIT(SIZE_MAX / 4);
     int code = samples_rewind(a->all, err);
@@ -106,13 +106,13 @@ static int sort_out_all(struct asking *a, struct sheaf_error *err)
 
 int plan_sort_known(struct plan_sort *g, struct sample_stream *all, struct sheaf_error *err)
 {
-    struct asking *a = calloc(1, sizeof(*a));
+    struct known_asking *a = calloc(1, sizeof(*a));
     struct sample_stream kept;
     int code;
 
     if (a == NULL)
         return err_memory(err, sizeof(*a));
-    *a = (struct asking){ .sort = g, .all = all, .kept = &kept,
+    *a = (struct known_asking){ .sort = g, .all = all, .kept = &kept,
                           .records = BUF_INIT(SIZE_MAX / 4) };
     code = samples_open(&kept, g->directory, g->memory_bytes, err);
     if (code == SHEAF_OK)

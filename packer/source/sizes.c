@@ -14,7 +14,7 @@ struct sizes {
     struct size_queue *queue;
 };
 
-struct entry {
+struct sizes_entry {
     bool is_below;
     uint32_t label;
     char path[];
@@ -26,7 +26,7 @@ static bool is_of_object(int code)
            code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT;
 }
 
-static int add(struct scan *scan, const struct entry *e, const struct store_stat *stat,
+static int add(struct scan *scan, const struct sizes_entry *e, const struct store_stat *stat,
                struct sheaf_error *err)
 {
     const struct catalog_stat found = { .bytes = stat->bytes, .stamp = stat->stamp,
@@ -70,7 +70,7 @@ int sizes_add(struct sizes *s, const char *path, const char *url, bool is_below,
               struct sheaf_error *err)
 {
     const size_t size = strlen(path) + 1;
-    struct entry *e = malloc(sizeof(*e) + size);
+    struct sizes_entry *e = malloc(sizeof(*e) + size);
     int code;
 
     if (e == NULL)

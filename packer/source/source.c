@@ -40,7 +40,7 @@ char *source_root_name(const struct source *s)
 /* ---- Finding the kind ------------------------------------------------------------------------ */
 
 /* The facts about a URL. */
-struct look {
+struct source_look {
     const char *url;
     enum source_at at;
     bool is_readable;           /* whether the content can be read at any offset, which a pipe
@@ -75,7 +75,7 @@ static bool may_be_file(const char *url)
     return may;
 }
 
-static int read_start(struct look *look, struct sheaf_error *err)
+static int read_start(struct source_look *look, struct sheaf_error *err)
 {
     struct store_object *object;
     size_t size;
@@ -100,7 +100,8 @@ static int read_start(struct look *look, struct sheaf_error *err)
     return code;
 }
 
-static int find_kind(struct look *look, const struct source_ops **kind, struct sheaf_error *err)
+static int find_kind(struct source_look *look, const struct source_ops **kind,
+                     struct sheaf_error *err)
 {
     *kind = NULL;
     for (size_t i = 0; i < COUNT_OF(kinds) && *kind == NULL; i++) {
@@ -119,7 +120,7 @@ static int find_kind(struct look *look, const struct source_ops **kind, struct s
 }
 
 /* Examines a URL in a store. If it is not an object, it is a prefix. */
-static int look_at_store(struct look *look, struct sheaf_error *err)
+static int look_at_store(struct source_look *look, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(look->url, err);
     const size_t size = strlen(look->url);
@@ -144,7 +145,7 @@ static int look_at_store(struct look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int look_at_file(struct look *look, struct sheaf_error *err)
+static int look_at_file(struct source_look *look, struct sheaf_error *err)
 {
     struct stat st = { .st_mode = S_IFIFO };
 
@@ -156,7 +157,7 @@ static int look_at_file(struct look *look, struct sheaf_error *err)
 }
 
 /* Refuses a view, whose document is neither a list of files nor an object with samples. */
-static int refuse_view(struct look *look, struct sheaf_error *err)
+static int refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -211,7 +212,7 @@ static int open_root(struct source *s, struct sheaf_error *err)
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
 {
     const char *path = local_path(url);
-    struct look look = { .url = path };
+    struct source_look look = { .url = path };
     int code = store_is_local(path) ? look_at_file(&look, err) : look_at_store(&look, err);
 
     *s = (struct source){ .url = path, .root_fd = -1 };

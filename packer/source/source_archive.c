@@ -40,7 +40,7 @@
 #define TAR_BYTES    512u       /* of a block */
 #define NESTED_MOST  4          /* tars within tars */
 
-struct content {
+struct archive_content {
     char *below;                /* NULL; or the directory of the archive that is the root */
     int archive_fd;             /* -1: not opened, or a copy that is no longer needed */
     bool is_copy;               /* the file is a copy of a remote archive, so nobody else can
@@ -76,7 +76,7 @@ static int get_stamp(int fd, uint64_t *stamp, uint64_t *bytes, struct sheaf_erro
 }
 
 /* Checks that the archive has not changed. */
-static int check_stamp(const struct content *c, uint64_t stamp, struct sheaf_error *err)
+static int check_stamp(const struct archive_content *c, uint64_t stamp, struct sheaf_error *err)
 {
     uint64_t now = c->stamp;
     int code = c->is_copy ? SHEAF_OK : get_stamp(c->archive_fd, &now, NULL, err);
@@ -118,11 +118,11 @@ static struct archive *new_decompressor(const struct libarchive *lib)
 }
 
 /* Decompresses into a file; sets *bytes to its size. */
-typedef int decompress_fn(const struct content *c, void *how, int to, uint64_t *bytes,
+typedef int decompress_fn(const struct archive_content *c, void *how, int to, uint64_t *bytes,
                           struct watch *watch, struct sheaf_error *err);
 
-static int decompress_by_libarchive(const struct content *c, void *how, int to, uint64_t *bytes,
-                                    struct watch *watch, struct sheaf_error *err)
+static int decompress_by_libarchive(const struct archive_content *c, void *how, int to,
+                                    uint64_t *bytes, struct watch *watch, struct sheaf_error *err)
 {
     const struct libarchive *lib = &c->lib;
     struct archive *a = how;
@@ -143,7 +143,7 @@ static int decompress_by_libarchive(const struct content *c, void *how, int to, 
     return code;
 }
 
-struct unpacking {
+struct tar_unpacking {
     struct codec_stream *stream;
     uint64_t at;                /* in the archive */
     size_t used, size;          /* of what was read of it: taken, and all */
@@ -151,7 +151,7 @@ struct unpacking {
 };
 
 /* Unpacks some bytes, and reads more of the archive if necessary. Sets *got to 0 at the end. */
-static int unpack_some(const struct content *c, struct unpacking *u, size_t *got,
+static int unpack_some(const struct archive_content *c, struct tar_unpacking *u, size_t *got,
                        struct sheaf_error *err)
 {
     size_t taken;
@@ -174,10 +174,10 @@ static int unpack_some(const struct content *c, struct unpacking *u, size_t *got
     return code;
 }
 
-static int decompress_by_codec(const struct content *c, void *how, int to, uint64_t *bytes,
+static int decompress_by_codec(const struct archive_content *c, void *how, int to, uint64_t *bytes,
                                struct watch *watch, struct sheaf_error *err)
 {
-    struct unpacking *u = malloc(sizeof(*u));
+    struct tar_unpacking *u = malloc(sizeof(*u));
     size_t got = 1;
     int code = u == NULL ? err_memory(err, sizeof(*u)) : SHEAF_OK;
 
@@ -198,7 +198,7 @@ static int decompress_by_codec(const struct content *c, void *how, int to, uint6
     return code;
 }
 
-static int spool_into(struct content *c, decompress_fn *decompress, void *how, int fd,
+static int spool_into(struct archive_content *c, decompress_fn *decompress, void *how, int fd,
                       struct watch *watch, struct sheaf_error *err)
 {
     uint64_t bytes = 0;
@@ -216,8 +216,8 @@ static int spool_into(struct content *c, decompress_fn *decompress, void *how, i
 }
 
 /* Decompresses an archive into a temporary file. */
-static int spool(struct content *c, decompress_fn *decompress, void *how, struct watch *watch,
-                 struct sheaf_error *err)
+static int spool(struct archive_content *c, decompress_fn *decompress, void *how,
+                 struct watch *watch, struct sheaf_error *err)
 {
     char *directory = tempfile_directory(NULL);
     int fd, code;
@@ -233,7 +233,7 @@ static int spool(struct content *c, decompress_fn *decompress, void *how, struct
     return code;
 }
 
-static int spool_by_codec(struct content *c, enum sheaf_codec codec, struct watch *watch,
+static int spool_by_codec(struct archive_content *c, enum sheaf_codec codec, struct watch *watch,
                           struct sheaf_error *err)
 {
     const int code = spool(c, decompress_by_codec, &codec, watch, err);
@@ -244,7 +244,8 @@ static int spool_by_codec(struct content *c, enum sheaf_codec codec, struct watc
 
 /* Decompresses a compressed tar into a temporary file. Faults of the tar itself are found by the
  * scan. */
-static int spool_if_compressed(struct content *c, struct watch *watch, struct sheaf_error *err)
+static int spool_if_compressed(struct archive_content *c, struct watch *watch,
+                               struct sheaf_error *err)
 {
     const struct libarchive *lib = &c->lib;
     uint8_t begins[DETECT_BYTES];
@@ -275,7 +276,7 @@ static int spool_if_compressed(struct content *c, struct watch *watch, struct sh
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int open_local(struct content *c, const char *path, struct sheaf_error *err)
+static int open_local(struct archive_content *c, const char *path, struct sheaf_error *err)
 {
     int code;
 
@@ -286,7 +287,7 @@ static int open_local(struct content *c, const char *path, struct sheaf_error *e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", path);
 }
 
-static int open_remote(struct content *c, const char *url, struct watch *watch,
+static int open_remote(struct archive_content *c, const char *url, struct watch *watch,
                        struct sheaf_error *err)
 {
     char *directory = tempfile_directory(NULL);
@@ -306,7 +307,7 @@ static int open_remote(struct content *c, const char *url, struct watch *watch,
 }
 
 /* After decompression, the copy of a remote archive is no longer needed. */
-static void drop_copy(struct content *c)
+static void drop_copy(struct archive_content *c)
 {
     if (!c->is_copy || c->file.fd == c->archive_fd)
         return;
@@ -316,7 +317,7 @@ static void drop_copy(struct content *c)
 
 static int open_content(struct source *s, struct watch *watch, struct sheaf_error *err)
 {
-    struct content *c = s->content;
+    struct archive_content *c = s->content;
     int code = store_is_local(s->root) ? open_local(c, s->root, err)
                                        : open_remote(c, s->root, watch, err);
 
@@ -336,7 +337,7 @@ static int open_content(struct source *s, struct watch *watch, struct sheaf_erro
 
 struct scanning {
     const struct source *source;
-    struct content *content;
+    struct archive_content *content;
     struct scan *scan;
 };
 
@@ -549,8 +550,8 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int read_tar_member(const struct content *c, const struct catalog_file *f, void *data,
-                           struct sheaf_error *err)
+static int read_tar_member(const struct archive_content *c, const struct catalog_file *f,
+                           void *data, struct sheaf_error *err)
 {
     uint64_t at;
 
@@ -562,7 +563,7 @@ static int read_tar_member(const struct content *c, const struct catalog_file *f
 static int read_member(const struct source *s, const struct catalog_file *f, void *data,
                        struct sheaf_error *err)
 {
-    const struct content *c = s->content;
+    const struct archive_content *c = s->content;
     int code;
 
     if (f->origin != CATALOG_OBJECT)
@@ -579,7 +580,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
 
 static int make_content(struct source *s, const char *below, struct sheaf_error *err)
 {
-    struct content *c = calloc(1, sizeof(*c));
+    struct archive_content *c = calloc(1, sizeof(*c));
     size_t size = below == NULL ? 0 : strlen(below);
     bool climbs;
 
@@ -643,7 +644,7 @@ static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error 
 
 static void close_archive(struct source *s)
 {
-    struct content *c = s->content;
+    struct archive_content *c = s->content;
 
     if (c->file.fd >= 0 && c->file.fd != c->archive_fd)
         close(c->file.fd);

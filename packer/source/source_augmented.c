@@ -13,14 +13,14 @@
 #include "packer/source/sizes.h"
 #include "packer/source/source.h"
 
-struct reading {
+struct augmented_reading {
     struct scan *scan;
     struct sizes *sizes;
     struct augmented line;
 };
 
-static int take_field(struct reading *r, const struct augmented_field *field, uint32_t label,
-                      struct sheaf_error *err)
+static int take_field(struct augmented_reading *r, const struct augmented_field *field,
+                      uint32_t label, struct sheaf_error *err)
 {
     const char *path = augmented_text(&r->line, field->path);
     const struct catalog_stat text = { .bytes = field->size, .text = field->text };
@@ -34,7 +34,7 @@ static int take_field(struct reading *r, const struct augmented_field *field, ui
     return sizes_add(r->sizes, path, augmented_text(&r->line, field->url), false, label, err);
 }
 
-static int take_line(struct reading *r, const char *url, const char *line, size_t size,
+static int take_line(struct augmented_reading *r, const char *url, const char *line, size_t size,
                      uint64_t number, struct sheaf_error *err)
 {
     const struct augmented_field *fields;
@@ -53,7 +53,7 @@ static int take_line(struct reading *r, const char *url, const char *line, size_
 
 static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    struct reading r = { .scan = scan };
+    struct augmented_reading r = { .scan = scan };
     struct lines lines;
     const char *line;
     size_t size;

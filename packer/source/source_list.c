@@ -16,7 +16,7 @@
 #include "packer/source/stat_queue.h"
 #include "store/store.h"
 
-struct reading {
+struct list_reading {
     const struct source *source;
     struct list_root root;      /* the root of the paths in the list */
     char *path;                 /* of the line, relative to the source's root */
@@ -32,7 +32,7 @@ struct reading {
 
 /* Sets r->path to the path of a list's entry, relative to the source's root. Returns SHEAF_END if
  * the entry's path is absolute and not below the root. */
-static int set_path(struct reading *r, const char *given, struct sheaf_error *err)
+static int set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
     const char *below;
@@ -55,7 +55,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
 }
 
 /* `named` is as for scan_add. */
-static int look_for(struct reading *r, const char *path, const char *named, uint32_t label,
+static int look_for(struct list_reading *r, const char *path, const char *named, uint32_t label,
                     struct sheaf_error *err)
 {
     char *url;
@@ -82,7 +82,7 @@ struct line_key {
 
 /* Sets r->named to the path under which a field is packed: the key, a dot and the field's name,
  * with aliases applied. */
-static int name_field(struct reading *r, const struct line_key *key, const char *name,
+static int name_field(struct list_reading *r, const struct line_key *key, const char *name,
                       const char *suffix, struct sheaf_error *err)
 {
     const char *field = r->scan->naming == NULL ? name : naming_alias(r->scan->naming, name);
@@ -95,8 +95,8 @@ static int name_field(struct reading *r, const struct line_key *key, const char 
     return code == SHEAF_OK ? buf_append(&r->named, "", 1, err) : code;
 }
 
-static int add_text(struct reading *r, const struct line_key *key, const struct list_field *field,
-                    uint32_t label, struct sheaf_error *err)
+static int add_text(struct list_reading *r, const struct line_key *key,
+                    const struct list_field *field, uint32_t label, struct sheaf_error *err)
 {
     const char *problem = naming_problem(field->name);
     bool out;
@@ -117,8 +117,8 @@ static int add_text(struct reading *r, const struct line_key *key, const struct 
 
 /* Adds another file of the line's sample. Its field is named after the file's suffix, or
  * NAME.SUFFIX if the sample has that already, or NAME. */
-static int add_file(struct reading *r, const struct line_key *key, const struct list_field *field,
-                    uint32_t label, struct sheaf_error *err)
+static int add_file(struct list_reading *r, const struct line_key *key,
+                    const struct list_field *field, uint32_t label, struct sheaf_error *err)
 {
     const char *suffix = "", *name = field->name;
     size_t size;
@@ -142,7 +142,7 @@ static int add_file(struct reading *r, const struct line_key *key, const struct 
 }
 
 /* Adds the fields of a line other than path and label. */
-static int add_fields(struct reading *r, const char *path, const struct list_entry *entry,
+static int add_fields(struct list_reading *r, const char *path, const struct list_entry *entry,
                       uint32_t label, struct sheaf_error *err)
 {
     struct line_key key;
@@ -168,7 +168,7 @@ static int add_fields(struct reading *r, const char *path, const struct list_ent
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int take_line(struct reading *r, uint64_t number, const char *line, size_t size,
+static int take_line(struct list_reading *r, uint64_t number, const char *line, size_t size,
                      struct sheaf_error *err)
 {
     struct list_entry entry;
@@ -203,7 +203,7 @@ static int take_line(struct reading *r, uint64_t number, const char *line, size_
                                                       : code;
 }
 
-static int read_lines(struct reading *r, struct sheaf_error *err)
+static int read_lines(struct list_reading *r, struct sheaf_error *err)
 {
     const struct source *source = r->source;
     const char *line;
@@ -233,7 +233,7 @@ static int read_lines(struct reading *r, struct sheaf_error *err)
 static int scan_list(const struct source *source, enum list_kind kind, struct scan *scan,
                      struct sheaf_error *err)
 {
-    struct reading r = { .source = source, .scan = scan, .named.limit = SIZE_MAX / 2 };
+    struct list_reading r = { .source = source, .scan = scan, .named.limit = SIZE_MAX / 2 };
     char *root = source->below == NULL ? strdup(source->root)
                                        : store_join(source->root, source->below);
     int code = root == NULL ? err_memory(err, strlen(source->root))

@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "store/store.h"
 
-struct walking {
+struct prefix_walking {
     struct scan *scan;
     const char *below;          /* the text before the names; NULL: empty */
     struct sheaf_error *err;
 };
 
-static int take_object(const struct walking *w, const char *path,
+static int take_object(const struct prefix_walking *w, const char *path,
                        const struct store_entry *entry)
 {
     const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
@@ -32,7 +32,7 @@ static int take_object(const struct walking *w, const char *path,
 
 static int take(void *context, const struct store_entry *entry)
 {
-    const struct walking *w = context;
+    const struct prefix_walking *w = context;
     char *path;
     int code;
 
@@ -50,7 +50,7 @@ static int take(void *context, const struct store_entry *entry)
 
 static int scan_prefix(struct source *s, struct scan *scan, struct sheaf_error *err)
 {
-    struct walking walking = { scan, s->below, err };
+    struct prefix_walking walking = { scan, s->below, err };
 
     return store_walk(s->url, take, &walking, err);
 }

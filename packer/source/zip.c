@@ -104,7 +104,7 @@ static int find_directory(struct zip *z, struct sheaf_error *err)
 }
 
 /* An entry of the directory. */
-struct entry {
+struct zip_entry {
     uint8_t head[CENTRAL_BYTES];
     char name[KEY_LIMIT + 256];
     uint64_t bytes, stored_bytes, offset;
@@ -112,7 +112,7 @@ struct entry {
 
 /* Takes sizes and an offset that do not fit into 32 bits. They are in an extra field, in this
  * order. */
-static bool take_large(struct entry *e, const uint8_t *extra, size_t size)
+static bool take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
 
@@ -138,7 +138,7 @@ static bool take_large(struct entry *e, const uint8_t *extra, size_t size)
     return true;
 }
 
-static int read_entry(struct zip *z, struct entry *e, struct sheaf_error *err)
+static int read_entry(struct zip *z, struct zip_entry *e, struct sheaf_error *err)
 {
     const struct archive_file *c = z->file;
     uint8_t *extra;
@@ -170,7 +170,7 @@ static int read_entry(struct zip *z, struct entry *e, struct sheaf_error *err)
     return code;
 }
 
-static const char *problem_of(const struct entry *e)
+static const char *problem_of(const struct zip_entry *e)
 {
     const unsigned mode = e->head[5] == ATTRIBUTES_OF_UNIX ? load32(e->head + 38) >> 16 : 0;
     const unsigned type = mode & S_IFMT;
@@ -192,19 +192,19 @@ static const char *problem_of(const struct entry *e)
 
 /* Returns whether the archive was made on DOS or Windows (FAT, NTFS, VFAT). There a backslash
  * cannot be part of a name. Programs that write it mean a slash, and unzip reads it so. */
-static bool is_of_windows(const struct entry *e)
+static bool is_of_windows(const struct zip_entry *e)
 {
     return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
 }
 
 /* Replaces backslashes in a name by slashes. */
-static void set_slashes(struct entry *e)
+static void set_slashes(struct zip_entry *e)
 {
     for (char *at = e->name; is_of_windows(e) && (at = strchr(at, '\\')) != NULL;)
         *at++ = '/';
 }
 
-static bool is_directory(const struct entry *e)
+static bool is_directory(const struct zip_entry *e)
 {
     const size_t size = strlen(e->name);
 
@@ -212,7 +212,7 @@ static bool is_directory(const struct entry *e)
            (is_of_windows(e) && e->bytes == 0 && (load32(e->head + 38) & ATTRIBUTE_DIRECTORY) != 0);
 }
 
-static int take_entry(struct zip *z, struct entry *e, archive_member_fn *take, void *context,
+static int take_entry(struct zip *z, struct zip_entry *e, archive_member_fn *take, void *context,
                       struct sheaf_error *err)
 {
     struct archive_member m = { .path = e->name, .bytes = e->bytes, .problem = problem_of(e) };
@@ -232,7 +232,7 @@ int zip_scan(const struct archive_file *file, archive_member_fn *take, void *con
              struct sheaf_error *err)
 {
     struct zip z = { .file = file };
-    struct entry *e = malloc(sizeof(*e));
+    struct zip_entry *e = malloc(sizeof(*e));
     uint64_t members = 0;
     int code = e == NULL ? err_memory(err, sizeof(*e)) : find_directory(&z, err);
 

@@ -19,7 +19,7 @@ static size_t whole_grains(size_t bytes)
     return (bytes + ARENA_GRAIN - 1) / ARENA_GRAIN * ARENA_GRAIN;
 }
 
-static void one_user_less_and_unlock(struct arena *a)
+static void one_user_less_and_unlock(struct shared_arena *a)
 {
     const bool is_last = --a->locked.users == 0;
 
@@ -33,11 +33,11 @@ static void one_user_less_and_unlock(struct arena *a)
     free(a);
 }
 
-struct arena *arena_open(size_t piece_bytes, size_t reader_bytes)
+struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes)
 {
     const size_t most = whole_grains(piece_bytes), bytes = most + whole_grains(reader_bytes);
-    struct arena *a = calloc(1, sizeof(*a));
-    struct gap *gaps = malloc(sizeof(*gaps));
+    struct shared_arena *a = calloc(1, sizeof(*a));
+    struct arena_gap *gaps = malloc(sizeof(*gaps));
     int descriptor = -1;
     void *base = MAP_FAILED;
 
@@ -52,8 +52,8 @@ struct arena *arena_open(size_t piece_bytes, size_t reader_bytes)
         free(a);
         return NULL;
     }
-    gaps[0] = (struct gap){ 0, most };
-    *a = (struct arena){ .descriptor = descriptor, .base = base, .bytes = bytes,
+    gaps[0] = (struct arena_gap){ 0, most };
+    *a = (struct shared_arena){ .descriptor = descriptor, .base = base, .bytes = bytes,
                          .piece_bytes = most, .forks = fork_count,
                          .locked = { .gaps = gaps, .gap_count = 1, .gap_capacity = 1,
                                      .reader_backed = most, .users = 1 } };
@@ -63,7 +63,7 @@ struct arena *arena_open(size_t piece_bytes, size_t reader_bytes)
 
 /* Backs the range from *backed to `end` with memory. If no memory is left, this function reports
  * it; touching the range would kill the process. */
-static bool back_locked(struct arena *a, size_t *backed, size_t end)
+static bool back_locked(struct shared_arena *a, size_t *backed, size_t end)
 {
     int code;
 
@@ -81,9 +81,9 @@ static bool back_locked(struct arena *a, size_t *backed, size_t end)
 
 /* ---- Pieces --------------------------------------------------------------------------------- */
 
-static void *take_locked(struct arena *a, size_t bytes)
+static void *take_locked(struct shared_arena *a, size_t bytes)
 {
-    struct gap *gaps = a->locked.gaps, *g;
+    struct arena_gap *gaps = a->locked.gaps, *g;
 
     if (a->locked.pieces + 2 > a->locked.gap_capacity) {    /* so that giving back cannot fail */
         gaps = realloc(gaps, 2 * (a->locked.pieces + 2) * sizeof(*gaps));
@@ -103,7 +103,7 @@ static void *take_locked(struct arena *a, size_t bytes)
     return a->base + g->at - bytes;
 }
 
-void *arena_take_piece(struct arena *a, size_t bytes)
+void *arena_take_piece(struct shared_arena *a, size_t bytes)
 {
     void *piece;
 
@@ -115,9 +115,9 @@ void *arena_take_piece(struct arena *a, size_t bytes)
     return piece;
 }
 
-static void give_locked(struct arena *a, size_t at, size_t bytes)
+static void give_locked(struct shared_arena *a, size_t at, size_t bytes)
 {
-    struct gap *gaps = a->locked.gaps;
+    struct arena_gap *gaps = a->locked.gaps;
     size_t i = 0, count = a->locked.gap_count;
 
     while (i < count && gaps[i].at + gaps[i].bytes < at)
@@ -134,13 +134,13 @@ static void give_locked(struct arena *a, size_t at, size_t bytes)
         gaps[i].bytes += bytes;
     } else {
         memmove(&gaps[i + 1], &gaps[i], (count - i) * sizeof(*gaps));
-        gaps[i] = (struct gap){ at, bytes };
+        gaps[i] = (struct arena_gap){ at, bytes };
         a->locked.gap_count++;
     }
     a->locked.pieces--;
 }
 
-void arena_give_piece(struct arena *a, void *piece, size_t bytes)
+void arena_give_piece(struct shared_arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
         return;                     /* a child of a fork does nothing here, because the memory
@@ -150,7 +150,7 @@ void arena_give_piece(struct arena *a, void *piece, size_t bytes)
     one_user_less_and_unlock(a);
 }
 
-void arena_close(struct arena *a)
+void arena_close(struct shared_arena *a)
 {
     if (a == NULL || a->forks != fork_count)
         return;
@@ -162,7 +162,7 @@ void arena_close(struct arena *a)
 
 static int reader_needs(void *context, size_t bytes)
 {
-    struct arena *a = context;
+    struct shared_arena *a = context;
     bool is_there;
 
     pthread_mutex_lock(&a->lock);
@@ -171,7 +171,7 @@ static int reader_needs(void *context, size_t bytes)
     return is_there ? 0 : -1;
 }
 
-bool arena_serve(struct arena *a, struct sheaf_reader_options *options)
+bool arena_serve(struct shared_arena *a, struct sheaf_reader_options *options)
 {
     bool is_free;
 
@@ -190,7 +190,7 @@ bool arena_serve(struct arena *a, struct sheaf_reader_options *options)
     return true;
 }
 
-void arena_use(struct arena *a)
+void arena_use(struct shared_arena *a)
 {
     pthread_mutex_lock(&a->lock);
     a->locked.reader_users++;
@@ -198,7 +198,7 @@ void arena_use(struct arena *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-void arena_leave(struct arena *a)
+void arena_leave(struct shared_arena *a)
 {
     if (a == NULL || a->forks != fork_count)
         return;

@@ -20,11 +20,11 @@
 
 #define ARENA_GRAIN ((size_t)64 << 10)      /* the size of a piece is a multiple of this */
 
-struct gap {
+struct arena_gap {
     size_t at, bytes;
 };
 
-struct arena {
+struct shared_arena {
     pthread_mutex_t lock;
     int descriptor;
     char *base;
@@ -35,7 +35,7 @@ struct arena {
         size_t backed;          /* end of the memory in the part for pieces */
         size_t reader_backed;   /* and in the reader's */
         size_t pieces;
-        struct gap *gaps;       /* free ranges for pieces, by position; no two are adjacent */
+        struct arena_gap *gaps;       /* free ranges for pieces, by position; no two are adjacent */
         size_t gap_count, gap_capacity;
         size_t reader_users;    /* the reader, and everything that it gave to keep */
         size_t users;           /* those, the owner, and every piece */
@@ -43,20 +43,20 @@ struct arena {
 };
 
 /* Opens an arena. Returns NULL if there is no memory to be shared. */
-struct arena *arena_open(size_t piece_bytes, size_t reader_bytes);
+struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
 /* Closes the arena. It is freed when nobody uses it any more. NULL is allowed. */
-void arena_close(struct arena *arena);
+void arena_close(struct shared_arena *arena);
 
 /* NULL: there is no room. */
-void *arena_take_piece(struct arena *arena, size_t bytes);
+void *arena_take_piece(struct shared_arena *arena, size_t bytes);
 /* NULL is fine. */
-void arena_give_piece(struct arena *arena, void *piece, size_t bytes);
+void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 
 /* Gives a reader its part, which it uses until arena_leave. Returns false if the part is in use or
  * too small. */
-bool arena_serve(struct arena *arena, struct sheaf_reader_options *options);
+bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
 /* Add and remove a user of the reader's part. The arena may be NULL. */
-void arena_use(struct arena *arena);
-void arena_leave(struct arena *arena);
+void arena_use(struct shared_arena *arena);
+void arena_leave(struct shared_arena *arena);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* An opening, which may outlive the call that requested it: of sources, or of a channel with the
  * texts {name, root} or {name, root, manifest}. */
-struct opening {
+struct dataset_opening {
     char **sources;
     size_t count;
     bool is_channel;
@@ -25,7 +25,7 @@ struct opening {
     int code;
 };
 
-static int open_channel(struct opening *o)
+static int open_channel(struct dataset_opening *o)
 {
     struct sheaf_channel_options options;
     struct sheaf_channel *channel = NULL;
@@ -56,7 +56,7 @@ static int open_channel(struct opening *o)
 
 static void opening_run(void *what)
 {
-    struct opening *o = what;
+    struct dataset_opening *o = what;
 
     if (o->is_channel) {
         o->code = open_channel(o);
@@ -68,7 +68,7 @@ static void opening_run(void *what)
 
 static void opening_discard(void *what)
 {
-    struct opening *o = what;
+    struct dataset_opening *o = what;
 
     sheaf_dataset_free(o->dataset);
     for (size_t i = 0; i < o->count; i++)
@@ -78,9 +78,9 @@ static void opening_discard(void *what)
     free(o);
 }
 
-static struct opening *opening_new(const struct sources *sources)
+static struct dataset_opening *opening_new(const struct sources *sources)
 {
-    struct opening *o = calloc(1, sizeof(*o));
+    struct dataset_opening *o = calloc(1, sizeof(*o));
 
     if (o != NULL)
         o->sources = calloc(sources->count + 1, sizeof(o->sources[0]));
@@ -105,7 +105,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     static char *names[] = { "source", "channel", "wait_seconds", NULL };
     PyObject *source, *channel = NULL;
     unsigned long long wait_seconds = 0;
-    struct opening *opening;
+    struct dataset_opening *opening;
     struct sources sources;
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OK:Dataset", names, &source, &channel,

@@ -13,14 +13,14 @@
 static PyObject *error_type;
 static PyObject *error_types[CODES];    /* by -code */
 
-struct kind {
+struct error_kind {
     int code;
     const char *name;
     PyObject **also;            /* the built-in one; NULL: none */
     const char *doc;
 };
 
-static const struct kind kinds[] = {
+static const struct error_kind kinds[] = {
     { SHEAF_ERR_MEMORY, "OutOfMemoryError", &PyExc_MemoryError, "Out of memory." },
     { SHEAF_ERR_ARGUMENT, "ArgumentError", &PyExc_ValueError, "An argument is not valid." },
     { SHEAF_ERR_STATE, "StateError", &PyExc_RuntimeError, "The call is not allowed now." },
@@ -116,7 +116,7 @@ PyObject *error_raise_state(const char *format, ...)
 }
 
 /* Adds one exception. Data that ends too early counts as damaged. */
-static int add_kind(PyObject *module, const struct kind *kind)
+static int add_kind(PyObject *module, const struct error_kind *kind)
 {
     PyObject *base = kind->code == SHEAF_ERR_TRUNCATED ? error_types[-SHEAF_ERR_CORRUPT]
                                                        : error_type;

@@ -20,7 +20,8 @@ uint32_t *held_word(const struct held *h, size_t number)
     return (uint32_t *)(void *)(h->words + number * WORD_BYTES);
 }
 
-bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch, struct arena *arena)
+bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch,
+               struct shared_arena *arena)
 {
     *h = (struct held){ .reader = reader, .arena = arena, .epoch = epoch,
                         .real = sheaf_reader_epoch_samples(reader) };
@@ -403,12 +404,12 @@ static void give_up(struct held *h)
 static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                  char **message)
 {
-    struct extent there = { 0 };
+    struct packed_extent there = { 0 };
     struct layout l;
     size_t tables, bytes;
 
     if (lease != NULL)
-        there = (struct extent){ h->arena->base, h->arena->bytes };
+        there = (struct packed_extent){ h->arena->base, h->arena->bytes };
     l = packed_measure(h->out, h->out_count, &there);
     if (lease != NULL && l.data != 0) {
         lease->copy = arena_take_piece(h->arena, l.data);

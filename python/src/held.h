@@ -46,7 +46,7 @@ struct ranges {
 
 struct held {
     struct sheaf_reader *reader;
-    struct arena *arena;        /* NULL: none */
+    struct shared_arena *arena;        /* NULL: none */
     char *words;                /* of the arena */
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
@@ -69,7 +69,8 @@ struct held {
     size_t out_count, out_capacity;
 };
 
-bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch, struct arena *arena);
+bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch,
+               struct shared_arena *arena);
 void held_free(struct held *h);         /* except the reader */
 
 /* A pass begins. */

@@ -176,7 +176,8 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
 /* Returns the Batch that lies in a buffer. The bytes of its fields are in the buffer too, or in
  * `there`; that memory is released when nothing of the batch is left. Returns NULL with an
  * exception, and releases nothing, on failure. */
-PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what);
+PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
+                     void *what);
 
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
@@ -186,8 +187,8 @@ PyObject *sample_unpack(PyObject *module, PyObject *object);
 /* ---- sending.c ---------------------------------------------------------------------------- */
 
 /* Returns the arena of an object (arena.h), or NULL with an exception if the object has none. */
-struct arena;
-struct arena *arena_of(PyObject *object);
+struct shared_arena;
+struct shared_arena *arena_of(PyObject *object);
 
 PyObject *batch_receive(PyObject *module, PyObject *args);
 
@@ -208,12 +209,12 @@ PyObject *label_object(double label);
 
 /* Interrupts a reader from time to time while a call waits, so that the call can let Python handle
  * signals. The calls are made without the GIL. */
-struct watch;
+struct signal_watch;
 
-struct watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
-void watch_enter(struct watch *watch);
-void watch_leave(struct watch *watch);
-void watch_free(struct watch *watch);
+struct signal_watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
+void watch_enter(struct signal_watch *watch);
+void watch_leave(struct signal_watch *watch);
+void watch_free(struct signal_watch *watch);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct opening {
-    struct opening *next;           /* in `left` */
+struct reader_opening {
+    struct reader_opening *next;           /* in `left` */
     PyObject *dataset;              /* a reference */
     struct sheaf_reader_options options;
     char *cache_directory;          /* the options' */
-    struct arena *arena;            /* that serves the reader; NULL: none */
+    struct shared_arena *arena;            /* that serves the reader; NULL: none */
     struct teller *teller;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -36,7 +36,7 @@ void teller_free(struct teller *teller)
 
 static void run(void *what)
 {
-    struct opening *o = what;
+    struct reader_opening *o = what;
 
     o->code = sheaf_reader_open(((struct dataset_object *)o->dataset)->dataset, &o->options,
                                 &o->reader, &o->error);
@@ -45,11 +45,11 @@ static void run(void *what)
 /* Abandoned openings that have ended. A thread that Python does not know cannot release their
  * data sets, not even by a pending call, because Python may have ended. The next opening
  * releases them. */
-static struct opening *_Atomic left;
+static struct reader_opening *_Atomic left;
 
 static void discard(void *what)
 {
-    struct opening *o = what;
+    struct reader_opening *o = what;
 
     sheaf_reader_free(o->reader);
     arena_leave(o->arena);
@@ -61,10 +61,10 @@ static void discard(void *what)
 
 static void drop_left(void)
 {
-    struct opening *o = atomic_exchange(&left, NULL);
+    struct reader_opening *o = atomic_exchange(&left, NULL);
 
     while (o != NULL) {
-        struct opening *next = o->next;
+        struct reader_opening *next = o->next;
 
         Py_DECREF(o->dataset);
         free(o->cache_directory);
@@ -74,9 +74,10 @@ static void drop_left(void)
     }
 }
 
-static struct opening *opening_new(PyObject *dataset, const struct sheaf_reader_options *options)
+static struct reader_opening *opening_new(PyObject *dataset,
+                                          const struct sheaf_reader_options *options)
 {
-    struct opening *o = calloc(1, sizeof(*o));
+    struct reader_opening *o = calloc(1, sizeof(*o));
 
     if (o != NULL)
         o->teller = calloc(1, sizeof(*o->teller));
@@ -111,9 +112,9 @@ static int tell(struct reader_object *self)
 }
 
 int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
-                struct arena *arena)
+                struct shared_arena *arena)
 {
-    struct opening *o;
+    struct reader_opening *o;
 
     drop_left();
     o = opening_new(self->dataset, options);

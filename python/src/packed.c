@@ -8,7 +8,7 @@
 
 PyObject *batch_pack(struct batch_object *self, PyObject *Py_UNUSED(ignored))
 {
-    const struct extent nowhere = { 0 };
+    const struct packed_extent nowhere = { 0 };
     const struct layout l = packed_measure(self->samples, self->count, &nowhere);
     const size_t tables = packed_bytes(self->count, &l);
     PyObject *result = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(tables + l.data));
@@ -26,13 +26,13 @@ PyObject *batch_pack(struct batch_object *self, PyObject *Py_UNUSED(ignored))
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 /* Memory to be read, and its end. */
-struct span {
+struct packed_span {
     const char *base;
     uint64_t bytes;
     bool bad;
 };
 
-static const char *text_at(struct span *span, uint64_t offset)
+static const char *text_at(struct packed_span *span, uint64_t offset)
 {
     if (offset >= span->bytes || memchr(span->base + offset, '\0', span->bytes - offset) == NULL) {
         span->bad = true;
@@ -41,7 +41,7 @@ static const char *text_at(struct span *span, uint64_t offset)
     return span->base + offset;
 }
 
-static const void *data_at(struct span *span, uint64_t offset, uint64_t size)
+static const void *data_at(struct packed_span *span, uint64_t offset, uint64_t size)
 {
     if (offset > span->bytes || size > span->bytes - offset) {
         span->bad = true;
@@ -52,7 +52,7 @@ static const void *data_at(struct span *span, uint64_t offset, uint64_t size)
 
 /* Returns the head of packed bytes if they are long enough for the tables that it describes,
  * otherwise NULL. */
-static const struct packed_head *head_of(const struct span *span)
+static const struct packed_head *head_of(const struct packed_span *span)
 {
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;
     const uint64_t most = span->bytes / sizeof(double);
@@ -64,7 +64,7 @@ static const struct packed_head *head_of(const struct span *span)
     return head;
 }
 
-static bool get(struct span *span, struct span *data, const struct packed_head *head,
+static bool get(struct packed_span *span, struct packed_span *data, const struct packed_head *head,
                 struct sheaf_sample *samples)
 {
     const struct packed_sample *packed = (const struct packed_sample *)(const void *)(head + 1);
@@ -99,7 +99,7 @@ static bool get(struct span *span, struct span *data, const struct packed_head *
 }
 
 /* The memory of a batch that was unpacked. */
-struct source {
+struct packed_source {
     Py_buffer view;
     hold_fn *release;           /* releases `what`, whose memory has the fields; NULL if the
                                    fields are in the view */
@@ -109,7 +109,7 @@ struct source {
 
 static void release_source(void *what)
 {
-    struct source *source = what;
+    struct packed_source *source = what;
 
     if (source->release != NULL)
         source->release(source->what);
@@ -118,22 +118,22 @@ static void release_source(void *what)
 }
 
 /* Returns the batch that the view describes. Takes over the view on success. */
-static PyObject *unpack(const Py_buffer *view, const struct extent *there, hold_fn *release,
+static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there, hold_fn *release,
                         void *what)
 {
-    struct span span = { .base = view->buf, .bytes = (uint64_t)view->len }, data = span;
+    struct packed_span span = { .base = view->buf, .bytes = (uint64_t)view->len }, data = span;
     const struct packed_head *head = head_of(&span);
     struct batch_object *batch = batch_new();
-    struct source *source = NULL;
+    struct packed_source *source = NULL;
     struct hold *hold = NULL;
 
     if (there != NULL)
-        data = (struct span){ .base = there->base, .bytes = there->bytes };
+        data = (struct packed_span){ .base = there->base, .bytes = there->bytes };
     if (head != NULL && batch != NULL)
         source = PyMem_Malloc(sizeof(*source) + head->samples * sizeof(struct sheaf_sample)
                               + head->fields * sizeof(struct sheaf_field) + 1);
     if (source != NULL) {
-        *source = (struct source){ .view = *view, .release = release, .what = what };
+        *source = (struct packed_source){ .view = *view, .release = release, .what = what };
         hold = hold_new(release_source, source);
     }
     if (hold != NULL && get(&span, &data, head, (struct sheaf_sample *)(void *)(source + 1)) &&
@@ -149,7 +149,8 @@ static PyObject *unpack(const Py_buffer *view, const struct extent *there, hold_
     return NULL;
 }
 
-PyObject *packed_get(PyObject *buffer, const struct extent *there, hold_fn *release, void *what)
+PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
+                     void *what)
 {
     Py_buffer view;
     PyObject *batch;

@@ -33,7 +33,7 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-static bool is_in(const struct extent *there, const struct sheaf_field *field)
+static bool is_in(const struct packed_extent *there, const struct sheaf_field *field)
 {
     const uintptr_t from = (uintptr_t)field->data - (uintptr_t)there->base;
 
@@ -54,7 +54,7 @@ static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t 
 }
 
 struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
-                             const struct extent *there)
+                             const struct packed_extent *there)
 {
     struct layout l = { 0 };
 
@@ -96,7 +96,7 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
  * are. Returns the end of the copied bytes. */
 static size_t put_data(const struct sheaf_sample *samples, size_t count,
                        struct packed_field *fields,
-                       const struct extent *there, char *base, size_t at)
+                       const struct packed_extent *there, char *base, size_t at)
 {
     size_t last = 1;
 
@@ -146,7 +146,7 @@ static void put_names(const struct sheaf_sample *samples, size_t i, struct packe
 
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *l,
                   char *base,
-                  const struct extent *there, char *data, size_t data_at)
+                  const struct packed_extent *there, char *data, size_t data_at)
 {
     struct packed_head *head = (struct packed_head *)(void *)base;
     struct packed_sample *sample = (struct packed_sample *)(void *)(head + 1);

@@ -47,7 +47,7 @@ static inline size_t packed_tables(size_t samples, size_t fields, size_t labels)
 }
 
 /* Memory that may already contain the bytes of fields. */
-struct extent {
+struct packed_extent {
     const char *base;
     size_t bytes;
 };
@@ -60,14 +60,14 @@ struct layout {
 };
 
 struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
-                             const struct extent *there);
+                             const struct packed_extent *there);
 /* Returns the number of bytes of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
 /* Writes head, tables and texts to `base`. Copies the bytes of fields that are not in `there` to
  * data + data_at; offsets in `there` are relative to its start. Returns the end of the copied
  * bytes. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
-                  char *base, const struct extent *there, char *data, size_t data_at);
+                  char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the number of bytes in the fields of these samples. */
 size_t packed_payload(const struct sheaf_sample *samples, size_t count);
 

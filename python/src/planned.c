@@ -74,7 +74,7 @@ static PyObject *planned_end(struct planned_object *self, PyObject *first)
 /* Returns a Batch with bytes of its own. */
 static PyObject *batch_of(const struct sheaf_sample *samples, size_t count)
 {
-    const struct extent nowhere = { 0 };
+    const struct packed_extent nowhere = { 0 };
     const struct layout l = packed_measure(samples, count, &nowhere);
     const size_t tables = packed_bytes(count, &l);
     PyObject *bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(tables + l.data));

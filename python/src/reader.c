@@ -218,7 +218,7 @@ static PyObject *reader_dataset(struct reader_object *self, void *Py_UNUSED(igno
 static void release(struct reader_object *self)
 {
     struct sheaf_reader *reader = self->reader;
-    struct watch *watch = self->watch;
+    struct signal_watch *watch = self->watch;
 
     self->reader = NULL;
     self->watch = NULL;
@@ -239,7 +239,7 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
     struct sheaf_reader_options options;
     struct sheaf_dataset_info info;
     PyObject *source, *arena_object = Py_None;
-    struct arena *arena = NULL;
+    struct shared_arena *arena = NULL;
 
     sheaf_reader_options_init(&options, sizeof(options));
     if (!PyArg_ParseTuple(args, "O|O:Reader", &source, &arena_object) ||

@@ -33,12 +33,12 @@ struct reader_object {
     struct sheaf_reader *reader;    /* NULL: closed */
     bool closing;                   /* another thread waits to close the reader, so calls under
                                        way must end */
-    struct watch *watch;
+    struct signal_watch *watch;
     struct teller *teller;
     PyObject *report;
     struct calls calls;
-    struct arena *arena;            /* its samples are in this arena; NULL if they have memory of
-                                       their own */
+    struct shared_arena *arena;     /* its samples are in this arena; NULL if they have memory
+                                       of their own */
     struct batch_object *batch;     /* NULL, or a batch with samples that the program has not got
                                        yet */
     size_t next;                    /* index of the batch's next sample */
@@ -60,7 +60,7 @@ void reader_leave(struct reader_object *self);
 /* Opens self->reader; a signal's handler may end the wait. Its samples will be in the arena, if
  * there is one with room. Returns -1 with an exception on failure. */
 int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
-                struct arena *arena);
+                struct shared_arena *arena);
 void teller_free(struct teller *teller);
 
 /* ---- reading.c ---------------------------------------------------------------------------- */

@@ -87,7 +87,7 @@ static void release_kept(void *kept)
 /* Kept samples in an arena, which a child of a fork has as well. */
 struct shared {
     struct sheaf_kept *kept;
-    struct arena *arena;
+    struct shared_arena *arena;
     unsigned forks;             /* forks_begun when they were taken */
 };
 
@@ -102,7 +102,7 @@ static void release_shared(void *what)
     PyMem_Free(shared);
 }
 
-static struct hold *hold_shared(struct sheaf_kept *kept, struct arena *arena)
+static struct hold *hold_shared(struct sheaf_kept *kept, struct shared_arena *arena)
 {
     struct shared *shared = PyMem_Malloc(sizeof(*shared));
     struct hold *hold = shared == NULL ? NULL : hold_new(release_shared, shared);

@@ -34,7 +34,7 @@ struct sent {
 
 struct arena_object {
     PyObject_HEAD
-    struct arena *arena;        /* NULL: it is not open */
+    struct shared_arena *arena;        /* NULL: it is not open */
     char *words;                /* a piece, the first */
     struct sent sent[WORDS];
 };
@@ -90,7 +90,7 @@ static void look_at_words(struct arena_object *self)
 static int write_message(struct arena_object *self, struct batch_object *batch,
                          const struct layout *l, struct sent *sent, PyObject *message)
 {
-    const struct extent there = { self->arena->base, self->arena->bytes };
+    const struct packed_extent there = { self->arena->base, self->arena->bytes };
     char *base = PyBytes_AsString(message);
 
     if (l->data != 0) {
@@ -123,7 +123,7 @@ static PyObject *arena_send(struct arena_object *self, PyObject *object)
     if (sent == self->sent + WORDS || self->arena->forks != fork_count)
         Py_RETURN_NONE;
     l = packed_measure(batch->samples, batch->count,
-                       &(struct extent){ self->arena->base, self->arena->bytes });
+                       &(struct packed_extent){ self->arena->base, self->arena->bytes });
     message = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)packed_bytes(batch->count, &l));
     if (message == NULL)
         return NULL;
@@ -139,7 +139,7 @@ static PyObject *arena_send(struct arena_object *self, PyObject *object)
     return Py_BuildValue("nN", (Py_ssize_t)(sent - self->sent), message);
 }
 
-struct arena *arena_of(PyObject *object)
+struct shared_arena *arena_of(PyObject *object)
 {
     struct arena_object *self = (struct arena_object *)object;
 
@@ -162,7 +162,7 @@ static PyObject *arena_name(struct arena_object *self, void *Py_UNUSED(ignored))
 static void arena_dealloc(struct arena_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    struct arena *a = self->arena;
+    struct shared_arena *a = self->arena;
 
     for (size_t i = 0; i < WORDS && a != NULL; i++)
         if (self->sent[i].is_used)
@@ -211,7 +211,7 @@ PyObject *batch_receive(PyObject *Py_UNUSED(module), PyObject *args)
     if (number >= 0 && (size_t)number < WORDS && (size_t)use->view.len >= ARENA_GRAIN) {
         use->word = (uint32_t *)(void *)((char *)use->view.buf + (size_t)number * WORD_BYTES);
         use->forks = forks_begun;
-        batch = packed_get(message, &(struct extent){ use->view.buf, (size_t)use->view.len },
+        batch = packed_get(message, &(struct packed_extent){ use->view.buf, (size_t)use->view.len },
                            end_use, use);
     } else {
         PyErr_SetString(PyExc_ValueError, "this is no arena");

@@ -92,11 +92,11 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 /* An opening, which may outlive the call that requested it; the data set is then kept for ever. */
-struct opening {
+struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
     char *cache_directory;
-    struct arena *arena;            /* serves the reader; NULL if none could be made */
+    struct shared_arena *arena;            /* serves the reader; NULL if none could be made */
     struct reports *reports;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -105,14 +105,14 @@ struct opening {
 
 static void opening_run(void *what)
 {
-    struct opening *o = what;
+    struct server_opening *o = what;
 
     o->code = sheaf_reader_open(o->dataset, &o->options, &o->reader, &o->error);
 }
 
 static void opening_discard(void *what)
 {
-    struct opening *o = what;
+    struct server_opening *o = what;
 
     sheaf_reader_free(o->reader);
     arena_leave(o->arena);
@@ -123,10 +123,10 @@ static void opening_discard(void *what)
     free(o);
 }
 
-static struct opening *opening_new(const struct sheaf_dataset *dataset,
-                                   const struct sheaf_reader_options *options)
+static struct server_opening *opening_new(const struct sheaf_dataset *dataset,
+                                          const struct sheaf_reader_options *options)
 {
-    struct opening *o = calloc(1, sizeof(*o));
+    struct server_opening *o = calloc(1, sizeof(*o));
 
     if (o == NULL)
         return NULL;
@@ -172,7 +172,7 @@ static const struct option server_options_table[] = {
 static int server_init(struct server_object *self, PyObject *args, PyObject *keywords)
 {
     struct sheaf_reader_options options;
-    struct opening *o;
+    struct server_opening *o;
     PyObject *source;
     unsigned long long wait_seconds;
     unsigned ranks;
@@ -322,7 +322,7 @@ static PyObject *server_is_over(struct server_object *self, PyObject *args)
 
 /* An answer that lies in the arena. */
 struct own_use {
-    struct arena *arena;
+    struct shared_arena *arena;
     uint32_t *word;
     unsigned forks;                 /* forks_begun when it came */
 };
@@ -340,7 +340,7 @@ static void end_own_use(void *what)
 
 static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *message)
 {
-    struct arena *arena = serving_arena(serving);
+    struct shared_arena *arena = serving_arena(serving);
     struct own_use *use = PyMem_Malloc(sizeof(*use));
     PyObject *batch;
 
@@ -348,7 +348,8 @@ static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *mes
         return PyErr_NoMemory();
     *use = (struct own_use){ arena, serving_word(serving, word), forks_begun };
     arena_use(arena);
-    batch = packed_get(message, &(struct extent){ arena->base, arena->bytes }, end_own_use, use);
+    batch = packed_get(message, &(struct packed_extent){ arena->base, arena->bytes }, end_own_use,
+                       use);
     if (batch == NULL)
         end_own_use(use);
     return batch;

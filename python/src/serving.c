@@ -116,7 +116,7 @@ static void deliver_error(struct serving *s, struct client *c, int code, const c
 /* Replies to a hello. The arena's descriptor goes with the first bytes. */
 static bool welcome(struct serving *s, struct client *c)
 {
-    struct arena *arena = s->held.arena;
+    struct shared_arena *arena = s->held.arena;
     struct serving_welcome w = { .bytes = arena == NULL ? 0 : arena->bytes };
     union { char bytes[CMSG_SPACE(sizeof(int))]; struct cmsghdr align; } control = { 0 };
     struct iovec io = { &w, sizeof(w) };

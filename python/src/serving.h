@@ -74,7 +74,7 @@ struct serving_pass {
  * If `ranks` is more than one, they share it, and each of them is waited for until it has come, for
  * at most `wait_seconds`. Returns NULL with errno if nothing was taken. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
-                              uint64_t wait_seconds, struct arena *arena);
+                              uint64_t wait_seconds, struct shared_arena *arena);
 /* Lets workers connect to this abstract address. Returns false with errno on failure. */
 bool serving_listen(struct serving *serving, const char *name);
 /* Tells where a pass begins, before its ordinals are requested. A later pass ends the earlier
@@ -96,7 +96,7 @@ bool serving_collect(struct serving *serving, struct serving_answer *answer, cha
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
 /* Return the arena with its answers, and the word of one. */
-struct arena *serving_arena(struct serving *serving);
+struct shared_arena *serving_arena(struct serving *serving);
 uint32_t *serving_word(struct serving *serving, uint32_t number);
 
 /* Ends the thread, the connections and the reader. */

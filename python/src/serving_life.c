@@ -52,7 +52,7 @@ bool serving_listen(struct serving *s, const char *name)
 }
 
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
-                              uint64_t wait_seconds, struct arena *arena)
+                              uint64_t wait_seconds, struct shared_arena *arena)
 {
     struct serving *s = calloc(1, sizeof(*s));
 
@@ -185,7 +185,7 @@ void serving_leave(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-struct arena *serving_arena(struct serving *s)
+struct shared_arena *serving_arena(struct serving *s)
 {
     return s->held.arena;
 }

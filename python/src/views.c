@@ -57,7 +57,7 @@ PyObject *action_view_write(PyObject *Py_UNUSED(module), PyObject *args)
 
 /* ---- Locate ---------------------------------------------------------------------------------- */
 
-struct comings {
+struct found_comings {
     struct sheaf_coming *list;
     size_t count, capacity;
     bool failed;
@@ -66,7 +66,7 @@ struct comings {
 /* Without the GIL. */
 static void add_coming(void *context, const struct sheaf_coming *coming)
 {
-    struct comings *c = context;
+    struct found_comings *c = context;
 
     if (c->count == c->capacity) {
         const size_t capacity = 2 * c->capacity + 16;
@@ -81,7 +81,7 @@ static void add_coming(void *context, const struct sheaf_coming *coming)
     c->list[c->count++] = *coming;
 }
 
-static PyObject *coming_tuples(const struct comings *c)
+static PyObject *coming_tuples(const struct found_comings *c)
 {
     PyObject *list = PyList_New((Py_ssize_t)c->count);
 
@@ -102,7 +102,7 @@ static PyObject *coming_tuples(const struct comings *c)
 PyObject *dataset_locate(struct dataset_object *self, PyObject *args, PyObject *keywords)
 {
     struct sheaf_reader_options options;
-    struct comings comings = { 0 };
+    struct found_comings comings = { 0 };
     struct sheaf_error error;
     struct calls calls = { 0 };
     PyObject *list, *found;

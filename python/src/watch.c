@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-struct watch {
+struct signal_watch {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -24,7 +24,7 @@ struct watch {
 
 static void *watch_run(void *argument)
 {
-    struct watch *w = argument;
+    struct signal_watch *w = argument;
     unsigned long seen = 0;
 
     pthread_mutex_lock(&w->lock);
@@ -40,9 +40,9 @@ static void *watch_run(void *argument)
     return NULL;
 }
 
-struct watch *watch_new(struct sheaf_reader *reader)
+struct signal_watch *watch_new(struct sheaf_reader *reader)
 {
-    struct watch *w = calloc(1, sizeof(*w));
+    struct signal_watch *w = calloc(1, sizeof(*w));
 
     if (w == NULL)
         return NULL;
@@ -57,7 +57,7 @@ struct watch *watch_new(struct sheaf_reader *reader)
     return NULL;
 }
 
-void watch_enter(struct watch *w)
+void watch_enter(struct signal_watch *w)
 {
     pthread_mutex_lock(&w->lock);
     w->locked.calls++;
@@ -65,14 +65,14 @@ void watch_enter(struct watch *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_leave(struct watch *w)
+void watch_leave(struct signal_watch *w)
 {
     pthread_mutex_lock(&w->lock);
     w->locked.inside = false;
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_free(struct watch *w)
+void watch_free(struct signal_watch *w)
 {
     if (w == NULL)
         return;

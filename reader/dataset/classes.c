@@ -16,7 +16,7 @@
 /* Class names in order, with a hash table to find them. slots[hash] holds the number of a name, or
  * NO_SLOT. At most half of the slots are in use. If two classes have the same name, the table finds
  * the first. */
-struct names {
+struct merged_names {
     char **list;
     size_t count, capacity;
     uint32_t *slots;
@@ -24,7 +24,7 @@ struct names {
     const char *repeated;       /* a name that two classes have; or NULL */
 };
 
-static uint32_t *slot_of(const struct names *n, const char *name)
+static uint32_t *slot_of(const struct merged_names *n, const char *name)
 {
     size_t at = XXH3_64bits(name, strlen(name)) & (n->slot_count - 1);
 
@@ -33,7 +33,7 @@ static uint32_t *slot_of(const struct names *n, const char *name)
     return &n->slots[at];
 }
 
-static int grow(struct names *n, struct sheaf_error *err)
+static int grow(struct merged_names *n, struct sheaf_error *err)
 {
     const size_t capacity = MAX(2 * n->capacity, (size_t)64);
     char **list = reallocarray(n->list, capacity, sizeof(list[0]));
@@ -58,7 +58,7 @@ static int grow(struct names *n, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int add(struct names *n, const char *name, struct sheaf_error *err)
+static int add(struct merged_names *n, const char *name, struct sheaf_error *err)
 {
     uint32_t *slot;
 
@@ -81,7 +81,7 @@ static int add(struct names *n, const char *name, struct sheaf_error *err)
 }
 
 /* Returns whether the list agrees with the names so far. Either may be longer than the other. */
-static bool is_same(const struct names *n, const struct class_list *list)
+static bool is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
         if (strcmp(list->names[i], n->list[i]) != 0)
@@ -91,7 +91,7 @@ static bool is_same(const struct names *n, const struct class_list *list)
 }
 
 /* Appends the names by which a list is longer than the merged list. Its labels stay as they are. */
-static int extend(struct names *n, const struct class_list *list, struct sheaf_error *err)
+static int extend(struct merged_names *n, const struct named_classes *list, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -100,7 +100,7 @@ static int extend(struct names *n, const struct class_list *list, struct sheaf_e
     return code;
 }
 
-static int refuse_repeated(const struct class_list *list, const char *name,
+static int refuse_repeated(const struct named_classes *list, const char *name,
                            struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes differ from those of the data sets "
@@ -108,7 +108,7 @@ static int refuse_repeated(const struct class_list *list, const char *name,
                    list->url, name);
 }
 
-static int map_list(struct names *n, const struct class_list *list, uint32_t *map,
+static int map_list(struct merged_names *n, const struct named_classes *list, uint32_t *map,
                     struct sheaf_error *err)
 {
     const size_t most = n->count + list->count;
@@ -130,14 +130,14 @@ static int map_list(struct names *n, const struct class_list *list, uint32_t *ma
 }
 
 /* Merges list i into the names so far. Sets *map if the list's labels must change. */
-static int take(struct names *n, const struct class_list *lists, size_t i, uint32_t **map,
+static int take(struct merged_names *n, const struct named_classes *lists, size_t i, uint32_t **map,
                 struct sheaf_error *err)
 {
-    const struct class_list *list = &lists[i];
+    const struct named_classes *list = &lists[i];
 
     if ((list->count == 0) != (lists[0].count == 0)) {
-        const struct class_list *with = list->count != 0 ? list : &lists[0];
-        const struct class_list *without = list->count != 0 ? &lists[0] : list;
+        const struct named_classes *with = list->count != 0 ? list : &lists[0];
+        const struct named_classes *without = list->count != 0 ? &lists[0] : list;
 
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes have no names, but those of "
                        "%s have: it is unknown which numbers mean the same class", without->url,
@@ -153,10 +153,10 @@ static int take(struct names *n, const struct class_list *lists, size_t i, uint3
     return map_list(n, list, *map, err);
 }
 
-int classes_merge(const struct class_list *lists, size_t count, char ***names, size_t *name_count,
-                  uint32_t **maps, struct sheaf_error *err)
+int classes_merge(const struct named_classes *lists, size_t count, char ***names,
+                  size_t *name_count, uint32_t **maps, struct sheaf_error *err)
 {
-    struct names n = { 0 };
+    struct merged_names n = { 0 };
     int code = SHEAF_OK;
 
     memset(maps, 0, count * sizeof(maps[0]));
@@ -168,7 +168,8 @@ int classes_merge(const struct class_list *lists, size_t count, char ***names, s
     return code;
 }
 
-static int rename_list(struct names *n, const struct class_list *list, class_name_fn *other,
+static int rename_list(struct merged_names *n, const struct named_classes *list,
+                       class_name_fn *other,
                        const void *context, uint32_t **map, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -190,11 +191,11 @@ static int rename_list(struct names *n, const struct class_list *list, class_nam
     return code;
 }
 
-int classes_rename(const struct class_list *lists, size_t count, class_name_fn *other,
+int classes_rename(const struct named_classes *lists, size_t count, class_name_fn *other,
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
                    struct sheaf_error *err)
 {
-    struct names n = { 0 };
+    struct merged_names n = { 0 };
     int code = SHEAF_OK;
 
     memset(maps, 0, count * sizeof(maps[0]));

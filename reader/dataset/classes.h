@@ -12,7 +12,7 @@
 #include "formats/format.h"
 
 /* The classes of one data set. The pointers are borrowed. */
-struct class_list {
+struct named_classes {
     const char *url;            /* for messages */
     const char *const *names;
     size_t count;
@@ -25,13 +25,13 @@ struct class_list {
  * each class of list i, and the caller frees it. Returns SHEAF_ERR_UNSUPPORTED if names cannot tell
  * which classes are the same: one list is empty and another is not, or a name occurs twice in lists
  * that differ. */
-int classes_merge(const struct class_list *lists, size_t count, char ***names, size_t *name_count,
-                  uint32_t **maps, struct sheaf_error *err);
+int classes_merge(const struct named_classes *lists, size_t count, char ***names,
+                  size_t *name_count, uint32_t **maps, struct sheaf_error *err);
 
 /* As classes_merge, with new names: `other` returns the new name of a class. It may return the same
  * name for several classes, which become one. No list may be empty. */
 typedef const char *class_name_fn(const void *context, const char *name);
-int classes_rename(const struct class_list *lists, size_t count, class_name_fn *other,
+int classes_rename(const struct named_classes *lists, size_t count, class_name_fn *other,
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
                    struct sheaf_error *err);
 

@@ -201,14 +201,14 @@ static char *above(const char *directory)
     return size > 2 && directory[size - 2] != '/' ? strndup(directory, size) : NULL;
 }
 
-struct search {
+struct name_search {
     const char *name;
     bool is_found;
 };
 
 static int find_name(void *context, const struct store_entry *entry)
 {
-    struct search *search = context;
+    struct name_search *search = context;
 
     search->is_found |= strcmp(entry->name, search->name) == 0;
     return SHEAF_OK;
@@ -216,7 +216,7 @@ static int find_name(void *context, const struct store_entry *entry)
 
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err)
 {
-    struct search search = { .name = name };
+    struct name_search search = { .name = name };
     struct sheaf_error unlisted;
     int code = store_list(directory, find_name, &search, &unlisted);
 

@@ -321,7 +321,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
                       struct sheaf_error *err)
 {
     struct manifest_shard *shard = &d->manifest.shards[i];
-    struct scan scan;
+    struct header_scan scan;
     int code = SHEAF_OK;
 
     scan_open(&scan, d->format, object);

@@ -136,7 +136,7 @@ static const char *other_name(const void *context, const char *name)
 
 /* Refuses a rename of a class that no source has. Otherwise a misspelt name would be ignored
  * silently. */
-static int check_names(const struct class_list *lists, size_t count,
+static int check_names(const struct named_classes *lists, size_t count,
                        const struct union_options *options, struct sheaf_error *err)
 {
     for (size_t c = 0; c < options->class_count; c++) {
@@ -155,7 +155,7 @@ static int check_names(const struct class_list *lists, size_t count,
 static int merge_classes(struct sheaf_dataset *d, const struct union_options *options,
                          struct sheaf_error *err)
 {
-    struct class_list *lists = calloc(d->source_count, sizeof(lists[0]));
+    struct named_classes *lists = calloc(d->source_count, sizeof(lists[0]));
     uint32_t **maps = calloc(d->source_count, sizeof(maps[0]));
     int code = lists == NULL || maps == NULL ? err_memory(err, d->source_count * sizeof(lists[0]))
                                              : SHEAF_OK;
@@ -163,7 +163,7 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     for (size_t i = 0; i < d->source_count && code == SHEAF_OK; i++) {
         const struct manifest *m = &d->sources[i]->manifest;
 
-        lists[i] = (struct class_list){ .url = d->sources[i]->url, .count = m->class_count,
+        lists[i] = (struct named_classes){ .url = d->sources[i]->url, .count = m->class_count,
                                         .names = (const char *const *)m->classes,
                                         .label_base = m->label_base };
     }

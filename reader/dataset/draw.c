@@ -12,7 +12,7 @@
 /* Above this number of samples the labels are not read, because the index would be 150 MB. */
 #define LABELS_MOST ((uint64_t)1 << 24)
 
-struct drawing {
+struct class_drawing {
     const struct sheaf_dataset *dataset;
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
@@ -57,7 +57,7 @@ static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 
 /* ---- By class -------------------------------------------------------------------------------- */
 
-static void count_labels(struct drawing *g, uint64_t count)
+static void count_labels(struct class_drawing *g, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
@@ -66,7 +66,7 @@ static void count_labels(struct drawing *g, uint64_t count)
 /* Decides how many samples of each label are drawn. If there are more labels than samples wanted,
  * it is one sample for each of some evenly spaced labels. Otherwise it is several samples for each
  * label, as evenly as the labels' numbers of samples allow. */
-static size_t share(struct drawing *g, size_t count)
+static size_t share(struct class_drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;
     size_t drawn = 0;
@@ -95,7 +95,7 @@ static size_t share(struct drawing *g, size_t count)
     return drawn;
 }
 
-static void draw(struct drawing *g, uint64_t count)
+static void draw(struct class_drawing *g, uint64_t count)
 {
     size_t at = 0;
 
@@ -120,7 +120,7 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 {
     const uint64_t all = dataset_samples(d), chosen = count_chosen(d);
     uint32_t *labels = calloc(all + 1, sizeof(labels[0]));
-    struct drawing g = { .dataset = d, .labels = labels, .numbers = numbers };
+    struct class_drawing g = { .dataset = d, .labels = labels, .numbers = numbers };
     int code = labels == NULL ? err_memory(err, all * sizeof(labels[0]))
                               : labels_read(d, labels, err);
 

@@ -90,7 +90,7 @@ int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err)
 
 /* ---- Waiting for one ------------------------------------------------------------------------ */
 
-struct search {
+struct pipe_search {
     const struct pipe_source *source;
     uint64_t wanted_number, other_number;
     bool may_be_other, has_told;
@@ -98,7 +98,7 @@ struct search {
 };
 
 /* Opens the pipe with this number if it exists. */
-static int open_number(const struct search *s, uint64_t number, struct store_object **object,
+static int open_number(const struct pipe_search *s, uint64_t number, struct store_object **object,
                        struct sheaf_error *err)
 {
     char *path = pipe_path(s->source->prefix, number);
@@ -112,7 +112,7 @@ static int open_number(const struct search *s, uint64_t number, struct store_obj
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static int look(struct search *s, struct sheaf_error *err)
+static int look(struct pipe_search *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -131,7 +131,7 @@ static int look(struct search *s, struct sheaf_error *err)
 }
 
 /* Waits a moment for a pipe or its writer. Returns SHEAF_END if there is still none. */
-static int wait_a_moment(const struct search *s, const volatile int *interrupt,
+static int wait_a_moment(const struct pipe_search *s, const volatile int *interrupt,
                          struct sheaf_error *err)
 {
     struct store_object *object = s->wanted != NULL ? s->wanted : s->other;
@@ -145,7 +145,7 @@ static int wait_a_moment(const struct search *s, const volatile int *interrupt,
     return SHEAF_END;
 }
 
-static int give_up(const struct search *s, struct sheaf_error *err)
+static int give_up(const struct pipe_search *s, struct sheaf_error *err)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;
 
@@ -162,7 +162,7 @@ static int give_up(const struct search *s, struct sheaf_error *err)
 
 /* Tells the user that the reader is waiting. This is not an error yet, because the other program
  * may not have started. */
-static void tell(struct search *s)
+static void tell(struct pipe_search *s)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;
     char *path = pipe_path(s->source->prefix, s->wanted_number);
@@ -179,7 +179,7 @@ int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shif
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err)
 {
-    struct search s = { .source = source, .may_be_other = !shift->known };
+    struct pipe_search s = { .source = source, .may_be_other = !shift->known };
     const uint64_t start = clock_ns();
     int code;
 

@@ -18,13 +18,13 @@
 #define PLACE_BYTES 12          /* shard and record, the highest byte first */
 
 /* Where a sample is. */
-struct place {
+struct key_place {
     uint8_t bytes[PLACE_BYTES];
 };
 
-static struct place place_of(uint32_t shard, uint64_t record)
+static struct key_place place_of(uint32_t shard, uint64_t record)
 {
-    struct place place;
+    struct key_place place;
 
     for (int i = 0; i < 4; i++)
         place.bytes[i] = (uint8_t)(shard >> (24 - 8 * i));
@@ -58,7 +58,7 @@ int repeated_keys_open(struct repeated_keys *k, uint64_t memory_bytes, struct sh
 int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, uint64_t record,
                       struct sheaf_error *err)
 {
-    const struct place place = place_of(shard, record);
+    const struct key_place place = place_of(shard, record);
     uint8_t *to, *value;
     int code;
 
@@ -71,7 +71,7 @@ int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, 
 }
 
 /* Writes the location of a sample and, if the sample can be read again, its key. */
-static void describe(const struct sheaf_dataset *d, const struct place *place, char first[512])
+static void describe(const struct sheaf_dataset *d, const struct key_place *place, char first[512])
 {
     const uint32_t shard = (uint32_t)number_in(place->bytes, 4);
     const uint64_t record = number_in(place->bytes + 4, 8);
@@ -91,7 +91,7 @@ int repeated_keys_end(struct repeated_keys *k, const struct sheaf_dataset *datas
                       uint64_t *count, char first[512], struct sheaf_error *err)
 {
     struct sort_entry entry;
-    struct place earliest;
+    struct key_place earliest;
     uint64_t before = 0;
     bool is_first = true;
     int code = sort_finish(k->sort, err);

@@ -18,12 +18,12 @@
 /* Largest number of bytes that a header may need (long names and pax records of a tar). */
 #define NEED_LIMIT   ((size_t)4 << 20)
 
-struct extent {
+struct scan_extent {
     uint64_t begin, end;
     uint64_t key;               /* where it is in `keys`, if samples are joined */
 };
 
-void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object)
+void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object)
 {
     memset(s, 0, sizeof(*s));
     s->format = format;
@@ -33,7 +33,7 @@ void scan_open(struct scan *s, const struct format_ops *format, struct store_obj
     format_scan_reset(&s->state);
 }
 
-void scan_close(struct scan *s)
+void scan_close(struct header_scan *s)
 {
     format_scan_free(&s->state);
     buf_free(&s->window);
@@ -43,7 +43,7 @@ void scan_close(struct scan *s)
 
 /* Gives access to the bytes at s->offset: at least `need` bytes, or all up to the end if there are
  * fewer. */
-static int show(struct scan *s, size_t need, const uint8_t **data, size_t *size,
+static int show(struct header_scan *s, size_t need, const uint8_t **data, size_t *size,
                 struct sheaf_error *err)
 {
     const uint64_t left = s->object->bytes - s->offset;
@@ -72,7 +72,7 @@ static int show(struct scan *s, size_t need, const uint8_t **data, size_t *size,
     return SHEAF_OK;
 }
 
-static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
+static int next_part(struct header_scan *s, struct part *part, struct sheaf_error *err)
 {
     size_t need = 1;
 
@@ -98,18 +98,18 @@ static int next_part(struct scan *s, struct part *part, struct sheaf_error *err)
     }
 }
 
-static struct extent *last_sample(const struct scan *s)
+static struct scan_extent *last_sample(const struct header_scan *s)
 {
     return s->extents.size == 0 ? NULL
-         : (struct extent *)(void *)(s->extents.data + s->extents.size) - 1;
+         : (struct scan_extent *)(void *)(s->extents.data + s->extents.size) - 1;
 }
 
 /* Drops the last sample if it is still open, and returns where the loss begins. Damage after a
  * member of a tar may hide more members of the same sample, and a record in several parts would be
  * incomplete. Other records show that they are complete. */
-static uint64_t drop_open(struct scan *s)
+static uint64_t drop_open(struct header_scan *s)
 {
-    const struct extent *last = last_sample(s);
+    const struct scan_extent *last = last_sample(s);
     uint64_t begin = s->offset;
 
     if (s->open && last != NULL && (s->format->has_members || s->state.frame_open)) {
@@ -121,14 +121,14 @@ static uint64_t drop_open(struct scan *s)
     return begin;
 }
 
-static int place_error(const struct scan *s, uint64_t at, struct sheaf_error *err)
+static int place_error(const struct header_scan *s, uint64_t at, struct sheaf_error *err)
 {
     return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", s->object->url, at,
                       s->records);
 }
 
 /* Finds the next plausible header after the damage. */
-static int resync(struct scan *s, struct sheaf_error *err)
+static int resync(struct header_scan *s, struct sheaf_error *err)
 {
     const bool no_more = s->state.no_more;
 
@@ -159,14 +159,14 @@ static int resync(struct scan *s, struct sheaf_error *err)
     return SHEAF_END;
 }
 
-static void tell_lost(struct scan *s, uint64_t bytes, struct sheaf_error *err)
+static void tell_lost(struct header_scan *s, uint64_t bytes, struct sheaf_error *err)
 {
     s->lost_bytes += bytes;
     err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
 }
 
 /* Reports damage, and searches at once for the next sample. */
-static int damage(struct scan *s, struct sheaf_error *err)
+static int damage(struct header_scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s), lost = s->object->bytes - at;
     int code;
@@ -182,7 +182,7 @@ static int damage(struct scan *s, struct sheaf_error *err)
 }
 
 /* Stops the scan because reading cannot continue. All bytes from here on are lost. */
-static int give_up(struct scan *s, struct sheaf_error *err)
+static int give_up(struct header_scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s);
 
@@ -192,9 +192,9 @@ static int give_up(struct scan *s, struct sheaf_error *err)
 }
 
 /* Begins a new sample with this part. */
-static int begin_sample(struct scan *s, struct sheaf_error *err)
+static int begin_sample(struct header_scan *s, struct sheaf_error *err)
 {
-    const struct extent extent = { .begin = s->offset, .end = s->offset, .key = s->keys.size };
+    const struct scan_extent extent = { .begin = s->offset, .end = s->offset, .key = s->keys.size };
     int code = SHEAF_OK;
 
     s->open = !s->suspect;
@@ -218,7 +218,7 @@ static int begin_sample(struct scan *s, struct sheaf_error *err)
 
 /* Scans one part. After an error that concerns the part, s->offset is still at the start of the
  * part, except after a suspect sample, which is skipped. */
-static int step(struct scan *s, struct sheaf_error *err)
+static int step(struct header_scan *s, struct sheaf_error *err)
 {
     struct part part;
     int code = next_part(s, &part, err);
@@ -243,7 +243,7 @@ static int step(struct scan *s, struct sheaf_error *err)
     return code;
 }
 
-int scan_run(struct scan *s, struct sheaf_error *err)
+int scan_run(struct header_scan *s, struct sheaf_error *err)
 {
     if (s->has_kept) {
         *err = s->kept;
@@ -263,13 +263,13 @@ int scan_run(struct scan *s, struct sheaf_error *err)
     return SHEAF_END;
 }
 
-uint64_t scan_passed_over(const struct scan *s)
+uint64_t scan_passed_over(const struct header_scan *s)
 {
     return s->passed_over + s->state.passed_over;
 }
 
 /* Returns the number of bytes between extent i and the extent before it. */
-static uint64_t gap_before(const struct extent *extents, uint64_t i)
+static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
 }
@@ -281,13 +281,13 @@ static uint64_t gap_before(const struct extent *extents, uint64_t i)
 
 /* A sample's extent, and the first extent that has the same key. The extents are sorted by it. */
 struct joining {
-    const struct extent *extent, *first;
+    const struct scan_extent *extent, *first;
 };
 
 static int by_key(const void *a, const void *b, void *scan)
 {
     const struct joining *x = a, *y = b;
-    const char *keys = (const char *)((const struct scan *)scan)->keys.data;
+    const char *keys = (const char *)((const struct header_scan *)scan)->keys.data;
     const int order = strcmp(keys + x->extent->key, keys + y->extent->key);
 
     return order != 0 ? order : (x->extent > y->extent) - (x->extent < y->extent);
@@ -303,7 +303,8 @@ static int by_first(const void *a, const void *b)
 
 /* Sorts the extents so that those with the same key follow the first of them. *samples becomes the
  * number of different keys. */
-static void sort_joining(struct scan *s, struct joining *list, uint64_t count, uint64_t *samples)
+static void sort_joining(struct header_scan *s, struct joining *list, uint64_t count,
+                         uint64_t *samples)
 {
     const char *keys = (const char *)s->keys.data;
 
@@ -321,14 +322,14 @@ static void sort_joining(struct scan *s, struct joining *list, uint64_t count, u
 
 /* Fills in a section with joined samples. The bytes of the shard after the last sample become its
  * last piece. */
-static void fill_joined(struct scan *s, const struct joining *list, uint64_t count,
+static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {
-    const struct extent *last = last_sample(s);
+    const struct scan_extent *last = last_sample(s);
     uint64_t at = 0, sample = 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        const struct extent *extent = list[i].extent;
+        const struct scan_extent *extent = list[i].extent;
 
         if (extent == list[i].first)
             made->offsets[sample++] = at;
@@ -344,7 +345,7 @@ static void fill_joined(struct scan *s, const struct joining *list, uint64_t cou
 }
 
 /* Makes a section in which all extents with the same key are one sample. */
-static int join_section(struct scan *s, struct joining *list, uint64_t count,
+static int join_section(struct header_scan *s, struct joining *list, uint64_t count,
                         struct index_section **section, struct sheaf_error *err)
 {
     struct index_section *made;
@@ -366,9 +367,10 @@ static int join_section(struct scan *s, struct joining *list, uint64_t count,
     return SHEAF_OK;
 }
 
-static int scan_joined(struct scan *s, struct index_section **section, struct sheaf_error *err)
+static int scan_joined(struct header_scan *s, struct index_section **section,
+                       struct sheaf_error *err)
 {
-    const struct extent *extents = (const void *)s->extents.data;
+    const struct scan_extent *extents = (const void *)s->extents.data;
     const uint64_t count = s->extents.size / sizeof(*extents);
     struct joining *list = calloc(count + 1, sizeof(list[0]));
     int code;
@@ -384,9 +386,10 @@ static int scan_joined(struct scan *s, struct index_section **section, struct sh
 
 /* ---- The section ----------------------------------------------------------------------------- */
 
-static int plain_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
+static int plain_section(struct header_scan *s, struct index_section **section,
+                         struct sheaf_error *err)
 {
-    const struct extent *extents = (const void *)s->extents.data;
+    const struct scan_extent *extents = (const void *)s->extents.data;
     const uint64_t count = s->extents.size / sizeof(*extents);
     struct index_section *made;
     uint64_t gaps = 0;
@@ -414,7 +417,7 @@ static int plain_section(struct scan *s, struct index_section **section, struct 
     return SHEAF_OK;
 }
 
-int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err)
+int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err)
 {
     return s->joins && s->state.keys.repeated != 0 ? scan_joined(s, section, err)
                                                    : plain_section(s, section, err);

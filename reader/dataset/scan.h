@@ -9,7 +9,7 @@
 #include "formats/index.h"
 #include "store/store.h"
 
-struct scan {
+struct header_scan {
     const struct format_ops *format;
     struct store_object *object;
     struct format_scan state;
@@ -30,16 +30,16 @@ struct scan {
     uint64_t lost_bytes;            /* bytes lost after damage */
 };
 
-void scan_open(struct scan *s, const struct format_ops *format, struct store_object *object);
+void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object);
 /* Scans to the end (returns SHEAF_END) or to the next damage. Returns SHEAF_ERR_CORRUPT or
  * SHEAF_ERR_TRUNCATED for damage; the message has the place and the reason, and the loss if nothing
  * was found after it. May then be called again. */
-int scan_run(struct scan *s, struct sheaf_error *err);
+int scan_run(struct header_scan *s, struct sheaf_error *err);
 /* Makes an index section, without CRCs, of the samples found. It has pieces if samples were
  * joined. */
-int scan_section(struct scan *s, struct index_section **section, struct sheaf_error *err);
+int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err);
 /* Returns the number of tar members so far that belong to no sample. */
-uint64_t scan_passed_over(const struct scan *s);
-void scan_close(struct scan *s);
+uint64_t scan_passed_over(const struct header_scan *s);
+void scan_close(struct header_scan *s);
 
 #endif

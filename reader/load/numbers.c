@@ -33,7 +33,7 @@
 #define LOOK_NS          ((uint64_t)50000000)
 
 /* A requested number. */
-struct entry {
+struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
     struct item *item;          /* place of the sample in the part's block; equal numbers have
@@ -49,7 +49,7 @@ struct shard_part {
     uint8_t *block;
 };
 
-struct group {
+struct record_group {
     struct shard_part *part;
     size_t first, end;          /* entries, */
     size_t records;             /* number of different records */
@@ -65,15 +65,15 @@ struct call {
     struct workers *workers;
     struct watch watch;
     struct budget budget;
-    struct entry *entries;
+    struct number_entry *entries;
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
-    struct group groups[READS_MOST];           /* a ring, whose oldest entry is at `oldest` */
+    struct record_group groups[READS_MOST]; /* a ring, whose oldest entry is at `oldest` */
     size_t oldest, group_count;
 };
 
-struct numbered {
+struct numbered_samples {
     struct sheaf_kept base;
     size_t count;
     struct sheaf_sample *samples;
@@ -86,7 +86,7 @@ struct numbered {
 
 static int by_number(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct number_entry *x = a, *y = b;
 
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
@@ -214,7 +214,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 /* ---- Groups --------------------------------------------------------------------------------- */
 
 /* Returns whether the group may be extended to record `next`. */
-static bool joins(const struct group *g, const struct shard *shard, uint64_t next)
+static bool joins(const struct record_group *g, const struct shard *shard, uint64_t next)
 {
     const struct index_section *s = shard->section;
     const uint64_t end = s->offsets[g->last_record] + index_frame_bytes(s, g->last_record);
@@ -234,11 +234,11 @@ static bool joins(const struct group *g, const struct shard *shard, uint64_t nex
 }
 
 /* Returns the group that begins with entry `first`. With `joined`, it includes records close by. */
-static struct group group_of(const struct call *c, struct shard_part *part, size_t first,
-                             bool joined)
+static struct record_group group_of(const struct call *c, struct shard_part *part, size_t first,
+                                    bool joined)
 {
     const uint64_t record = record_of(c, part, first);
-    struct group g = { .part = part, .first = first, .end = first + 1, .records = 1,
+    struct record_group g = { .part = part, .first = first, .end = first + 1, .records = 1,
                        .first_record = record, .last_record = record };
 
     for (; g.end < part->end; g.end++) {
@@ -256,7 +256,7 @@ static struct group group_of(const struct call *c, struct shard_part *part, size
 
 /* Makes the plan of a group, with one run for each record. A local codec block is read and
  * decompressed only as far as needed. A remote block is read by one request. */
-static int plan_of(const struct call *c, const struct group *g, struct read_plan *plan,
+static int plan_of(const struct call *c, const struct record_group *g, struct read_plan *plan,
                    struct sheaf_error *err)
 {
     struct shard *shard = g->part->shard;
@@ -281,12 +281,12 @@ static int plan_of(const struct call *c, const struct group *g, struct read_plan
 }
 
 /* Gives each requested record its slot in the block, beginning at *slot. */
-static void place_items(struct call *c, const struct group *g, uint8_t **slot)
+static void place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
 
     for (size_t i = g->first; i < g->end; i++) {
-        struct entry *e = &c->entries[i];
+        struct number_entry *e = &c->entries[i];
 
         if (i != g->first && e->number == e[-1].number) {
             e->item = e[-1].item;       /* requested twice */
@@ -299,12 +299,12 @@ static void place_items(struct call *c, const struct group *g, uint8_t **slot)
     }
 }
 
-static bool is_read_here(const struct call *c, const struct group *g)
+static bool is_read_here(const struct call *c, const struct record_group *g)
 {
     return c->count == 1 && !g->part->shard->object->is_remote;
 }
 
-static int begin_group(struct call *c, struct group *g, const struct read_plan *plan,
+static int begin_group(struct call *c, struct record_group *g, const struct read_plan *plan,
                        uint8_t **slot, struct sheaf_error *err)
 {
     struct read *read = calloc(1, sizeof(*read));
@@ -333,7 +333,7 @@ static int begin_group(struct call *c, struct group *g, const struct read_plan *
 
 /* Ends a group. Its items now belong to the entries. Frees the errors of records that nobody will
  * see. */
-static void end_group(struct call *c, struct group *g)
+static void end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;
 
@@ -346,7 +346,7 @@ static void end_group(struct call *c, struct group *g)
     g->read = NULL;
 }
 
-static int error_of(const struct group *g, struct sheaf_error *err)
+static int error_of(const struct record_group *g, struct sheaf_error *err)
 {
     const struct read *r = g->read;
 
@@ -368,7 +368,7 @@ static int error_of(const struct group *g, struct sheaf_error *err)
 /* Waits for the oldest group and ends it. */
 static int take_group(struct call *c, struct sheaf_error *err)
 {
-    struct group *g = &c->groups[c->oldest];
+    struct record_group *g = &c->groups[c->oldest];
     struct shard_part *part = g->part;
     int code = is_read_here(c, g) ? SHEAF_OK : wait_for(c, &g->read->work->job, err);
 
@@ -388,7 +388,7 @@ static int take_group(struct call *c, struct sheaf_error *err)
 }
 
 /* Makes room for the group and its read, by ending older groups. */
-static int make_room(struct call *c, struct group *g, const struct read_plan *plan,
+static int make_room(struct call *c, struct record_group *g, const struct read_plan *plan,
                      struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -405,7 +405,8 @@ static int make_room(struct call *c, struct group *g, const struct read_plan *pl
 
 /* Reads the group that begins with an entry. Returns SHEAF_END if memory has no room for it
  * alone. */
-static int read_group(struct call *c, struct group *g, uint8_t **slot, struct sheaf_error *err)
+static int read_group(struct call *c, struct record_group *g, uint8_t **slot,
+                      struct sheaf_error *err)
 {
     struct read_plan plan;
     int code = plan_of(c, g, &plan, err);
@@ -428,7 +429,7 @@ static int read_part(struct call *c, struct shard_part *part, struct sheaf_error
     uint8_t *slot = part->block;
 
     for (size_t i = part->first; code == SHEAF_OK && i < part->end;) {
-        struct group g = group_of(c, part, i, true);
+        struct record_group g = group_of(c, part, i, true);
 
         code = read_group(c, &g, &slot, err);
         if (code == SHEAF_END) {        /* try a smaller group */
@@ -451,7 +452,7 @@ static void end_call(struct call *c)
     for (size_t i = 0; i < c->group_count; i++)
         read_cancel(c->groups[(c->oldest + i) % READS_MOST].read);
     for (size_t i = 0; i < c->group_count; i++) {
-        struct group *g = &c->groups[(c->oldest + i) % READS_MOST];
+        struct record_group *g = &c->groups[(c->oldest + i) % READS_MOST];
 
         if (!is_read_here(c, g))
             workers_wait(c->workers, &g->read->work->job);
@@ -465,7 +466,7 @@ static void end_call(struct call *c)
 
 static void release(struct sheaf_kept *kept)
 {
-    struct numbered *k = (struct numbered *)(void *)kept;
+    struct numbered_samples *k = (struct numbered_samples *)(void *)kept;
 
     for (size_t i = 0; k->scratch != NULL && i < k->count; i++)
         decode_scratch_free(&k->scratch[i]);
@@ -477,7 +478,7 @@ static void release(struct sheaf_kept *kept)
     free(k);
 }
 
-static int make_samples(struct call *c, struct numbered *k, struct sheaf_error *err)
+static int make_samples(struct call *c, struct numbered_samples *k, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -487,7 +488,7 @@ static int make_samples(struct call *c, struct numbered *k, struct sheaf_error *
         return err_memory(err, c->count * sizeof(k->scratch[0]));
     k->count = c->count;
     for (size_t i = 0; code == SHEAF_OK && i < c->count; i++) {
-        const struct entry *e = &c->entries[i];
+        const struct number_entry *e = &c->entries[i];
         const struct format_ops *format = dataset_source(c->dataset, e->item->shard)->format;
 
         code = decode_item(c->dataset, format, e->item, &k->scratch[e->asked],
@@ -497,7 +498,7 @@ static int make_samples(struct call *c, struct numbered *k, struct sheaf_error *
 }
 
 /* Moves the parts' blocks to the result. */
-static int give_blocks(struct call *c, struct numbered *k, struct sheaf_error *err)
+static int give_blocks(struct call *c, struct numbered_samples *k, struct sheaf_error *err)
 {
     k->blocks = calloc(c->part_count + 1, sizeof(k->blocks[0]));
     for (size_t i = 0; i < c->part_count; i++) {
@@ -550,7 +551,7 @@ int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numb
     struct call c = { .dataset = dataset, .count = count, .budget.limit = o.memory_bytes,
                       .watch = { .progress = o.progress, .context = o.context,
                                  .interrupt = o.interrupt } };
-    struct numbered *k;
+    struct numbered_samples *k;
     int code;
 
     if (dataset->is_stream)

@@ -13,7 +13,7 @@
 #define PIECE_MOST  ((uint64_t)4 << 20)
 #define PIECE_LEAST ((uint64_t)64 << 10)
 
-struct piece {
+struct ahead_piece {
     struct read_item base;          /* the first member */
     uint8_t *data;
 };
@@ -22,9 +22,9 @@ struct ahead {
     struct store_object base;
     struct store_object *inner;
     size_t piece_bytes;
-    struct piece pieces[AHEAD_PIECES_MOST];
+    struct ahead_piece pieces[AHEAD_PIECES_MOST];
     struct inflight window;         /* the pieces after `here`, without a gap */
-    struct piece *here;             /* the piece read last; or NULL */
+    struct ahead_piece *here;             /* the piece read last; or NULL */
     uint64_t next;                  /* the offset at which the next piece begins */
 };
 
@@ -35,10 +35,10 @@ uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces)
 
 static void begin_pieces(struct ahead *a)
 {
-    struct piece *p;
+    struct ahead_piece *p;
 
     while (a->next < a->inner->bytes &&
-           (p = (struct piece *)inflight_idle(&a->window)) != NULL) {
+           (p = (struct ahead_piece *)inflight_idle(&a->window)) != NULL) {
         p->base.read = (struct store_read){
             .object = a->inner, .offset = a->next, .data = p->data,
             .size = (size_t)MIN((uint64_t)a->piece_bytes, a->inner->bytes - a->next),
@@ -54,7 +54,7 @@ static void turn(struct ahead *a)
     if (a->here != NULL)
         inflight_add(&a->window, &a->here->base.item);
     begin_pieces(a);
-    a->here = (struct piece *)inflight_next(&a->window);
+    a->here = (struct ahead_piece *)inflight_next(&a->window);
 }
 
 /* Makes the piece that has the byte at `offset` the current one. */

@@ -20,7 +20,7 @@
 #define READ_REMOTE (16 * INPUT)
 
 /* The current place in the block. */
-struct place {
+struct unpack_place {
     const uint8_t *data;        /* stored bytes of this step that are not used yet */
     size_t size;
     uint64_t stored;            /* where the next step begins in the shard */
@@ -49,7 +49,7 @@ static int begin_member(const struct unpack *u, struct codec_stream *stream,
 }
 
 /* Gets the stored bytes of the next step, if there are more. */
-static int fill(struct unpack *u, struct place *at, struct sheaf_error *err)
+static int fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -88,7 +88,7 @@ static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t si
     }
 }
 
-static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
+static int push(struct unpack *u, struct codec_stream *stream, struct unpack_place *at,
                 struct sheaf_error *err)
 {
     uint8_t output[OUTPUT];
@@ -114,7 +114,7 @@ static int push(struct unpack *u, struct codec_stream *stream, struct place *at,
 static int unpack(struct unpack *u, struct codec_stream *stream, struct sheaf_error *err)
 {
     static const uint8_t none[1];
-    struct place at = { .data = none, .stored = u->begin, .held = u->begin,
+    struct unpack_place at = { .data = none, .stored = u->begin, .held = u->begin,
                         .held_end = u->stored != NULL ? u->end : u->begin };
     int code = u->single ? begin_member(u, stream, err) : SHEAF_OK;
 

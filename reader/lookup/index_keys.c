@@ -12,7 +12,7 @@
 #include "publish/publish_keys.h"
 #include "reader/dataset/dataset.h"
 
-struct indexing {
+struct keys_indexing {
     const char *directory;
     const struct sheaf_verify_options *options;
     struct sheaf_verify_result *result;
@@ -35,7 +35,7 @@ static int open_dataset(const char *directory, struct sheaf_dataset **dataset,
     return code;
 }
 
-static int open_reader(struct indexing *x, struct sheaf_error *err)
+static int open_reader(struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_options options;
     const uint64_t sorting = x->options->memory_bytes / 4;
@@ -49,7 +49,7 @@ static int open_reader(struct indexing *x, struct sheaf_error *err)
     return code == SHEAF_OK ? sheaf_reader_open(x->dataset, &options, &x->reader, err) : code;
 }
 
-static void show(const struct indexing *x)
+static void show(const struct keys_indexing *x)
 {
     const struct sheaf_progress progress = {
         .stage = "index", .done_count = x->result->samples,
@@ -62,7 +62,7 @@ static void show(const struct indexing *x)
 
 /* Checks that the data set has not changed. A table made from samples that no longer exist would be
  * refused, so it is not written. */
-static int check_same(const struct indexing *x, struct sheaf_error *err)
+static int check_same(const struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_dataset *now = NULL;
     int code = open_dataset(x->directory, &now, err);
@@ -76,7 +76,7 @@ static int check_same(const struct indexing *x, struct sheaf_error *err)
 }
 
 /* Writes the table of a part after its last sample. Then begins the next part. */
-static int end_part(struct indexing *x, struct sheaf_error *err)
+static int end_part(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];
     int code = check_same(x, err);
@@ -90,7 +90,8 @@ static int end_part(struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
-static int take_key(struct indexing *x, const struct sheaf_sample *sample, struct sheaf_error *err)
+static int take_key(struct keys_indexing *x, const struct sheaf_sample *sample,
+                    struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part];
     int code;
@@ -101,7 +102,7 @@ static int take_key(struct indexing *x, const struct sheaf_sample *sample, struc
     return code == SHEAF_OK ? take_key(x, sample, err) : code;
 }
 
-static int take_keys(struct indexing *x, struct sheaf_error *err)
+static int take_keys(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct sheaf_sample *sample;
     int code;
@@ -122,7 +123,7 @@ static int take_keys(struct indexing *x, struct sheaf_error *err)
 
 /* Claims the data set, which must still be the one that was opened. After the claim nobody else can
  * change it. */
-static int claim(struct indexing *x, struct sheaf_error *err)
+static int claim(struct keys_indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;
     bool finished;
@@ -138,7 +139,7 @@ static int claim(struct indexing *x, struct sheaf_error *err)
     return code == SHEAF_OK ? check_same(x, err) : code;
 }
 
-static int read_all(struct indexing *x, struct sheaf_error *err)
+static int read_all(struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
     int code = open_reader(x, err);
@@ -156,7 +157,7 @@ static int read_all(struct indexing *x, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int index_keys(struct indexing *x, struct sheaf_error *err)
+static int index_keys(struct keys_indexing *x, struct sheaf_error *err)
 {
     int code = open_dataset(x->directory, &x->dataset, err);
 
@@ -175,7 +176,7 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
                      struct sheaf_verify_result *result, struct sheaf_error *err)
 {
     struct sheaf_verify_options own;
-    struct indexing x = { .directory = directory, .options = &own, .result = result,
+    struct keys_indexing x = { .directory = directory, .options = &own, .result = result,
                           .output.lock = -1 };
     int code;
 

@@ -317,12 +317,12 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 /* Some consecutive buckets: their records, and the sums of their ranges. */
-struct piece {
+struct bucket_piece {
     uint64_t first, end;
     struct key_bucket *buckets;
 };
 
-static int check_piece(const struct key_file *f, const struct piece *p, uint64_t *sum,
+static int check_piece(const struct key_file *f, const struct bucket_piece *p, uint64_t *sum,
                        struct sheaf_error *err)
 {
     const struct key_range *first = &p->buckets[0].range;
@@ -351,7 +351,7 @@ static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end,
 {
     struct key_bucket buckets[KEYS_ONCE];
     struct asked asked[KEYS_ONCE] = { { .bucket = first } };
-    struct piece piece = { .first = first, .end = first, .buckets = buckets };
+    struct bucket_piece piece = { .first = first, .end = first, .buckets = buckets };
     uint64_t bytes = 0;
     int code;
 
@@ -363,7 +363,7 @@ static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end,
         if (bytes < CHECK_BYTES && piece.end < end)
             continue;
         code = check_piece(f, &piece, sum, err);
-        piece = (struct piece){ piece.end, piece.end, buckets + (piece.end - first) };
+        piece = (struct bucket_piece){ piece.end, piece.end, buckets + (piece.end - first) };
         bytes = 0;
     }
     return code;

@@ -82,7 +82,7 @@ static int make_targets(struct locating *x, const uint64_t *numbers, size_t coun
 
 static int replay_lanes(struct locating *x, struct sheaf_error *err)
 {
-    struct target *t = x->targets.list, *end = t + x->targets.count;
+    struct locate_target *t = x->targets.list, *end = t + x->targets.count;
     int code = SHEAF_OK;
 
     while (t < end && code == SHEAF_OK) {

@@ -14,7 +14,7 @@
 #include "reader/order/shuffle.h"
 
 /* An input of a lane whose step is wanted. */
-struct target {
+struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
@@ -23,7 +23,7 @@ struct target {
 };
 
 struct targets {
-    struct target *list;
+    struct locate_target *list;
     size_t count, capacity;
 };
 
@@ -32,11 +32,11 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
 /* Returns how many targets, beginning with the first, have the same lane. Returns 0 at the end. */
-size_t targets_of_lane(const struct target *first, const struct target *end);
+size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps of one lane's sorted targets, if they are before step `limit`. `shuffle` must be
  * at its start. */
-int locate_replay(const struct shuffle *shuffle, struct target *targets, size_t count,
+int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 
 /* The results. */

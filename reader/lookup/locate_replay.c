@@ -28,18 +28,18 @@ static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
 int targets_add(struct targets *t, uint32_t lane, uint64_t input, size_t asked,
                 struct sheaf_error *err)
 {
-    struct target *list = make_room(t->list, t->count, &t->capacity, sizeof(*list), err);
+    struct locate_target *list = make_room(t->list, t->count, &t->capacity, sizeof(*list), err);
 
     if (list == NULL)
         return SHEAF_ERR_MEMORY;
     t->list = list;
-    t->list[t->count++] = (struct target){ lane, input, asked, UINT64_MAX };
+    t->list[t->count++] = (struct locate_target){ lane, input, asked, UINT64_MAX };
     return SHEAF_OK;
 }
 
 static int by_input(const void *x, const void *y)
 {
-    const struct target *a = x, *b = y;
+    const struct locate_target *a = x, *b = y;
 
     if (a->lane != b->lane)
         return a->lane < b->lane ? -1 : 1;
@@ -52,9 +52,9 @@ void targets_sort(struct targets *t)
         qsort(t->list, t->count, sizeof(t->list[0]), by_input);
 }
 
-size_t targets_of_lane(const struct target *first, const struct target *end)
+size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end)
 {
-    const struct target *t = first;
+    const struct locate_target *t = first;
 
     while (t < end && t->lane == first->lane)
         t++;
@@ -83,16 +83,17 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
-    struct target *next, *end;          /* targets that are not in the buffer yet */
-    struct target **holders;            /* the target in each slot, or NULL; the first of equal
+    struct locate_target *next, *end;   /* targets that are not in the buffer yet */
+    struct locate_target **holders;     /* the target in each slot, or NULL; the first of equal
                                            targets */
     size_t inside;                      /* number of slots that hold a target */
 };
 
 /* Sets the step of all targets with the same input to `step`, and returns the next target. */
-static struct target *pass(const struct replay *r, struct target *first, uint64_t step)
+static struct locate_target *pass(const struct replay *r, struct locate_target *first,
+                                  uint64_t step)
 {
-    struct target *t = first;
+    struct locate_target *t = first;
 
     for (; t < r->end && t->input == first->input; t++)
         t->step = step;
@@ -152,7 +153,7 @@ static void emit_in_order(struct replay *r, uint64_t limit)
         r->next = pass(r, r->next, r->next->input);
 }
 
-int locate_replay(const struct shuffle *shuffle, struct target *targets, size_t count,
+int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err)
 {
     const uint64_t filled = shuffle->filled;

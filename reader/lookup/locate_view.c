@@ -14,13 +14,13 @@
 #include "reader/view/view.h"
 
 /* A requested sample. */
-struct wanted {
+struct wanted_number {
     size_t source;
     uint64_t rank;              /* among the chosen samples of its source */
     size_t asked;
 };
 
-struct locating {
+struct view_locating {
     const struct dataset_view *view;
     struct comings *comings;
     struct mix_steps steps;
@@ -31,7 +31,7 @@ struct locating {
 
 static int by_source(const void *x, const void *y)
 {
-    const struct wanted *a = x, *b = y;
+    const struct wanted_number *a = x, *b = y;
 
     if (a->source != b->source)
         return a->source < b->source ? -1 : 1;
@@ -40,7 +40,7 @@ static int by_source(const void *x, const void *y)
 
 /* Finds the requested numbers that are chosen, ordered by source. Returns how many they are. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
-                          struct wanted *wanted)
+                          struct wanted_number *wanted)
 {
     size_t found = 0;
 
@@ -48,7 +48,7 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
         const size_t source = dataset_source_of(d, dataset_shard_of(d, numbers[i]));
         const struct order_chosen *chosen = &d->view->chosen[source];
 
-        wanted[found] = (struct wanted){ .source = source, .asked = i };
+        wanted[found] = (struct wanted_number){ .source = source, .asked = i };
         found += selection_rank(&chosen->chosen, numbers[i] - chosen->first_number,
                                 &wanted[found].rank);
     }
@@ -61,7 +61,7 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* Finds the inputs of the samples in a source epoch. piece_places[i] is the place on the line where
  * piece i begins; a piece has `piece` samples. */
-static int find_inputs(struct locating *x, const struct wanted *wanted, size_t count,
+static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
 {
@@ -69,7 +69,7 @@ static int find_inputs(struct locating *x, const struct wanted *wanted, size_t c
 
     x->targets.count = 0;
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        const struct wanted *w = &wanted[i];
+        const struct wanted_number *w = &wanted[i];
         const uint64_t place = piece_places[w->rank / piece] + w->rank % piece;
         uint64_t input;
         uint32_t lane;
@@ -82,7 +82,7 @@ static int find_inputs(struct locating *x, const struct wanted *wanted, size_t c
 }
 
 /* Adds a step of a lane. If the sample pads this lane or other lanes, adds those steps as well. */
-static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t asked,
+static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
     bool padded;
@@ -104,8 +104,8 @@ static int add_step(struct locating *x, uint32_t lane, uint64_t step, size_t ask
 }
 
 /* Follows the targets of one lane, which must be inputs of one stretch. */
-static int follow_lane(struct locating *x, size_t source, const struct order *order,
-                       struct target *targets, size_t count, struct sheaf_error *err)
+static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
+                       struct locate_target *targets, size_t count, struct sheaf_error *err)
 {
     const uint32_t lane = targets->lane;
     uint64_t begin, first, end, step;
@@ -131,10 +131,10 @@ static int follow_lane(struct locating *x, size_t source, const struct order *or
     return code;
 }
 
-static int follow_lanes(struct locating *x, size_t source, const struct order *order,
+static int follow_lanes(struct view_locating *x, size_t source, const struct order *order,
                         struct sheaf_error *err)
 {
-    struct target *t = x->targets.list, *end = t + x->targets.count;
+    struct locate_target *t = x->targets.list, *end = t + x->targets.count;
     int code = SHEAF_OK;
 
     while (t < end && code == SHEAF_OK) {
@@ -167,8 +167,8 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 /* ---- One source ------------------------------------------------------------------------------ */
 
 /* Finds samples of one source in one source epoch, whose order is `order`. */
-static int locate_in_epoch(struct locating *x, const struct order *order,
-                           const struct wanted *wanted, size_t count, uint64_t *places,
+static int locate_in_epoch(struct view_locating *x, const struct order *order,
+                           const struct wanted_number *wanted, size_t count, uint64_t *places,
                            struct sheaf_error *err)
 {
     const struct order_chosen *chosen = &x->view->chosen[wanted->source];
@@ -185,8 +185,8 @@ static int locate_in_epoch(struct locating *x, const struct order *order,
 }
 
 /* Finds samples of one source in all source epochs of the epoch. */
-static int locate_in_source(struct locating *x, const struct wanted *wanted, size_t count,
-                            struct sheaf_error *err)
+static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
+                            size_t count, struct sheaf_error *err)
 {
     const size_t source = wanted->source;
     struct order order = mix_source_order(&x->view->mix, &x->comings->order, source);
@@ -205,8 +205,8 @@ static int locate_in_source(struct locating *x, const struct wanted *wanted, siz
 int locate_in_view(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                    struct comings *comings, struct sheaf_error *err)
 {
-    struct locating x = { .view = d->view, .comings = comings };
-    struct wanted *wanted = calloc(count + 1, sizeof(wanted[0]));
+    struct view_locating x = { .view = d->view, .comings = comings };
+    struct wanted_number *wanted = calloc(count + 1, sizeof(wanted[0]));
     int code = wanted == NULL ? err_memory(err, count * sizeof(wanted[0]))
                               : mix_check(&d->view->mix, &comings->order, err);
 

@@ -20,7 +20,7 @@
 /* Number of steps within which two neighbouring samples still count as neighbours. */
 #define NEAR_STEPS 100u
 
-struct replay {
+struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
     struct view_replay *view;       /* for a view; otherwise NULL, and: */
@@ -63,7 +63,7 @@ struct mixing_tally {
 
 /* ---- Replay --------------------------------------------------------------------------------- */
 
-static void replay_free(struct replay *r)
+static void replay_free(struct quality_replay *r)
 {
     view_replay_free(r->view);
     for (uint32_t i = 0; r->slots != NULL && i < r->order.lanes; i++)
@@ -74,7 +74,7 @@ static void replay_free(struct replay *r)
     order_line_free(&r->line);
 }
 
-static int replay_begin(struct replay *r, struct sheaf_error *err)
+static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = r->dataset;
     const uint32_t lanes = r->order.lanes;
@@ -102,7 +102,8 @@ static int replay_begin(struct replay *r, struct sheaf_error *err)
 }
 
 /* Returns the sample that lane i emits next. Returns SHEAF_END if the lane has ended. */
-static int replay_next(struct replay *r, uint32_t i, struct drawn *drawn, struct sheaf_error *err)
+static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
+                       struct sheaf_error *err)
 {
     struct order_run run;
     uint64_t input, place;
@@ -282,7 +283,7 @@ static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
     return t->seen != NULL && t->label_counts != NULL ? SHEAF_OK : err_memory(err, t->label_end);
 }
 
-static int run(struct replay *r, struct mixing_tally *t, struct sheaf_error *err)
+static int run(struct quality_replay *r, struct mixing_tally *t, struct sheaf_error *err)
 {
     bool any = true;
     int code = begin_tally(t, r->dataset, err);
@@ -311,7 +312,7 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
                          struct sheaf_error *err)
 {
     struct sheaf_mixing *all = calloc(1, sizeof(*all));
-    struct replay replay = { .dataset = d };
+    struct quality_replay replay = { .dataset = d };
     struct mixing_tally tally = { .m = all };
     struct order_member member;
     int code;

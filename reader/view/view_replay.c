@@ -12,7 +12,7 @@
 #include "reader/view/source_line.h"
 
 /* The draws of one lane from one source. */
-struct drawing {
+struct replay_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
     uint64_t start, left;           /* first place of the stretch, and number of draws until its
@@ -25,7 +25,7 @@ struct view_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
     struct mix_turns *turns;        /* of each lane */
-    struct drawing *drawings;       /* of each lane's sources */
+    struct replay_drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
     size_t source_count;
 };
@@ -82,7 +82,7 @@ static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                          struct sheaf_error *err)
 {
     const struct dataset_view *view = r->dataset->view;
-    struct drawing *d = &r->drawings[lane * r->source_count + source];
+    struct replay_drawing *d = &r->drawings[lane * r->source_count + source];
     const struct mix_stretch stretch = mix_stretch_of(&view->mix, &r->order, lane, source,
                                                       d->drawn);
     struct order order = mix_source_order(&view->mix, &r->order, source);
@@ -107,7 +107,7 @@ int view_replay_next(struct view_replay *r, uint32_t lane, size_t *source, uint6
                      struct sheaf_error *err)
 {
     struct mix_turns *turns = &r->turns[lane];
-    struct drawing *d;
+    struct replay_drawing *d;
     int code;
 
     if (turns->step == turns->steps)

@@ -12,14 +12,14 @@
 #include "store/s3/s3_settings.h"
 #include "store/s3/s3_xml.h"
 
-struct known {
+struct known_error {
     const char *code;
     int ours;
     bool again;
     const char *advice;         /* follows the service's own words; "" for none */
 };
 
-static const struct known known[] = {
+static const struct known_error known[] = {
     { "AccessDenied", SHEAF_ERR_ACCESS, false,
       "these credentials may not do this here" },
     { "InvalidAccessKeyId", SHEAF_ERR_ACCESS, false,
@@ -146,7 +146,7 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
                        struct sheaf_error *err)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++) {
-        const struct known *k = &known[i];
+        const struct known_error *k = &known[i];
         const char *advice = k->advice;
 
         if (strcmp(e->code, k->code) != 0)

@@ -16,7 +16,7 @@
 #define PAIRS_MOST (8 + 2 * TAGS_MOST)
 #define FORM_MOST ((size_t)128 << 10)
 
-struct form {
+struct sts_form {
     struct sigv4_pair pairs[PAIRS_MOST];
     size_t count;
     char names[2 * TAGS_MOST][32];      /* "Tags.member.12.Value" */
@@ -24,14 +24,14 @@ struct form {
     char *token;
 };
 
-static void form_add(struct form *form, const char *name, const char *value)
+static void form_add(struct sts_form *form, const char *name, const char *value)
 {
     if (value != NULL && *value != '\0')
         form->pairs[form->count++] = (struct sigv4_pair){ name, value };
 }
 
 /* "key=value,key=value" */
-static int form_add_tags(struct form *form, const char *tags, struct sheaf_error *err)
+static int form_add_tags(struct sts_form *form, const char *tags, struct sheaf_error *err)
 {
     char *rest, *tag;
     unsigned number = 0;
@@ -62,7 +62,7 @@ static int form_add_tags(struct form *form, const char *tags, struct sheaf_error
 
 /* Fills in the form that the request sends. A request with a web identity may not have tags,
  * because its token states them. */
-static int fill_form(struct form *form, const struct role *role, struct sheaf_error *err)
+static int fill_form(struct sts_form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;
     int code = SHEAF_OK;
@@ -147,7 +147,7 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
     struct target target = { .engine = c->engine, .patience = c->patience,
                              .ca_file = c->config->ca_file, .region = c->config->region,
                              .service = "sts", .token_header = "x-amz-security-token" };
-    struct form form = { .count = 0 };
+    struct sts_form form = { .count = 0 };
     struct buf body = BUF_INIT(FORM_MOST);
     struct url url = { 0 };
     int code = s3_config_service_url(c->config, "sts", "sts", c->config->region, &url, err);

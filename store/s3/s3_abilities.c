@@ -26,7 +26,7 @@ static const struct store_seen another = { .is_there = true,
                                            .etag = "\"00000000000000000000000000000000\"" };
 
 /* A conditional write that is under way. */
-struct trial {
+struct ability_trial {
     struct s3_put put;              /* the first member */
     struct s3_proving proving;
     struct event answered;
@@ -34,16 +34,16 @@ struct trial {
 
 static void on_done(struct request *r)
 {
-    event_set(&((struct trial *)(void *)r)->answered);
+    event_set(&((struct ability_trial *)(void *)r)->answered);
 }
 
-static int start(struct trial *t, const struct s3_bucket *bucket, const char *key,
+static int start(struct ability_trial *t, const struct s3_bucket *bucket, const char *key,
                  const struct store_seen *seen, struct sheaf_error *err)
 {
     struct s3_put *put = &t->put;
     int code;
 
-    *t = (struct trial){ .proving = s3_proving_of(bucket, key), .answered = EVENT_INIT };
+    *t = (struct ability_trial){ .proving = s3_proving_of(bucket, key), .answered = EVENT_INIT };
     code = s3_put_init(put, bucket, key, &t->proving, NULL, 0, content, sizeof(content) - 1, err);
     if (code == SHEAF_OK)
         code = s3_require(&put->request, seen, err);
@@ -57,7 +57,7 @@ static int start(struct trial *t, const struct s3_bucket *bucket, const char *ke
     return code;
 }
 
-static int finish(struct trial *t, struct sheaf_error *err)
+static int finish(struct ability_trial *t, struct sheaf_error *err)
 {
     int code;
 
@@ -78,7 +78,7 @@ struct answers {
 static int try_writes(const struct s3_bucket *bucket, const char *key, struct answers *a,
                       struct sheaf_error *err)
 {
-    struct trial first, second, over;
+    struct ability_trial first, second, over;
     int code = start(&first, bucket, key, &nothing, err);
 
     if (code != SHEAF_OK)

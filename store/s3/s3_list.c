@@ -130,7 +130,7 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-struct names {
+struct name_listing {
     const char *prefix;
     size_t prefix_size;
     bool directories;           /* whether to list the common prefixes instead of the objects */
@@ -139,7 +139,8 @@ struct names {
 
 /* Returns the entry's name after the prefix, or NULL if it is not a plain entry: the prefix itself,
  * another marker of a directory, or a hidden name. */
-static const char *name_below(const struct names *all, const char *key, struct sheaf_error *err)
+static const char *name_below(const struct name_listing *all, const char *key,
+                              struct sheaf_error *err)
 {
     const char *name = key + all->prefix_size;
     const char *base;
@@ -155,7 +156,7 @@ static const char *name_below(const struct names *all, const char *key, struct s
 
 static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
-    struct names *all = context;
+    struct name_listing *all = context;
     const size_t size = strlen(entry->key);
     struct store_entry found = { .bytes = entry->bytes, .stamp = etag_stamp(entry->etag) };
 
@@ -172,7 +173,7 @@ static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
                 struct sheaf_error *err)
 {
-    struct names all = { .directories = directories };
+    struct name_listing all = { .directories = directories };
     const struct s3_bucket *bucket;
     char *prefix = NULL;
     int code = s3_locate_directory(url, &bucket, &prefix, err);

@@ -14,7 +14,7 @@
 
 #define HOST_MOST 300           /* bytes of a host name, including a bucket's */
 
-struct search {
+struct place_search {
     const struct s3_config *config;
     const char *bucket;
     const char *region;
@@ -77,17 +77,17 @@ static bool is_address(const char *host)
     return *host == '[' || inet_pton(AF_INET, host, &address) == 1;
 }
 
-static const char *fips(const struct search *s)
+static const char *fips(const struct place_search *s)
 {
     return s->config->fips ? "-fips" : "";
 }
 
-static const char *dual_stack(const struct search *s)
+static const char *dual_stack(const struct place_search *s)
 {
     return s->config->dual_stack ? ".dualstack" : "";
 }
 
-static int check_partition(const struct search *s, struct sheaf_error *err)
+static int check_partition(const struct place_search *s, struct sheaf_error *err)
 {
     const struct aws_partition *partition = aws_partition_of(s->region);
 
@@ -104,8 +104,8 @@ static int check_partition(const struct search *s, struct sheaf_error *err)
 /* ---- A place --------------------------------------------------------------------------------- */
 
 /* Puts `label` before the host if it is not empty, and `in_path` after it. */
-static int set_place(struct search *s, const char *label, const char *host, const char *in_path,
-                     struct sheaf_error *err)
+static int set_place(struct place_search *s, const char *label, const char *host,
+                     const char *in_path, struct sheaf_error *err)
 {
     const struct url *endpoint = &s->config->endpoint;
     struct s3_place *place = s->place;
@@ -126,7 +126,7 @@ static int set_place(struct search *s, const char *label, const char *host, cons
            ? err_memory(err, HOST_MOST) : SHEAF_OK;
 }
 
-static int place_plain(struct search *s, struct sheaf_error *err)
+static int place_plain(struct place_search *s, struct sheaf_error *err)
 {
     const struct s3_config *c = s->config;
     const struct url *endpoint = &c->endpoint;
@@ -167,7 +167,7 @@ static int place_plain(struct search *s, struct sheaf_error *err)
                      in_host ? "" : s->bucket, err);
 }
 
-static int check_express(const struct search *s, const char *zone, struct sheaf_error *err)
+static int check_express(const struct place_search *s, const char *zone, struct sheaf_error *err)
 {
     if (zone == NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.80s\": a directory bucket's name ends in "
@@ -181,7 +181,7 @@ static int check_express(const struct search *s, const char *zone, struct sheaf_
     return check_partition(s, err);
 }
 
-static int place_express(struct search *s, const char *zone, int zone_size,
+static int place_express(struct place_search *s, const char *zone, int zone_size,
                          struct sheaf_error *err)
 {
     const struct url *endpoint = &s->config->endpoint;
@@ -236,7 +236,7 @@ static int cut_arn(char *text, char *fields[ARN_FIELDS], const char *bucket,
            ? SHEAF_OK : err_set(err, SHEAF_ERR_ARGUMENT, "invalid ARN \"%.150s\"", bucket);
 }
 
-static int place_arn(struct search *s, char *fields[ARN_FIELDS], struct sheaf_error *err)
+static int place_arn(struct place_search *s, char *fields[ARN_FIELDS], struct sheaf_error *err)
 {
     const struct s3_config *c = s->config;
     const char *own_partition = aws_partition_of(c->region)->name;
@@ -268,7 +268,7 @@ static int place_arn(struct search *s, char *fields[ARN_FIELDS], struct sheaf_er
     return set_place(s, label, c->endpoint.host != NULL ? c->endpoint.host : host, "", err);
 }
 
-static int place_access_point(struct search *s, struct sheaf_error *err)
+static int place_access_point(struct place_search *s, struct sheaf_error *err)
 {
     char *fields[ARN_FIELDS], *copy = strdup(s->bucket);
     int code;
@@ -285,7 +285,7 @@ static int place_access_point(struct search *s, struct sheaf_error *err)
 int s3_place_find(const struct s3_config *c, const char *bucket, const char *region,
                   struct s3_place *place, struct sheaf_error *err)
 {
-    struct search s = { .config = c, .bucket = bucket, .place = place,
+    struct place_search s = { .config = c, .bucket = bucket, .place = place,
                         .region = region != NULL ? region : c->region };
     int zone_size = 0, code;
     const char *zone;

@@ -11,9 +11,9 @@
 #include "base/error.h"
 
 /* Different from all others. */
-struct known {
+struct known_settings {
     struct s3_settings settings;
-    struct known *next;
+    struct known_settings *next;
 };
 
 struct store_scope {
@@ -27,7 +27,7 @@ struct s3_scopes {
     pthread_mutex_t lock;
     struct s3_settings environment;
     struct {
-        struct known *known;
+        struct known_settings *known;
         struct store_scope *last;
     } locked;
 };
@@ -50,7 +50,7 @@ int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err)
 
 void s3_scopes_close(struct s3_scopes *all)
 {
-    struct known *k;
+    struct known_settings *k;
 
     if (all == NULL)
         return;
@@ -72,9 +72,9 @@ static void scope_free(struct store_scope *s)
 }
 
 /* Returns equal settings that are already known, or adds these. */
-static const struct s3_settings *know_locked(struct s3_scopes *all, struct known *found)
+static const struct s3_settings *know_locked(struct s3_scopes *all, struct known_settings *found)
 {
-    struct known *k = all->locked.known;
+    struct known_settings *k = all->locked.known;
 
     while (k != NULL && !s3_settings_are_same(&k->settings, &found->settings))
         k = k->next;
@@ -92,7 +92,7 @@ int s3_scope_begin(struct s3_scopes *all, const char *bucket, const char *key,
                    const char *const *texts, struct store_scope **scope, struct sheaf_error *err)
 {
     struct store_scope *s = calloc(1, sizeof(*s));
-    struct known *k = calloc(1, sizeof(*k));
+    struct known_settings *k = calloc(1, sizeof(*k));
     int code = SHEAF_OK;
 
     if (s == NULL || k == NULL || (s->bucket = strdup(bucket)) == NULL ||

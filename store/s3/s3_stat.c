@@ -13,7 +13,7 @@
 #include "store/s3/s3.h"
 #include "store/s3/s3_ops.h"
 
-struct asking {
+struct stat_asking {
     struct request request;
     struct store_stat *stat;
     char byte;
@@ -38,7 +38,7 @@ static void keep_note(char note[STORE_NOTE_SIZE], const char *found)
 
 static int classify(struct request *r, bool *again, struct sheaf_error *err)
 {
-    struct store_stat *stat = ((struct asking *)r)->stat;
+    struct store_stat *stat = ((struct stat_asking *)r)->stat;
     keep_identity(stat, http_answer_header(&r->http, "etag"),
                   http_answer_header(&r->http, "last-modified"));
     if (stat->note != NULL)
@@ -54,7 +54,7 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
 
 static void done(struct request *r)
 {
-    struct asking *a = (struct asking *)r;
+    struct stat_asking *a = (struct stat_asking *)r;
     struct store_stat *stat = a->stat;
 
     stat->code = r->code;
@@ -65,7 +65,7 @@ static void done(struct request *r)
     stat->done(stat);
 }
 
-static int prepare(struct asking *a, struct sheaf_error *err)
+static int prepare(struct stat_asking *a, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
     char *key;
@@ -88,7 +88,7 @@ static int prepare(struct asking *a, struct sheaf_error *err)
 
 void s3_stat_start(struct store_stat *stat)
 {
-    struct asking *a = calloc(1, sizeof(*a));
+    struct stat_asking *a = calloc(1, sizeof(*a));
 
     if (a != NULL)
         a->stat = stat;

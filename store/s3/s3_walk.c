@@ -27,20 +27,20 @@
 #define LANES 16
 #define SPLITS_MOST 64
 
-struct walk;
+struct prefix_walk;
 
 /* A prefix that is being listed. */
-struct lane {
+struct walk_lane {
     struct inflight_item item;  /* the first member */
     struct s3_page_request request;
-    struct walk *walk;
+    struct prefix_walk *walk;
     char *prefix;
     char *token;                /* token of the next page; NULL for the first */
     struct s3_pages pages;      /* that came so far */
     bool is_split;              /* asked for with a delimiter */
 };
 
-struct walk {
+struct prefix_walk {
     const struct s3_bucket *bucket;
     size_t root_size;           /* of the prefix where it begins */
     store_entry_fn *each;
@@ -49,12 +49,12 @@ struct walk {
     size_t waiting_count, waiting_capacity;
     unsigned splits;
     bool no_split;              /* prefixes from here on are listed completely */
-    struct lane lanes[LANES];
+    struct walk_lane lanes[LANES];
     struct inflight window;     /* of lanes */
 };
 
 /* Takes the string. */
-static int push_prefix(struct walk *w, char *prefix, struct sheaf_error *err)
+static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *err)
 {
     if (w->waiting_count == w->waiting_capacity) {
         const size_t capacity = MAX(2 * w->waiting_capacity, (size_t)64);
@@ -78,15 +78,16 @@ static int push_prefix(struct walk *w, char *prefix, struct sheaf_error *err)
 /* On the engine's thread. */
 static void page_done(struct request *r)
 {
-    inflight_done((struct inflight_item *)(void *)((char *)r - offsetof(struct lane, request)));
+    inflight_done((struct inflight_item *)(void *)((char *)r - offsetof(struct walk_lane,
+                                                                        request)));
 }
 
 static void cancel(struct inflight_item *item)
 {
-    request_cancel(&((struct lane *)item)->request.base);
+    request_cancel(&((struct walk_lane *)item)->request.base);
 }
 
-static void end_lane(struct lane *lane)
+static void end_lane(struct walk_lane *lane)
 {
     free(lane->prefix);
     free(lane->token);
@@ -95,7 +96,7 @@ static void end_lane(struct lane *lane)
     inflight_add(&lane->walk->window, &lane->item);
 }
 
-static int start_page(struct lane *lane, struct sheaf_error *err)
+static int start_page(struct walk_lane *lane, struct sheaf_error *err)
 {
     struct sigv4_pair query[5] = {
         { "list-type", "2" }, { "encoding-type", "url" }, { "prefix", lane->prefix },
@@ -120,12 +121,12 @@ static int start_page(struct lane *lane, struct sheaf_error *err)
 }
 
 /* Assigns waiting prefixes to idle lanes. */
-static int fill_lanes(struct walk *w, struct sheaf_error *err)
+static int fill_lanes(struct prefix_walk *w, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && w->waiting_count != 0 && w->window.count < LANES) {
-        struct lane *lane = (struct lane *)inflight_idle(&w->window);
+        struct walk_lane *lane = (struct walk_lane *)inflight_idle(&w->window);
 
         lane->prefix = w->waiting[--w->waiting_count];
         w->no_split |= w->splits++ == SPLITS_MOST;
@@ -138,7 +139,7 @@ static int fill_lanes(struct walk *w, struct sheaf_error *err)
 /* ---- Entries --------------------------------------------------------------------------------- */
 
 struct parsing {
-    struct lane *lane;
+    struct walk_lane *lane;
     const struct s3_xml_page *page;
 };
 
@@ -152,7 +153,7 @@ static int64_t seconds_of(const char *modified)
 static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     const struct parsing *p = context;
-    struct walk *w = p->lane->walk;
+    struct prefix_walk *w = p->lane->walk;
     const size_t size = strlen(entry->key), prefix_size = strlen(p->lane->prefix);
     const struct store_entry found = {
         .name = entry->key + w->root_size, .bytes = entry->bytes, .stamp = etag_stamp(entry->etag),
@@ -175,7 +176,7 @@ static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
 }
 
 /* The next page of a lane. */
-static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     char *url;
     int code;
@@ -189,9 +190,9 @@ static int turn_page(struct lane *lane, struct s3_xml_page *page, struct sheaf_e
 }
 
 /* Continues a lane after a page. After a failure the lane must end. */
-static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+static int go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
-    struct walk *w = lane->walk;
+    struct prefix_walk *w = lane->walk;
     char *prefix;
 
     if (!page->is_truncated) {
@@ -209,9 +210,9 @@ static int go_on(struct lane *lane, struct s3_xml_page *page, struct sheaf_error
     return turn_page(lane, page, err);
 }
 
-static int take_page(struct lane *lane, struct sheaf_error *err)
+static int take_page(struct walk_lane *lane, struct sheaf_error *err)
 {
-    struct walk *w = lane->walk;
+    struct prefix_walk *w = lane->walk;
     struct s3_page_request p = lane->request;
     struct parsing parsing = { lane, &p.page };
     int code = p.base.code;
@@ -233,12 +234,12 @@ static int take_page(struct lane *lane, struct sheaf_error *err)
 /* ---- The walk -------------------------------------------------------------------------------- */
 
 /* Ends everything under way after a failure. */
-static void walk_stop(struct walk *w)
+static void walk_stop(struct prefix_walk *w)
 {
-    struct lane *lane;
+    struct walk_lane *lane;
 
     inflight_cancel(&w->window);
-    while ((lane = (struct lane *)inflight_next(&w->window)) != NULL) {
+    while ((lane = (struct walk_lane *)inflight_next(&w->window)) != NULL) {
         request_free(&lane->request.base);
         s3_xml_page_free(&lane->request.page);
         end_lane(lane);
@@ -248,8 +249,8 @@ static void walk_stop(struct walk *w)
 
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    struct walk w = { .each = each, .context = context };
-    struct lane *lane;
+    struct prefix_walk w = { .each = each, .context = context };
+    struct walk_lane *lane;
     char *prefix = NULL;
     int code = s3_locate_directory(url, &w.bucket, &prefix, err);
 
@@ -265,7 +266,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     do {
         if (code == SHEAF_OK)
             code = fill_lanes(&w, err);
-        lane = code == SHEAF_OK ? (struct lane *)inflight_next(&w.window) : NULL;
+        lane = code == SHEAF_OK ? (struct walk_lane *)inflight_next(&w.window) : NULL;
         if (lane != NULL)
             code = take_page(lane, err);
     } while (lane != NULL);

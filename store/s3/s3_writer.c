@@ -40,7 +40,7 @@
 #define PARTS_TO_WAIT   8
 
 /* A slot. The first of up to MD5_LANES parts that are hashed together has the job. */
-struct slot {
+struct part_slot {
     struct inflight_item item;      /* the first member */
     struct s3_put put;
     struct s3_writer *writer;
@@ -48,7 +48,7 @@ struct slot {
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
     struct job job;
-    struct slot *together[MD5_LANES];
+    struct part_slot *together[MD5_LANES];
     size_t together_count;
     enum { WAITING, HASHED, SENT } stage;
     struct sheaf_error error;       /* error of the part, valid once the part is done; code 0 for
@@ -65,14 +65,14 @@ struct s3_writer {
     uint64_t bytes;
     uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
-    struct slot *waiting[MD5_LANES];
+    struct part_slot *waiting[MD5_LANES];
     size_t waiting_count;           /* number of those not yet given to the hashers */
     struct part_memory *memory, *own_memory;    /* own_memory is NULL if the writer was given
                                                    memory */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
     struct workers *hashers;        /* NULL: nothing was sent yet */
-    struct slot slots[SLOTS];
-    struct slot *filling;           /* NULL: take a free one */
+    struct part_slot slots[SLOTS];
+    struct part_slot *filling;           /* NULL: take a free one */
     struct inflight window;         /* the slots whose parts wait or were sent */
     struct sheaf_error error;       /* the first error of a part; code 0 for none */
 };
@@ -98,14 +98,14 @@ static size_t part_bytes(const struct s3_writer *w, unsigned number)
 }
 
 /* Gives a slot's memory back. */
-static void give_memory(struct slot *slot)
+static void give_memory(struct part_slot *slot)
 {
     part_memory_give(slot->writer->memory, slot->data, slot->capacity);
     slot->data = NULL;
 }
 
 /* Ends a slot's part, successful or not. Called on any thread. */
-static void end_part(struct slot *slot, const struct sheaf_error *error)
+static void end_part(struct part_slot *slot, const struct sheaf_error *error)
 {
     slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
     part_memory_end(slot->writer->memory, slot->size);
@@ -114,7 +114,7 @@ static void end_part(struct slot *slot, const struct sheaf_error *error)
 }
 
 /* Takes the result of a part. */
-static void settle(struct s3_writer *w, struct slot *slot)
+static void settle(struct s3_writer *w, struct part_slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
         w->proofs[slot->number - 1] = slot->put.proof;
@@ -129,7 +129,7 @@ static void settle(struct s3_writer *w, struct slot *slot)
 static void cancel_part(struct inflight_item *item)
 {
     static const struct sheaf_error never = { .code = SHEAF_ERR_INTERRUPTED };
-    struct slot *slot = (struct slot *)item;
+    struct part_slot *slot = (struct part_slot *)item;
 
     if (slot->stage == WAITING)
         end_part(slot, &never);
@@ -137,9 +137,9 @@ static void cancel_part(struct inflight_item *item)
         request_cancel(&slot->put.request);
 }
 
-static struct slot *slot_of(struct s3_put *put)
+static struct part_slot *slot_of(struct s3_put *put)
 {
-    return (struct slot *)(void *)((char *)put - offsetof(struct slot, put));
+    return (struct part_slot *)(void *)((char *)put - offsetof(struct part_slot, put));
 }
 
 /* On the engine's thread. */
@@ -152,9 +152,10 @@ static void part_done(struct request *r)
  * returns. */
 static void hash_and_send(struct job *job)
 {
-    struct slot *first = (struct slot *)(void *)((char *)job - offsetof(struct slot, job));
+    struct part_slot *first = (struct part_slot *)(void *)((char *)job - offsetof(struct part_slot,
+                                                                                  job));
     struct s3_writer *w = first->writer;
-    struct slot *slots[MD5_LANES];
+    struct part_slot *slots[MD5_LANES];
     struct s3_put *puts[MD5_LANES] = { NULL };
     const size_t slot_count = first->together_count;
     size_t count = 0;
@@ -163,7 +164,7 @@ static void hash_and_send(struct job *job)
 
     memcpy(slots, first->together, sizeof(slots));
     for (size_t i = 0; i < slot_count; i++) {
-        struct slot *slot = slots[i];
+        struct part_slot *slot = slots[i];
 
         slot->stage = HASHED;
         code = s3_put_init(&slot->put, w->bucket, w->key, &w->proving, w->upload_id,
@@ -196,7 +197,7 @@ static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
 
 static void hash_waiting(struct s3_writer *w)
 {
-    struct slot *first = w->waiting[0];
+    struct part_slot *first = w->waiting[0];
 
     memcpy(first->together, w->waiting, sizeof(w->waiting));
     first->together_count = w->waiting_count;
@@ -208,7 +209,7 @@ static void hash_waiting(struct s3_writer *w)
 /* Sends the current part, which is full or the last one. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
-    struct slot *slot = w->filling;
+    struct part_slot *slot = w->filling;
     int code = SHEAF_OK;
 
     if (w->part_count == S3_PARTS_MOST)
@@ -239,7 +240,7 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
 /* Gets memory for the slot. If it must wait, the memory is certain to come: other parts of this
  * thread's writers do not wait for memory if there is so little, and parts of other threads are
  * being sent. The window of parts is larger than the number of parts that wait to be hashed. */
-static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_error *err)
+static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
 
@@ -258,16 +259,16 @@ static int take_memory(struct s3_writer *w, struct slot *slot, struct sheaf_erro
 static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
-    struct slot *slot;
+    struct part_slot *slot;
     int code;
 
     while ((item = w->window.count == SLOTS ? inflight_next(&w->window)
                                             : inflight_take(&w->window)) != NULL)
-        settle(w, (struct slot *)item);
+        settle(w, (struct part_slot *)item);
     code = failed(w, err);
     if (code != SHEAF_OK)
         return code;
-    slot = (struct slot *)inflight_idle(&w->window);
+    slot = (struct part_slot *)inflight_idle(&w->window);
     slot->capacity = part_bytes(w, w->part_count + 1);
     slot->size = 0;
     code = take_memory(w, slot, err);
@@ -281,9 +282,9 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 /* Waits until no part is under way. */
 static int drain(struct s3_writer *w, struct sheaf_error *err)
 {
-    struct slot *slot;
+    struct part_slot *slot;
 
-    while ((slot = (struct slot *)inflight_next(&w->window)) != NULL)
+    while ((slot = (struct part_slot *)inflight_next(&w->window)) != NULL)
         settle(w, slot);
     return failed(w, err);
 }

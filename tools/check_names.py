@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_names.py [--list]: finds names by which a search finds too much.
+
+A tag of a struct, enum or union is defined once in the library. Two files of different rooms do not have the same
+name. A header has functions that are named after it. Exits 1 if a name breaks a rule. FILES and HEADERS list the
+exceptions of the time when the rules were made; they may only become shorter. --list also shows static functions
+whose name occurs in five files or more, which is no fault."""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+
+ROOMS = ("base", "formats", "image", "store", "publish", "packer", "reader", "modes", "copy", "python/src")
+DEFINITION = re.compile(r"^(?:static |const |extern )*(?:struct|enum|union) (\w+) \{", re.M)
+FUNCTION = re.compile(r"^(?:static inline |SHEAF_API |SHEAF_CALL )?[A-Za-z][\w ]*?[ *]+(\w+)\(", re.M)
+STATIC = re.compile(r"^static (?!inline)[^;{}()=]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
+
+# The binding's files are named after the library's objects that they show to Python.
+FILES = ("plan.c", "unpack.c", "view.c", "view.h", "warm.c")
+HEADERS = (
+    "base/bytes.h",                 # load16, store32, ...: the usual names
+    "base/error.h",                 # err_...
+    "python/src/packing.h",         # packed_...: packed.c reads what packing.c writes
+    "python/src/process.h",         # forks_..., thread_start
+    "reader/dataset/probe.h",       # look_...
+)
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files", "*.c", "*.h"], capture_output=True, text=True, check=True).stdout
+    return [name for name in names.split("\n") if name.startswith(tuple(room + "/" for room in ROOMS))]
+
+
+def without_comments(name):
+    with open(name, encoding="utf-8") as file:
+        return re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+
+
+def words_of(name):
+    """The words by which a function may show that it belongs to a header."""
+    stem = os.path.basename(name)[:-2]
+    return {stem, *stem.split("_")} | {word[:-1] for word in stem.split("_") if word.endswith("s")}
+
+
+def main():
+    files = tracked()
+    tags, statics, bases, faults = (collections.defaultdict(list) for _ in range(4))
+    for name in files:
+        text = without_comments(name)
+        if not name.startswith("python/"):
+            bases[os.path.basename(name)].append(name)
+        for tag in DEFINITION.findall(text):
+            tags[tag].append(name)
+        for function in STATIC.findall(text):
+            statics[function].append(name)
+        if name.endswith(".h"):
+            functions = [function for function in FUNCTION.findall(text) if not function.isupper()]
+            words = words_of(name)
+            if functions and not any(words & set(function.split("_")) or function.startswith(tuple(words))
+                                     for function in functions) and name not in HEADERS:
+                faults[name] = functions[:3]
+    count = 0
+    for tag, names in sorted(tags.items()):
+        if len(names) > 1:
+            print("names: %s is defined in %s" % (tag, ", ".join(names)))
+            count += 1
+    for base, names in sorted(bases.items()):
+        if len(names) > 1 and base not in FILES:
+            print("names: %s" % " and ".join(names))
+            count += 1
+    for name, functions in sorted(faults.items()):
+        print("names: no function of %s has its name: %s" % (name, ", ".join(functions)))
+        count += 1
+    if "--list" in sys.argv[1:]:
+        for function, names in sorted(statics.items(), key=lambda item: -len(item[1])):
+            if len(names) >= 5:
+                print("%d %s: %s" % (len(names), function, " ".join(names)))
+    return count != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
