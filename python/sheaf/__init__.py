@@ -65,13 +65,14 @@ def _opened(source: "Union[Source, Dataset]") -> "Dataset":
 
 
 class Dataset(_sheaf.Dataset):
-    """An opened data set: a directory with a dataset.json, or foreign shards (a directory, a
-    brace pattern, files, "@FILE"), or a sequence of these, which are then one data set of several
-    sources, with classes merged by name.  "-" is standard input.  A Channel has a world: the (rank,
-    world size) that the environment specifies for it, or None; and its order (seed, epoch,
-    shuffle_buffer, lanes) is that of the job's hyperparameters, sheaf_seed etc., if it has any.  If
-    each host has some shards (ShardedByS3Key), it has a host, (number, count), its samples are
-    those of this host, and its world is the processes of this host."""
+    """An opened data set: a directory with a dataset.json; or foreign shards (a directory, a brace pattern, files,
+    "@FILE"); or a sequence of these, which together form one data set of several sources, whose classes are merged
+    by name. "-" is standard input.
+
+    A Channel of a training platform is a Dataset as well. Its `world` is the (rank, world size) that the environment
+    specifies for it, or None. Its `order` (seed, epoch, shuffle_buffer, lanes) is that of the job's hyperparameters,
+    sheaf_seed etc., if there are any. If each host has only some of the shards (ShardedByS3Key), its `host` is
+    (number, count), its samples are those of this host, and its world consists of the processes of this host."""
 
     wait_seconds = 600                  # a channel's
 
@@ -110,41 +111,40 @@ class Dataset(_sheaf.Dataset):
 
     @property
     def sources(self) -> List[SourceInfo]:
-        """The sources that it was opened from, in order."""
+        """The sources of the data set, in the order in which they were given."""
         return [SourceInfo(*values) for values in self._sources()]
 
     @property
     def classes(self) -> List[str]:
-        """The names of the labels label_base, label_base + 1, ...; empty if they have none."""
+        """The names of the labels label_base, label_base + 1, ...; empty if the labels have no names."""
         return self._classes()
 
     @property
     def fields(self) -> Optional[List[Field]]:
-        """Its fields, in byte order of names; None: its manifest does not count them.  Empty, with
-        samples: they have more than 256 names."""
+        """The fields, in byte order of their names. None if the manifest does not count them. Empty, although there
+        are samples, if they have more than 256 names."""
         fields = self._fields()
         return None if fields is None else [Field(*values) for values in fields]
 
     @property
     def class_to_idx(self) -> Dict[str, int]:
-        """The label of each class, by name, as torchvision's data sets have it."""
+        """The label of each class by its name, as in torchvision's data sets."""
         return {name: label for label, name in enumerate(self.classes, self.label_base)}
 
     @property
     def targets(self) -> memoryview:
-        """The label of each sample, int64, -1 where it has none, from the index: no data is read.
-        UnsupportedError: the index has no labels, because they are vectors or fractions, or there
-        is no index."""
+        """The label of each sample as int64, or -1 if it has none. They come from the index, without reading data.
+        Raises UnsupportedError if the index has no labels (they are vectors or fractions) or if there is no index."""
         return memoryview(self._labels()).cast("q").toreadonly()
 
     @property
     def class_samples(self) -> Optional[List[int]]:
-        """How many samples each class has; None: its manifest does not count them."""
+        """The number of samples of each class, or None if the manifest does not count them."""
         return self._class_samples()
 
     @property
     def manifest(self) -> Optional[Mapping[str, Any]]:
-        """The contents of dataset.json; None for foreign shards, and for several sources."""
+        """The content of dataset.json. None for foreign shards, and for several sources."""
         return None if self._manifest_json is None else _json.loads(self._manifest_json)
 
     def __len__(self) -> int:
@@ -159,9 +159,10 @@ class Dataset(_sheaf.Dataset):
     def __getitem__(self, index: slice) -> Batch: ...
 
     def __getitem__(self, index: Union[int, str, slice]) -> Union[Sample, Batch]:
-        """ds[i] is sample number i, a Sample, and ds[i:j] a Batch of several, both as in a list.
-        ds["key"] is the sample with that key, or the first of several; KeyError: there is none.
-        Any thread may read; for many scattered samples `get` is faster than one by one.
+        """ds[i] is the Sample with number i, and ds[i:j] is a Batch of several samples; negative numbers count from
+        the end, as in a list. ds["key"] is the sample with that key, or the first one if there are several; a
+        KeyError is raised if there is none. Any thread may read. For many scattered samples, `get` is faster than
+        reading them one by one.
 
             ds[0]["jpg"], ds[-1].label, ds[100:200].keys, ds["001.ak47/001_0001"]"""
         if isinstance(index, str):
@@ -180,13 +181,13 @@ class Dataset(_sheaf.Dataset):
 
     def get(self, numbers: Union[Sequence[int], Sequence[str]], *,
             memory_bytes: int = 1 << 30) -> Batch:
-        """The samples with these numbers, in this order, as a Batch, read side by side.  At most
-        memory_bytes (1 GiB) are used, those of the samples included: else LimitError.  A number
-        that does not exist is an ArgumentError; UnsupportedError: a stream.
+        """Returns the samples with these numbers, in this order, as a Batch. Reads run concurrently. The call uses at
+        most memory_bytes (1 GiB), including the samples; if that is too little, it raises LimitError. Raises
+        ArgumentError if a number does not exist, and UnsupportedError for a stream.
 
-        Instead of numbers, keys: of several samples with one key all are in the batch, one after
-        another.  KeyError: there is none, with the key.  Keys are found by dataset.keys, which the
-        packer and `index` write: UnsupportedError if it is missing.
+        Keys may be given in place of numbers. If several samples have the same key, all of them are in the batch, one
+        after another. Raises KeyError if no sample has a key. Keys are found by dataset.keys, which the packer and
+        `index` write; without this file, UnsupportedError is raised.
 
             batch = ds.get([7, 30000, 12])
             batch = ds.get(["001.ak47/001_0001", "002.american-flag/002_0007"])"""
@@ -199,7 +200,7 @@ class Dataset(_sheaf.Dataset):
         return self._read(numbers, memory_bytes)
 
     def locate(self, wanted: Union[str, int, Sequence[Any]], **options: Any) -> List[Coming]:
-        """When the samples with these keys or numbers come; see sheaf.locate."""
+        """Returns when the samples with these keys or numbers come in an epoch; see sheaf.locate."""
         return locate(self, wanted, **options)
 
     def __repr__(self) -> str:
@@ -218,22 +219,23 @@ _OPTION = {"buffer": "shuffle_buffer", "shuffle": "no_shuffle"}
 
 
 class Reader(_sheaf.Reader):
-    """Iterates over the samples of an epoch: `for sample in reader` continues where the reader is;
-    after the end of an epoch it starts the next one.
+    """Iterates over the samples of an epoch: `for sample in reader` continues at the reader's position. After the end
+    of an epoch, the next iteration starts the next epoch.
 
-    The order depends only on the data set, seed (0), epoch (0), lanes (0) and shuffle_buffer (10000
-    samples); those that are not given are a Channel's hyperparameters, if it has any.  rank and
-    world_size are found as everywhere in this package and by the command: in torch.distributed, or
-    in the environment (torchrun, Open MPI, Slurm, SageMaker); rank=0, world_size=1 reads everything
-    whatever they say.  In the workers of a DataLoader over an IterableDataset each worker reads its
-    part, unless worker and workers are given.  lanes=0 is world_size x workers.  remainder: "keep", "drop", "pad"; "auto"
-    is "pad" if world_size > 1, else "keep".  memory_bytes is a hard ceiling.  on_corrupt="skip"
-    skips bad records, up to max_corrupt of them, and calls report for each (a Problem), or else
-    warns.  cache_directory is a local cache
-    for remote shards, shared by other readers and later epochs.  columns names the columns that
-    come with the samples: columns=["cap-v2"] gives sample["cap-v2.txt"].  missing says what to do
-    with a sample for which a column has no value: "fail", "skip" or "none".  memory, cache and cache_size are
-    the command's names of memory_bytes, cache_directory and cache_bytes."""
+    The order depends only on the data set, seed (0), epoch (0), lanes (0) and shuffle_buffer (10000 samples). If one
+    of them is not given and the data set is a Channel, the job's hyperparameters determine it. rank and world_size
+    are found as everywhere in this package and as by the command: in torch.distributed, or in the environment
+    (torchrun, Open MPI, Slurm, SageMaker). rank=0, world_size=1 reads everything in any case. In the workers of a
+    DataLoader over an IterableDataset, each worker reads its part, unless worker and workers are given. lanes=0 means
+    world_size x workers. remainder is "keep", "drop" or "pad"; "auto" means "pad" if world_size > 1, otherwise
+    "keep".
+
+    memory_bytes is a hard ceiling. on_corrupt="skip" skips bad records, at most max_corrupt of them. `report` is
+    called with a Problem for each of them; without `report`, a warning is given. cache_directory is a local cache for
+    remote shards, which other readers and later epochs share. `columns` names the columns that come with the samples:
+    columns=["cap-v2"] gives sample["cap-v2.txt"]. `missing` is the treatment of a sample for which a column has no
+    value: "fail", "skip" or "none". The command's names memory, cache and cache_size may be used for memory_bytes,
+    cache_directory and cache_bytes."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: Optional[int] = None,
                  epoch: Optional[int] = None, no_shuffle: bool = False,
@@ -283,8 +285,9 @@ class Reader(_sheaf.Reader):
         return super().epoch(_epoch_of(number))
 
     def resume(self, position: str) -> None:
-        """Goes there; the samples that follow are those that followed then.  The position says
-        the order: an option of the order other than its default must agree with it."""
+        """Goes to a position. The samples that follow are exactly those that followed when the position was taken.
+        The position states the order of the epoch. An option of the order that was given to the reader must agree
+        with it, unless it has its default value."""
         found = dict(word.split("=", 1) for word in position.split() if "=" in word)
         for word, standard in _ORDER.items():
             value = self._order[word]
@@ -295,7 +298,7 @@ class Reader(_sheaf.Reader):
         super().resume(position)
 
     def close(self) -> None:
-        """Ends its threads, frees its memory."""
+        """Ends the reader's threads and frees its memory."""
         super().close()
         self._claim = None
 
@@ -306,7 +309,7 @@ class Reader(_sheaf.Reader):
         return Stats(**super().stats())
 
     def batches(self, size: int, drop_last: bool = False) -> Iterator[Batch]:
-        """The rest of the epoch in batches of `size` samples; the last may have fewer."""
+        """Returns the rest of the epoch in batches of `size` samples. The last batch may be smaller."""
         iter(self)                      # after the end of an epoch: the next one
         while True:
             batch = self.next_batch(size)
@@ -321,8 +324,8 @@ class Reader(_sheaf.Reader):
 def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
           memory_bytes: Size = 256 << 20, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None) -> FetchResult:
-    """Copies the objects of a source, such as an s3:// prefix, into a directory, each n-th of them
-    for n hosts; what is there already stays.  As `sheaf fetch` does."""
+    """Copies the objects of a source, such as an s3:// prefix, into a directory, as `sheaf fetch` does. With n hosts,
+    each host gets each n-th object. Objects that are in the directory already are not copied again."""
     return FetchResult(**_sheaf.fetch(source, directory, host=host, hosts=hosts,
                                       memory_bytes=_size("memory", memory, memory_bytes),
                                       threads=threads,
@@ -349,9 +352,9 @@ def verify(source: Union[Source, Dataset], *, part: int = 0, parts: int = 0,
            memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
-    """Reads everything and checks it: sizes, hashes, checksums, counts, the index.  With parts,
-    only part number `part`, from 0, of the shards.  Problems are in the result; an exception
-    means that the check itself could not be done.
+    """Reads and checks everything: sizes, hashes, checksums, counts, the index. With `parts`, it checks only part
+    number `part`, counted from 0, of the shards. Problems that are found are in the result. An exception means
+    that the check itself failed.
 
         assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
@@ -369,11 +372,13 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None,
           join: bool = False) -> VerifyResult:
-    """Makes the foreign shards in a directory a data set, as `sheaf index` does: writes an index
-    and a manifest beside them.  `index`: also files for other readers, "dali,mxnet,wids,energon".
-    ExistsError: it has a manifest, and overwrite is not set.  keys: it is a data set already, and
-    only its dataset.keys is written, which data sets of older releases lack.  join: in a tar, all
-    files with one key are one sample, even if they do not lie side by side.
+    """Makes a data set of the foreign shards in a directory, as `sheaf index` does: writes an index and a manifest
+    beside them. `index` names other readers ("dali,mxnet,wids,energon") for which index files are written as well.
+    With `keys`, the directory has a data set already, and only its dataset.keys is written, which data sets of
+    older releases lack. With `join`, all files of a tar with the same key are one sample, even if they are not
+    adjacent.
+
+    Raises ExistsError if there is a manifest already and `overwrite` is not set.
 
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)

@@ -13,15 +13,15 @@ from sheaf._shared import Reduced, reduce_batch
 
 
 class Batch(sheaf.Batch):
-    """What a DataLoader without a decode gives: a sheaf.Batch, with the labels as a tensor."""
+    """A batch of a DataLoader without a decode: a sheaf.Batch whose labels are a tensor."""
 
     __slots__ = ()
 
     @property
     def labels(self) -> torch.Tensor:   # type: ignore[override]
-        """A tensor [samples] if each sample has one label, else [samples, labels]: int64 if all
-        labels of the batch are whole numbers, else float64.  ValueError: samples differ in how many
-        labels they have."""
+        """A tensor [samples] if each sample has one label, otherwise [samples, labels]. It is int64 if all labels of
+        the batch are whole numbers, otherwise float64. Raises ValueError if the samples differ in their number of
+        labels."""
         view = super().labels
         kind = torch.int64 if view.format == "q" else torch.float64
         if view.nbytes == 0:

@@ -11,10 +11,10 @@ from ._types import S3, _s3
 
 
 class ConvertResult(NamedTuple):
-    """The result of a conversion.  corrupt: records that were skipped (on_corrupt="skip");
-    lost_bytes: of foreign shards, behind damage; passed_over: members of tars that are no
-    sample's; skipped: samples in DEST/skipped.tsv; converted and resized: images that became
-    others, or only smaller; duplicates: samples with a repeated key."""
+    """The result of a conversion. corrupt: number of bad records that were skipped (on_corrupt="skip"); lost_bytes:
+    bytes of foreign shards that were lost after damage; passed_over: members of tars that belong to no sample;
+    skipped: number of samples listed in DEST/skipped.tsv; converted, resized: number of images that were
+    converted, and that were only made smaller; duplicates: number of samples with a repeated key."""
     samples: int
     payload_bytes: int
     stored_bytes: int
@@ -30,7 +30,8 @@ class ConvertResult(NamedTuple):
 
 
 class UnpackResult(NamedTuple):
-    """The result of unpacking: samples, files and their bytes; the rest as in ConvertResult."""
+    """The result of unpacking: the numbers of samples and files, and the bytes of the files. The other fields are
+    those of ConvertResult."""
     samples: int
     files: int
     bytes: int
@@ -41,8 +42,9 @@ class UnpackResult(NamedTuple):
 
 
 class PipeResult(NamedTuple):
-    """What was fed: epochs that had a reader, and of those, how many it closed early; objects and
-    bytes over all epochs; files of a data set's directory that are not its shards (left_out)."""
+    """The result of feeding pipes: the number of epochs that had a reader, and of those that the reader closed early;
+    objects and bytes over all epochs; and left_out, the number of files in a data set's directory that are not its
+    shards."""
     epochs: int
     closed_early: int
     objects: int
@@ -71,20 +73,20 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             check_images: str = "none", quality: int = 90, resize: int = 0,
             resize_mode: str = "shorter", duplicate_keys: str = "fail",
             columns: Optional[Sequence[str]] = None, missing: str = "fail") -> ConvertResult:
-    """Writes the samples of a data set, in its order, as a data set of another container (format)
-    or codec at `dest`, as `sheaf convert` does.  Keys, fields, labels and class names stay, and
-    each shard keeps its samples, unless shard_size or shard_count cuts new shards, or shuffle gives
-    the samples an order of `seed`.  field_map={"image": "jpg", "y": "label"} gives a field another
-    name, or makes its number the label.  memory: a size in bytes or "512MiB", half of it for
-    reading.  Images stay as they are and are not checked, unless fix_images, resize or check_images
-    ("markers", "decode") asks for it, as in pack().  duplicate_keys="number" gives a sample whose
-    key is repeated a free key such as KEY-2, "drop" leaves it out.  columns and missing: as in
-    Reader.
+    """Writes the samples of a data set, in its order, as a data set of another container (`format`) or codec at
+    `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay. Each shard keeps its samples,
+    unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
+    field_map={"image": "jpg", "y": "label"} renames a field, or turns its number into the label.
 
-    With plan, packs part number `part`, from 0, of `parts` of a stored plan of a data set instead;
-    then sheaf.commit.  UnsupportedError names a sample that does not fit the container;
-    CorruptError a bad record or image, unless on_corrupt is "skip" (report is called for each, or a
-    warning is given); ExistsError: `dest` is not empty, or a key is repeated.
+    `memory` is a size in bytes or a text such as "512MiB"; half of it is used for reading. Images are copied without
+    a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack().
+    duplicate_keys="number" gives a sample with a repeated key a free key such as KEY-2, and "drop" leaves it out.
+    columns and missing are as in Reader. With `plan`, the call converts part number `part`, counted from 0, of
+    `parts` of a stored plan for a data set; sheaf.commit publishes the result.
+
+    Raises UnsupportedError if a sample does not fit the container; the message names the sample. Raises CorruptError
+    for a bad record or image, unless on_corrupt is "skip"; then `report` is called for each, or a warning is given.
+    Raises ExistsError if `dest` is not empty or a key is repeated.
 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
@@ -115,10 +117,10 @@ def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = Fa
            report: Optional[Callable[[Problem], Any]] = None,
            duplicate_keys: str = "fail", columns: Optional[Sequence[str]] = None,
            missing: str = "fail") -> UnpackResult:
-    """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as
-    `sheaf unpack` does, and nothing outside that directory.  ExistsError: a file exists already;
-    with resume it stays if it is identical.  duplicate_keys: as in convert().
-    columns and missing: as in Reader.
+    """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as `sheaf unpack`
+    does. Nothing outside of that directory is written. Raises ExistsError if a file exists already; with `resume`,
+    an existing file stays if it is identical. duplicate_keys is as in convert(), columns and missing are as in
+    Reader.
 
         sheaf.unpack("shards/", "files/")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
@@ -133,10 +135,9 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
          record_wrapper: str = "none", compression: str = "none",
          attributes: Optional[str] = None, memory: Size = "256MiB",
          progress: Optional[Callable[[Progress], Any]] = None) -> PipeResult:
-    """Feeds the named pipes directory/CHANNEL_0, CHANNEL_1, ... as SageMaker's Pipe mode does, one
-    epoch per pipe, as `sheaf pipe` does; epochs=0: until a KeyboardInterrupt.  record_wrapper:
-    "none" or "recordio"; compression: "none" or "gzip", which is unpacked.  ExistsError: another
-    process feeds the channel.
+    """Feeds the named pipes directory/CHANNEL_0, CHANNEL_1, ..., one epoch for each pipe, as SageMaker's Pipe mode
+    and `sheaf pipe` do. epochs=0 continues until a KeyboardInterrupt. record_wrapper is "none" or "recordio".
+    compression is "none" or "gzip"; gzip is decompressed. Raises ExistsError if another process feeds the channel.
 
         sheaf.pipe("s3://bucket/train/", "/opt/ml/input/data", epochs=2)"""
     for name, value, words in (("record_wrapper", record_wrapper, ("none", "recordio")),
@@ -154,9 +155,8 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
 
 
 def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
-    """What a data set is, or a plan that sheaf.plan has stored and its progress: a dict with the
-    keys of `sheaf info --json`, without the shards that each rank reads.  Counts that are not
-    known are None.
+    """Describes a data set, or a plan that sheaf.plan has stored and its progress. Returns a dict with the keys of
+    `sheaf info --json`, without the shards that each rank reads. Counts that are not known are None.
 
         sheaf.info("s3://bucket/train/")["samples"]"""
     if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):

@@ -22,10 +22,12 @@ def _stop(number: int, _frame: Any) -> None:
 
 @contextlib.contextmanager
 def job(root: Path = "/opt/ml", *, save: Optional[Callable[[], Any]] = None) -> Iterator[None]:
-    """Runs a block as a training job of a platform.  If it raises, the exception in one line (at
-    most 1,024 bytes) goes to ROOT/output/failure, where SageMaker shows it; without ROOT, nowhere.
-    With save, SIGTERM (a Spot instance is taken away, a job is stopped) ends the block, calls
-    save() to keep the state, and leaves the program with status 143; in the main thread only.
+    """Runs a block as a training job of a platform. If the block raises an exception, the exception is written as one
+    line of at most 1,024 bytes to ROOT/output/failure, where SageMaker shows it. If there is no ROOT, nothing is
+    written.
+
+    With `save`, a SIGTERM (a Spot instance is reclaimed, a job is stopped) ends the block, calls save() to store the
+    state, and exits the program with status 143. This works only in the main thread.
 
         with sheaf.job(save=lambda: torch.save(loader.state_dict(), "/opt/ml/checkpoints/loader")):
             train(loader)"""

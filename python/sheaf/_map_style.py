@@ -30,8 +30,8 @@ class Fields(Dict[str, Any]):
 
 
 def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
-    """What a sample is without a `decode`: its fields as bytes, with __key__ and, if it has
-    labels, __label__ (a number, or a list of several)."""
+    """The default of `decode`: returns a sample as a dict of its fields as bytes, with __key__ and, if it has labels,
+    __label__ (a number, or a list of several)."""
     result = Fields(sample.to_bytes())
     labels = sample.labels
     result["__key__"] = sample.key
@@ -66,30 +66,28 @@ class Collate:
 
 
 class Dataset(torch.utils.data.Dataset[Any]):
-    """A map-style data set: dataset[i] is decode(sample number i), by random access, and what
-    sampler() yields are places in a shuffled epoch, which are read in order, by one reader for all
-    workers.  len(dataset) counts all samples.
+    """A map-style data set: dataset[i] is decode(sample number i), read by random access. The indexes that sampler()
+    yields are places in a shuffled epoch instead. They are read in order, by one reader for all workers.
+    len(dataset) is the number of all samples.
 
-    decode takes a sheaf.Sample and runs in the workers; its views are not to be kept beyond the
-    batch by whoever sends them to another process: make tensors, numbers or bytes of them.  The
-    default is to_dict.  An exception in decode names the sample.  on_error="skip" leaves a sample
-    out, reports and counts it if decode raises an exception for it or returns None; its batch is
-    that much smaller, so all ranks make the same steps.
+    `decode` takes a sheaf.Sample and runs in the workers; the default is to_dict. The sample's views must not outlive
+    the batch if the batch goes to another process, so make tensors, numbers or bytes of them. If decode raises an
+    exception, the message names the sample. With on_error="skip", a sample for which decode raises an exception or
+    returns None is left out, reported and counted. Its batch is then smaller, so all ranks still have the same number
+    of steps.
 
-    rank and world_size are those of torch.distributed or of the environment when the data set is
-    made.  lanes (by default world_size) is what any later world size must divide to resume; elastic
-    asks for the least number that it and world_size divide.  More lanes mix less: each has its part
-    of the shuffle buffer.  remainder: "pad" lets ranks repeat a sample (at most world_size - 1 an
-    epoch, marked), "drop" leaves so many out, "keep" lets ranks have one more than others, for
-    evaluation without collectives; "auto" pads if there are several ranks, or hosts with shards of
-    their own.  The other options are
-    those of sheaf.Reader; memory_bytes is the rank's, for all workers.  Where seed (0), epoch (0),
-    shuffle_buffer (10000) or lanes are not given, a Channel's hyperparameters say them, if any.
+    rank and world_size are those of torch.distributed or of the environment at the time when the data set is made. A
+    later run can be resumed with a world size that divides `lanes` (default world_size). `elastic` sets lanes to the
+    least number that both it and world_size divide. More lanes mix less, because each lane has only its part of the
+    shuffle buffer. remainder: with "pad", ranks may repeat a sample (at most world_size - 1 samples of an epoch,
+    which are marked); with "drop", that many are left out; with "keep", some ranks have one sample more than others,
+    which suits evaluation without collectives. "auto" means "pad" if there are several ranks, or if hosts have shards
+    of their own.
 
-    A stream (compressed foreign shards, a pipe) has no numbers and no length: it is for the
-    DataLoader of this module, which finds its end.
-
-    ValueError: options that do not fit."""
+    The other options are those of sheaf.Reader. memory_bytes is the limit of the rank, for all its workers. If seed
+    (0), epoch (0), shuffle_buffer (10000) or lanes is not given and the data set is a Channel, the job's
+    hyperparameters determine it. A stream (compressed foreign shards, a pipe) has no numbers and no length; use the
+    DataLoader of this module, which finds its end. Raises ValueError if options contradict each other."""
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: Optional[int] = None,
                  no_shuffle: bool = False, shuffle_buffer: Optional[int] = None,
@@ -147,7 +145,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return Dataset(self.dataset, **self._given)
 
     def check_rank(self) -> None:
-        """StateError: the rank was found when this was made, and has changed since."""
+        """Raises StateError if the rank has changed since this data set was made."""
         if self._finds_rank:
             check_rank(self.rank, self.world_size, self.dataset)
 
@@ -180,16 +178,16 @@ class Dataset(torch.utils.data.Dataset[Any]):
             self.close()
 
     def close(self) -> None:
-        """Ends the reader; a new pass opens it again."""
+        """Ends the reader. A new pass opens another one."""
         self.reader.close()
 
     def stats(self) -> sheaf.Stats:
-        """The counts of the rank's reader, of all passes since it was opened."""
+        """Returns the counts of the rank's reader over all passes since it was opened."""
         return self.reader.stats()
 
     def sampler(self, epoch: Optional[int] = None) -> "sheaf.torch.Sampler":
-        """Yields what this rank reads: for `sampler=` of a DataLoader.  UnsupportedError: a
-        stream."""
+        """Returns the sampler of the places that this rank reads, for the option `sampler` of a DataLoader. Raises
+        UnsupportedError for a stream."""
         from sheaf.torch import Sampler
         if self.dataset.is_stream:
             raise sheaf.UnsupportedError("%s is a stream, whose end PyTorch's own loader cannot "

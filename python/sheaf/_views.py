@@ -29,22 +29,24 @@ class Coming(NamedTuple):
 
 
 class View:
-    """Chosen samples of data sets, and how they are mixed, as the documents that `sheaf view` makes.
-    Wherever a data set opens, so does a View:
+    """Chosen samples of data sets, and how they are mixed, as in the documents that `sheaf view` writes. A View can
+    be opened wherever a data set can:
 
         mix = sheaf.View(["photos/", "drawings/"], weights=[3, 1], until="all")
         large = sheaf.View("photos/", where=lambda sample: len(sample["jpg"]) > 10000)
         large.save("large.view")
         for sample in sheaf.Reader(mix, seed=7): ...
 
-    weights: each source's share; samples: of an epoch, or until="first" or "all".  Or repeat: how
-    often each source comes in an epoch; 1.  where: conditions with the names of the command
-    ({"class": ["cat", "dog"], "label": [0, 5, 9], "key": "2025/*", "keys": "keep.txt", "not_keys":
-    "bad.txt", "range": [0, 1000], "every": [10, 3]}); a label may be a range, as "0..9" or
-    range(10), and the document's names are known, too.  Or a function that is called once with each sample when the view is first saved or opened;
-    what it chose is a file beside the document.  A list of them has one for each source, None for
-    no condition.  An exception in the function names the sample's key.  fields, classes and stages
-    are those of the document."""
+    `weights` are the shares of the sources. `samples` is the number of samples of an epoch; or until="first" or "all"
+    ends it when the first source, or every source, was drawn completely. Alternatively, `repeat` states how often an
+    epoch draws each source (default 1).
+
+    `where` has conditions with the command's names ({"class": ["cat", "dog"], "label": [0, 5, 9], "key": "2025/*",
+    "keys": "keep.txt", "not_keys": "bad.txt", "range": [0, 1000], "every": [10, 3]}). A range of labels is written
+    "0..9" or range(10). The names of the document are accepted as well. `where` may also be a function that is called
+    once with each sample, when the view is first saved or opened; the samples that it chooses are stored in a file
+    beside the document. If the function raises an exception, the message has the sample's key. A list of conditions
+    has one entry for each source, None for no condition. fields, classes and stages are those of the document."""
 
     def __init__(self, sources: Union[sheaf.Path, Sequence[sheaf.Path]], *,
                  weights: Optional[Sequence[int]] = None,
@@ -73,8 +75,8 @@ class View:
 
     def save(self, path: sheaf.Path, *, overwrite: bool = False,
              progress: Optional[Callable[[int, int], Any]] = None) -> str:
-        """Writes the document, and beside it the files of what functions chose.  progress(judged,
-        samples) is called while they choose.  Nothing is written before they are through."""
+        """Writes the document, and beside it the files of samples that functions chose. progress(judged, samples) is
+        called while the functions choose. Nothing is written before all of them are finished."""
         name = os.fsdecode(path)
         if not overwrite and "://" not in name and os.path.exists(name):
             raise sheaf.ExistsError("%s: exists" % name)
@@ -224,10 +226,10 @@ def view(sources: Union[sheaf.Path, Sequence[sheaf.Path]], output: sheaf.Path, *
 def locate(source: Union[sheaf.Source, "sheaf.Dataset"], wanted: Union[str, int, Sequence[Any]], *,
            epochs: int = 1, epoch: int = 0, batch: Optional[int] = None, world_size: int = 1,
            **order: Any) -> List[Coming]:
-    """When samples come in a data set's or a view's epochs, as `sheaf locate` says it: those with
-    these keys or numbers, in the order in which they come.  The options of the order (seed, lanes,
-    shuffle_buffer, no_shuffle, workers, remainder) are those of the training.  KeyError: there is
-    no sample with a key.
+    """Finds when samples come in the epochs of a data set or view, as `sheaf locate` does: returns an entry for each
+    occurrence of the samples with these keys or numbers, in the order of the epochs. The options of the order
+    (seed, lanes, shuffle_buffer, no_shuffle, workers, remainder) must be those of the training. Raises KeyError if
+    no sample has a key.
 
         for coming in sheaf.locate("mix.view", "cat/0001", seed=7, epochs=3, batch=32, world_size=8):
             print(coming.epoch, coming.rank, coming.step)"""

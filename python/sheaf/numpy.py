@@ -17,10 +17,10 @@ from sheaf._types import _size
 
 
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
-    """The columns of a batch.  A field that has one size in every sample is one read-only uint8
-    array [samples, bytes]; else a list of uint8 arrays, None where a sample lacks it.  __key__ is
-    a list, __seed__ a uint64 array of sample.seed, __label__ an array [samples], or [samples,
-    labels]: int64 if all labels of the batch are whole numbers, else float64; there is none without
+    """Returns the columns of a batch. If a field has the same size in every sample, its column is a read-only uint8
+    array [samples, bytes]. Otherwise it is a list of uint8 arrays, with None for a sample that lacks the field.
+    __key__ is a list, and __seed__ a uint64 array of sample.seed. __label__ is an array [samples] or [samples,
+    labels], int64 if all labels of the batch are whole numbers, otherwise float64; it is missing if there are no
     labels."""
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
@@ -39,13 +39,13 @@ def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
 def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
             pixels: Optional[sheaf.Pixels] = None,
             memory_bytes: sheaf.Size = 512 << 20) -> Iterator[Dict[str, Any]]:
-    """The rest of the epoch, as arrays; each pass is the next epoch.
+    """Returns the rest of the epoch as arrays. Each pass over the result is the next epoch.
 
-    With pixels, there are __pixels__, uint8 [samples, 3, height, width] (or nhwc; of views a list),
-    __crops__, int32 [samples, 5], __masks__, a dict if there are masks, and __position__, where the reader is after this batch, because
-    it reads ahead; __key__, __seed__ and __label__ are the only other columns.  What on_corrupt of
-    the reader says holds for images, too.  Decoding and the batches take at most memory_bytes, beside
-    the memory of the reader, which is open already."""
+    With `pixels`, the columns are __pixels__, uint8 [samples, 3, height, width] (nhwc if so requested; for several
+    views a list); __crops__, int32 [samples, 5]; __masks__, a dict, if there are masks; __position__, the position of
+    the reader after this batch, because it reads ahead; and __key__, __seed__ and __label__. The reader's on_corrupt
+    applies to images as well. Decoding and the batches take at most memory_bytes, in addition to the memory of the
+    reader, which is open already."""
     if pixels is None:
         return map(arrays, reader.batches(size, drop_last))
     shares = memory_of(pixels, _size("memory_bytes", memory_bytes, 0), size, reads=False)

@@ -63,14 +63,13 @@ class _Progress:
 
 
 class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
-    """The samples that this rank reads, in their order, as numbers for a sheaf.torch.Dataset.  It
-    is a DistributedSampler, so that what would share the samples out leaves it alone.
+    """The samples that this rank reads, in order, as numbers for a sheaf.torch.Dataset. It is a DistributedSampler,
+    so that frameworks that would divide the samples among ranks leave it alone.
 
-    Each pass is the next epoch, whether the one before came to its end or was broken off;
-    set_epoch(e) makes the next pass epoch e.  state_dict() is where the latest pass is, by what the
-    sampler has yielded, and load_state_dict() makes the next pass go on from there; DataLoader's
-    workers take numbers ahead, so with them use the state of the DataLoader of this module, or
-    torchdata's StatefulDataLoader."""
+    Each pass is the next epoch, whether the pass before reached its end or not; set_epoch(e) makes the next pass
+    epoch e. state_dict() is the position of the latest pass, by the numbers that the sampler has yielded, and
+    load_state_dict() makes the next pass continue there. A DataLoader's workers take numbers ahead. So with workers,
+    use the state of this module's DataLoader, or of torchdata's StatefulDataLoader."""
 
     def __init__(self, dataset: Dataset, epoch: Optional[int] = None, block: int = 1) -> None:
         """block: ranks that share a pipe take so many samples in turn."""
@@ -184,30 +183,28 @@ class _Ordinals:
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):
-    """PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler: the same batches for any
-    number of workers, and a state that any number of workers, and any world size that divides the
-    lanes, goes on from, without reading what came before.
+    """PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler. The batches are the same for any number of
+    workers. Its state can be resumed with any number of workers, and in any world whose size divides the lanes,
+    without reading the earlier samples.
 
-    source is what sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its options.
-    decode(sample) and collate_fn(list) run in the workers; without collate_fn it is PyTorch's; without both, a batch is a sheaf.torch.Batch.  The options of
-    sheaf.torch.Dataset and those of PyTorch's DataLoader are taken by name.  len(loader) is the
-    exact number of batches of a whole epoch, the same on every rank unless remainder is "keep"; a
-    stream has no len() before its end, and its ranks need not have equally many.
+    `source` is anything that sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its own options. decode(sample)
+    and collate_fn(list) run in the workers. Without collate_fn, PyTorch's is used. Without both, a batch is a
+    sheaf.torch.Batch. The options of sheaf.torch.Dataset and of PyTorch's DataLoader are accepted by name.
+    len(loader) is the exact number of batches of a whole epoch, the same on every rank unless remainder is "keep". A
+    stream has no len() before its end, and its ranks may have different numbers of batches.
 
-    With pixels=sheaf.Pixels(...) and without workers, threads of the library decode and crop the
-    images: a batch has pixels, crops, masks and labels as tensors (sheaf._pixel_stage.PixelBatch).  All
-    memory, that of the batches too, is within memory_bytes.  An image that cannot be decoded is
-    a bad record, for on_corrupt and max_corrupt; its batch is smaller.  pin_memory=True makes the
-    batches in pinned memory.
+    With pixels=sheaf.Pixels(...) and without workers, threads of the library decode and crop the images. A batch then
+    has pixels, crops, masks and labels as tensors (sheaf._pixel_stage.PixelBatch). All memory, including that of the
+    batches, is within memory_bytes. An image that cannot be decoded is a bad record for on_corrupt and max_corrupt;
+    if it is skipped, its batch is smaller. pin_memory=True makes the batches in pinned memory.
 
-    With fields=("jpg",) a batch is a FieldBatch: for each field one uint8 tensor with the bytes of
-    all samples, and their offsets, copied once, with pin_memory=True into pinned memory, for a
-    decoder on a GPU.
+    With fields=("jpg",), a batch is a FieldBatch: for each field, one uint8 tensor with the bytes of all samples, and
+    their offsets. The bytes are copied once, with pin_memory=True into pinned memory, for a decoder on a GPU.
 
-    Each pass is the next epoch, beginning with `epoch`, also after one that was broken off;
-    set_epoch(e) makes the next one epoch e.  To go on with a pass that was broken off, load the
-    state that was taken then.  There is one pass at a time: a second iterator ends the first, whose
-    next batch may be a StateError.  An error in batch k is raised when batch k is due.
+    Each pass is the next epoch, beginning with `epoch`, also if the pass before was ended early; set_epoch(e) makes
+    the next pass epoch e. To continue a pass that was ended early, load the state that was taken at that point. Only
+    one pass can run at a time: a second iterator ends the first one, whose next batch may raise a StateError. An
+    error in batch k is raised when batch k is due.
 
         loader = sheaf.torch.DataLoader("s3://bucket/train/", 256, 8, seed=1, decode=decode)"""
 
@@ -297,11 +294,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         own.is_over = True
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is this epoch; one that a loaded state has begun goes on from there."""
+        """Makes the next pass this epoch. If a loaded state has begun this epoch, the pass continues from there."""
         self.sampler.set_epoch(epoch)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where the program is: after the batch that it had last.  The same on every rank."""
+        """Returns the program's position: after the batch that it received last. It is the same on every rank."""
         if self._is_ahead:
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
@@ -313,16 +310,16 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """The next pass goes on from there.  With pixels, a state of another version of the
-        pixels is an ArgumentError, and other libraries that decode are worth a warning."""
+        """Makes the next pass continue at a state. With `pixels`, a state of another version of the pixels raises
+        ArgumentError, and other decoding libraries give a warning."""
         if self._stage is not None:
             _check_pixels(state)
         self.sampler.load_state_dict(state)
         self.batches_given = None
 
     def stats(self) -> sheaf.Stats:
-        """The counts of this rank's reader, the number of samples that decode has left out, and
-        where the time of the steps went; str() of it is one line for people."""
+        """Returns the counts of this rank's reader, the number of samples that decode has left out, and how the time
+        of the steps was spent. str() of the result is one line for people."""
         batches, wait, step, read, decode, collate = self._times
         stats, stage, threads = self.dataset.stats(), self._stage, 0
         if stage is not None:
@@ -341,7 +338,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                         else "no workers", order.seed, sampler.next_place.epoch)
 
     def close(self) -> None:
-        """Ends workers and reader."""
+        """Ends the workers and the reader."""
         self._iterator = None
         self.dataset.close()
 
