@@ -18,8 +18,8 @@ from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Pro
 
 
 class Packer(_sheaf.Packer):
-    """Makes a data set at `dest` of samples that the program makes.  As a context manager it
-    finishes at the end, and leaves nothing behind if the block raised.
+    """Makes a data set at `dest` of samples that the program makes. Used as a context manager, it finishes the data
+    set at the end of the block. If the block raises an exception, it leaves nothing behind.
 
         with sheaf.Packer("shards/", format="tfrecord", classes=["cat", "dog"]) as packer:
             packer.append("pets/1", {"jpg": data}, labels=1)"""
@@ -46,8 +46,8 @@ class Packer(_sheaf.Packer):
 
     def append(self, key: str, fields: Mapping[str, Any], labels: Labels = None,
                class_name: Optional[str] = None) -> None:
-        """Packs one sample: its key, {name: bytes} and labels.  With classes=..., an ArgumentError
-        names a label that is not the number of a class, or not of the class class_name.
+        """Packs one sample: its key, {name: bytes} and labels. If the packer has `classes`, an ArgumentError names a
+        label that is not the number of a class, or that is not the number of the class class_name.
 
             packer.append("pets/1", {"jpg": data, "json": b"{}"}, labels=1)"""
         if self._classes is not None and labels is not None:
@@ -70,7 +70,7 @@ class Packer(_sheaf.Packer):
         return "<sheaf.Packer of %r%s>" % (self._dest, ", finished" if self.finished else "")
 
     def finish(self) -> PackResult:
-        """Waits for everything, then writes the manifest."""
+        """Waits for all work, then writes the manifest."""
         return PackResult(**self._finish())
 
     def __enter__(self) -> "Packer":
@@ -168,32 +168,31 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          start_method: Optional[str] = None,
          classes: Classes = None, s3: S3 = None, on_change: str = "fail",
          max_skipped: Union[None, int, str] = None, class_depth: int = 0) -> PackResult:
-    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf
-    pack` does.  include and exclude are patterns as in a .gitignore, in this order; "!" before one
-    makes it the other.  field_alias={"jpeg": "jpg"} gives a field another name.
-    fix_images makes plain JPEGs of what is named as one but is another image;
-    resize=256 makes larger JPEGs smaller, so that resize_mode ("shorter", "longer", "exact") is 256.
-    on_error="skip" leaves out bad files and lists them in skipped.tsv, at most max_skipped (10 or
-    "1%") of them; on_change="skip" also leaves out files that vanished or changed since the scan.
-    class_depth=1 makes the first directory of a path the class, as ImageFolder does.  classes gives
-    classes their numbers: their names in order, a file of such names, or another data set.
-    s3 is for what is written to S3: s3={"encryption": "aws:kms", "storage_class": "STANDARD_IA"}.
+    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.
 
-    transform(sample) makes what is packed: it returns a sample, several (a list or a generator), or
-    None to leave it out.  A sample is a mapping of fields, whose key and labels stay, or a tuple
-    (key, fields[, labels[, class_name]]), or what transform was given.  Fields that are not bytes
-    are stored as sheaf.sources says.  It runs in `jobs` processes of start_method ("fork", "spawn",
-    "forkserver"; Python's own default), in the order of the plan: the same bytes for any number.
-    TransformError names the key if it raises.
+    `include` and `exclude` are patterns as in a .gitignore, which are applied in this order; a "!" before a pattern
+    inverts it. field_alias={"jpeg": "jpg"} renames a field. fix_images converts files that are named like a JPEG but
+    are other images into plain JPEGs. resize=256 makes larger JPEGs smaller, so that the side that resize_mode
+    selects ("shorter", "longer", "exact") has 256 pixels. on_error="skip" leaves out bad files and lists them in
+    skipped.tsv, at most max_skipped of them (10 or "1%"). on_change="skip" also leaves out files that vanished or
+    changed since the scan. `s3` has settings for objects that are written to S3: s3={"encryption": "aws:kms",
+    "storage_class": "STANDARD_IA"}.
 
-    source may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an
-    iterable, in their order, unless seed is given, which shuffles them, or split: both need room for
-    a second copy for as long as it takes.  classes names their labels, then; it is an error if no
-    sample has one.  What is sorted by class is told to note, or warned of.
+    transform(sample) returns what is packed in place of the sample: a sample, several samples (a list or a
+    generator), or None to leave it out. A sample may be a mapping of fields, which keeps the key and the labels; or a
+    tuple (key, fields[, labels[, class_name]]); or the sample that transform received. sheaf.sources describes how
+    fields that are not bytes are stored. The function runs in `jobs` processes of start_method ("fork", "spawn",
+    "forkserver"; by default Python's own choice). Samples are packed in the order of the plan, so the bytes are the
+    same for any number of processes. If the function raises an exception, TransformError names the key.
 
-    resume continues a run that was killed, at the last finished shard, if source, options, the
-    name of transform and `version` are as they were; version is a text of yours, another one for
-    each change of what transform does.  Of an iterable it also says what the samples are.
+    `source` may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an iterable. They
+    are packed in their order, unless `seed` shuffles them or `split` divides them; both need disk space for a second
+    copy while they run. `classes` names the labels; it is an error if no sample has a label. If samples are sorted by
+    class, `note` is told, or a warning is given.
+
+    `resume` continues a run that was killed after its last finished shard. The source, the options, the name of
+    transform and `version` must be the same as before. `version` is any text; use another one whenever transform
+    changes. For an iterable, `version` also identifies the samples.
 
         def smaller(sample):
             image = PIL.Image.open(io.BytesIO(sample["jpg"])).convert("RGB").resize((256, 256))
@@ -273,9 +272,9 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
          on_change: str = "fail", max_skipped: Union[None, int, str] = None,
          classes: Classes = None, class_depth: int = 0) -> PackResult:
-    """Packing on many machines: 1. plan, once; 2. pack_part, for each part, anywhere; 3. commit.
-    Lists the sources, and stores what is to go into which shard of `dest` in `plan`, a path or an
-    s3:// URL, as `sheaf plan` does."""
+    """Makes the plan for packing on many machines: first plan, once; then pack_part for each part, on any machine;
+    then commit. Lists the sources, decides which sample goes into which shard of `dest`, and stores the plan at
+    `plan`, a path or an s3:// URL, as `sheaf plan` does."""
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
             source, dest, plan, format=format, codec=codec,
@@ -296,9 +295,9 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
               jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
               progress: Optional[Callable[[Progress], Any]] = None,
               report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
-    """Packs part number `part`, from 0, of `parts` of a plan: in any order, at once, or again.
-    Without them, the part is the one that the environment says (Slurm, Kubernetes, AWS Batch, MPI,
-    SageMaker)."""
+    """Packs part number `part`, counted from 0, of `parts` of a plan. Parts may be packed in any order, at the same
+    time, or again. If part and parts are not given, they are taken from the environment (Slurm, Kubernetes, AWS
+    Batch, MPI, SageMaker)."""
     if (part is None) != (parts is None):
         raise ArgumentError("part and parts are given together, or neither")
     if part is None or parts is None:
@@ -326,10 +325,10 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
            on_change: str = "fail", max_skipped: Union[None, int, str] = None,
            class_depth: int = 0) -> PackResult:
-    """Adds the files of `source` to a data set as new shards, as `sheaf append` does.  Known classes
-    keep their numbers, new ones follow.  Readers that have it open continue with the earlier
-    samples; earlier positions are a ChangedError.  shard_size 0, and options for names and images
-    that are not given, such as resize: those of the data set.  overwrite removes what an interrupted run has left, not the data set's own samples.
+    """Adds the files of `source` to a data set as new shards, as `sheaf append` does. Known classes keep their
+    numbers, and new ones follow. Readers that have the data set open continue with the earlier samples. Resuming
+    at an earlier position raises ChangedError. shard_size 0 uses the data set's own size. `overwrite` removes what
+    an interrupted append has left, and no samples of the data set.
 
         sheaf.append("new-photos/", "shards/")"""
     return PackResult(**_sheaf.append(
@@ -348,8 +347,8 @@ def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
            memory: Optional[Size] = None,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
-    """Checks that all shards of a plan are there, and makes them a data set.  A NotFoundError says
-    which are missing, and their parts."""
+    """Checks that all shards of a plan exist, and publishes them as a data set. If shards are missing, raises
+    NotFoundError, which names them and their parts."""
     return PackResult(**_sheaf.commit(
         plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress),

@@ -30,13 +30,12 @@ _OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
 
 
 class PixelBatch:
-    """A batch with the crops of its images: `pixels`, a uint8 array [samples, 3, height, width] (or
-    nhwc), of several views a list of arrays [samples, crops, ...]; `crops`, an int32 array
-    [samples, 5]: top, left, height, width, flipped (of views [samples, crops, 5]); `masks`, a dict
-    with a uint8 array [samples, height, width] for each name (of views a list of arrays [samples,
-    crops, height, width]); `labels`, an array [samples], or [samples, labels], or None without
-    labels.  What else a sheaf.Batch has, it
-    has, too: keys, fields(name), seeds, repeated, and the samples themselves."""
+    """A batch with the crops of its images. `pixels` is a uint8 array [samples, 3, height, width] (or nhwc); with
+    several views it is a list of arrays [samples, crops, ...]. `crops` is an int32 array [samples, 5]: top, left,
+    height, width, flipped (with views [samples, crops, 5]). `masks` is a dict with a uint8 array [samples, height,
+    width] for each name (with views a list of arrays [samples, crops, height, width]). `labels` is an array
+    [samples] or [samples, labels], or None if there are no labels. It also has everything that a sheaf.Batch has:
+    keys, fields(name), seeds, repeated, and the samples themselves."""
 
     def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any,
                  masks: Dict[str, Any]) -> None:

@@ -35,22 +35,21 @@ def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
 
 
 class Pixels:
-    """What crops are made of each sample's image, RGB of 8 bits, byte for byte as Pillow makes them.
+    """The crops that are made of each sample's image: RGB with 8 bits, equal to Pillow's byte for byte.
 
         sheaf.Pixels(224)                                   # random crops for training
         sheaf.Pixels(224, crop="center", resize=256)        # for evaluation
         sheaf.Pixels(views=[(2, 224, (0.32, 1)), (8, 96, (0.05, 0.32))])    # ten crops of each image
 
-    size is a number, or (height, width).  crop="random" is torchvision's RandomResizedCrop of these
-    `scale` and `ratio`, and its mirror image with probability `flip`; "center" its Resize(resize)
-    and CenterCrop(size); "whole" the picture resized to the size.  What is random follows from the
-    sample's seed.  filter is "bilinear", "bicubic" or "lanczos"; layout "nchw" or "nhwc"; order
-    "pillow12" (Pillow up to 12.3) or "pillow13".  field is the name of the image's field, by default
-    the first one whose name ends in jpg, jpeg, png, webp, gif or bmp.  threads: 0 is one for each
-    processor.
+    `size` is a number, or (height, width). crop="random" is torchvision's RandomResizedCrop with this `scale` and
+    `ratio`, mirrored with probability `flip`. crop="center" is torchvision's Resize(resize) and CenterCrop(size).
+    crop="whole" resizes the whole picture to the size. Random choices follow from the sample's seed. `filter` is
+    "bilinear", "bicubic" or "lanczos", `layout` "nchw" or "nhwc", and `order` "pillow12" (Pillow up to 12.3) or
+    "pillow13". `field` is the name of the image's field; by default it is the first field whose name ends in jpg,
+    jpeg, png, webp, gif or bmp. threads=0 uses one thread for each processor.
 
-    masks=("seg.png",) names fields with masks of the image: PNGs of its size, with a palette or grey.
-    They are cropped and mirrored as the image is, and keep their values (the nearest pixel)."""
+    masks=("seg.png",) names fields with masks of the image: PNGs of the same size, with a palette or grey. They are
+    cropped and mirrored as the image is. Their values are not mixed; each pixel takes the nearest one."""
 
     def __init__(self, size: Union[int, Tuple[int, int], None] = None, *, crop: str = "random",
                  resize: Optional[int] = None, scale: Tuple[float, float] = (0.08, 1.0),

@@ -125,18 +125,19 @@ def _generators(has_numpy: bool) -> Tuple[Any, ...]:
 
 
 class seeded(Generic[_Result]):
-    """transform(sample), with random numbers that follow from sample.seed: the same for any number
-    of workers and ranks, and after a restart; other ones in each epoch.  For `decode=`:
+    """Returns a function that calls transform(sample) with random numbers that follow from sample.seed. They are the
+    same for any number of workers and ranks, and after a restart, and differ in each epoch. For the option
+    `decode`:
 
         def decode(sample):
             return augment(decode_jpeg(sample["jpg"])), sample.label
 
         loader = sheaf.torch.DataLoader("shards/", 256, 8, decode=sheaf.torch.seeded(decode))
 
-    While it runs, PyTorch's generator of the CPU, `random` and numpy.random are seeded; then they
-    go on where they were.  `others` have generators of their own, which are seeded too: a
-    torch.Generator, a random.Random, an Albumentations Compose, anything with set_random_seed,
-    manual_seed or seed.  One thread of a process at a time may be in such a call."""
+    During the call, PyTorch's CPU generator, `random` and numpy.random are seeded; afterwards they continue where
+    they were. `others` are further generators that are seeded: a torch.Generator, a random.Random, an Albumentations
+    Compose, or any object with set_random_seed, manual_seed or seed. One thread of a process at a time may be in such
+    a call."""
 
     def __init__(self, transform: Callable[[Any], _Result], *others: Any) -> None:
         self.transform = transform

@@ -139,10 +139,8 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 # ---- Parquet -------------------------------------------------------------------------------------
 
 class parquet(_Source):                 # pylint: disable=invalid-name
-    """The rows of a Parquet file, of several, or of those of a directory, in byte order of names.
-    Those of s3://, https:// and hf:// are copied to a temporary directory first.  A table without
-    bytes that has a column path, file, file_name, filename or image, as Hugging Face's
-    metadata.parquet, is a list: that column names a file below the table's directory.
+    """Returns the rows of a Parquet file, of several files, or of the files in a directory, in byte order of names.
+    Files at s3://, https:// and hf:// are first copied to a temporary directory.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -248,8 +246,8 @@ def _below(path: Path, suffix: str) -> List[str]:
 # ---- Hugging Face --------------------------------------------------------------------------------
 
 class huggingface(_Source):             # pylint: disable=invalid-name
-    """The rows of a datasets.Dataset or IterableDataset: a split of a data set.  Images and sounds
-    are not decoded.  A column of ClassLabel has the names of the classes.
+    """Returns the rows of a datasets.Dataset or IterableDataset, which is one split of a data set. Images and sounds
+    are not decoded. The class names of a ClassLabel column are kept.
 
         dataset = datasets.load_dataset("imagefolder", data_dir="images/", split="train")
         sheaf.pack(sheaf.sources.huggingface(dataset, fields={"image": "jpg"}), "shards/")"""
@@ -307,7 +305,7 @@ def _label_column(columns: Sequence[str], named: Mapping[str, Any]) -> Optional[
 # ---- Mosaic Streaming ----------------------------------------------------------------------------
 
 class mds(_Source):                     # pylint: disable=invalid-name
-    """The samples of a directory of MDS shards (mosaicml-streaming), compressed or not.  Columns
+    """Returns the samples of a directory of MDS shards (mosaicml-streaming), compressed or not. Columns that are
     encoded as jpeg or png stay encoded.
 
         sheaf.pack(sheaf.sources.mds("mds/train", label="class"), "shards/")"""
@@ -363,8 +361,8 @@ class mds(_Source):                     # pylint: disable=invalid-name
 # ---- litData -------------------------------------------------------------------------------------
 
 class litdata(_Source):                 # pylint: disable=invalid-name
-    """The samples of a directory that litData's optimize() has written: of dicts the items, of tuples
-    and lists columns "0", "1", ..., of anything else the column "0".  JPEG images stay encoded.
+    """Returns the samples of a directory that litData's optimize() has written. The columns of a sample are the items
+    of a dict; "0", "1", ... for a tuple or list; and "0" for any other object. JPEG images stay encoded.
 
         sheaf.pack(sheaf.sources.litdata("optimized/", label="class"), "shards/")"""
 
@@ -398,8 +396,8 @@ class litdata(_Source):                 # pylint: disable=invalid-name
 # ---- ArrayRecord ---------------------------------------------------------------------------------
 
 class arrayrecord(_Source):             # pylint: disable=invalid-name
-    """The records of ArrayRecord files, of several, or of those of a directory.  A record is bytes,
-    which are the field `field`; a transform can take them apart.
+    """Returns the records of ArrayRecord files: of one, of several, or of those in a directory. A record's bytes
+    become the field `field`; a transform can split them.
 
         sheaf.pack(sheaf.sources.arrayrecord("train/"), "shards/", transform=parse)"""
 

@@ -32,26 +32,25 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
             world_size: Optional[int] = None, epoch: int = 0, state: bool = False,
             resume: Any = None, pixels: Optional[sheaf.Pixels] = None,
             **options: Any) -> "tf.data.Dataset":
-    """The samples of a data set as dicts: the named fields (by default those of the first
-    sample, which all must have) and __key__ as strings, and, if the first sample has labels,
-    __label__: label_type, by default int64 if the first sample's are whole numbers, else float32;
-    a vector if there are several; and __seed__, the sample's seed as two int32, which
-    tf.image.stateless_random_crop and its like take.  With batch_size, batches of these.
+    """Returns the samples of a data set as dicts. Their items are the named fields (by default those of the first
+    sample, which every sample must have) and __key__, as strings; __label__, if the first sample has labels; and
+    __seed__, the sample's seed as two int32 numbers for functions such as tf.image.stateless_random_crop.
+    __label__ has the type label_type, by default int64 if the first sample's labels are whole numbers, otherwise
+    float32; it is a vector if there are several labels. With batch_size, the elements are batches of samples.
 
-    With state=True each sample has __state__, a string, in a batch of batch_size that of the whole
-    batch: resume= takes it, or the last of an array of them, and goes on behind it, on the same
-    rank with the same options.  It may have gone through map, batch and prefetch.  Without
-    batch_size samples then come one by one, which takes longer.
+    With state=True, each element has a string __state__: the state after the sample, or after the whole batch.
+    resume= takes such a string, or the last one of an array of them, and continues after it, on the same rank with
+    the same options. The strings may pass through map, batch and prefetch. Without batch_size, samples then come one
+    by one, which takes longer.
 
-    With pixels=sheaf.Pixels(224, layout="nhwc") and batch_size, threads of the library decode and
-    crop the images. The columns are then pixels (uint8), crops (int32), masks (a dict of uint8, if
-    there are masks) and the fields that `fields` names.  Reading, decoding and batches take at most
-    memory_bytes.
+    With pixels=sheaf.Pixels(224, layout="nhwc") and batch_size, threads of the library decode and crop the images.
+    The columns are then pixels (uint8), crops (int32), masks (a dict of uint8, if there are masks) and the fields
+    that `fields` names. Reading, decoding and batches take at most memory_bytes.
 
-    rank and world_size are found as everywhere in this package, else in TF_CONFIG; a
-    tf.distribute.Strategy does not share the samples out again.  options are those of
-    sheaf.Reader.  Each pass is the next epoch, beginning with `epoch`, or
-    with the rest of a resumed one.  ValueError: a later sample's labels are not of that type."""
+    rank and world_size are found as everywhere in this package, or else in TF_CONFIG. A tf.distribute.Strategy does
+    not divide the samples a second time. The other options are those of sheaf.Reader. Each pass is the next epoch,
+    beginning with `epoch`, or with the rest of a resumed epoch. Raises ValueError if the labels of a later sample do
+    not have the type."""
     opened = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
     given = rank
     rank, world_size = rank_of(rank, world_size, opened)

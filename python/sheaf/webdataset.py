@@ -85,12 +85,12 @@ class Samples:
 
 
 class WebDataset(webdataset.DataPipeline, webdataset.FluidInterface):
-    """In place of webdataset.WebDataset; options are those of sheaf.Reader."""
+    """Replaces webdataset.WebDataset. The options are those of sheaf.Reader."""
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], **options: Any) -> None:
         self.samples = Samples(source, **options)
         super().__init__(self.samples)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass will be this epoch."""
+        """Makes the next pass this epoch."""
         self.samples.set_epoch(epoch)
