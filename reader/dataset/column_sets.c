@@ -41,7 +41,7 @@ int column_directory(const struct sheaf_dataset *source, const char *name, size_
     return err_memory(err, strlen(index));
 }
 
-struct listing {
+struct set_listing {
     column_name_fn *each;
     void *context;
     struct sheaf_error *error;
@@ -49,7 +49,7 @@ struct listing {
 
 static int each_directory(void *context, const struct store_entry *entry)
 {
-    const struct listing *l = context;
+    const struct set_listing *l = context;
     char name[COLUMN_NAME_MOST + 1];
     size_t size = strlen(entry->name);
 
@@ -66,7 +66,7 @@ static int each_directory(void *context, const struct store_entry *entry)
 int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, void *context,
                       struct sheaf_error *err)
 {
-    struct listing l = { each, context, err };
+    struct set_listing l = { each, context, err };
     char *url;
     int code = column_directory(source, NULL, 0, &url, err);
 
