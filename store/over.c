@@ -166,13 +166,3 @@ int store_remove_over(const char *url, const struct store_seen *seen, struct she
         return refuse(url, err);
     return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : store_remove(url, err);
 }
-
-int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err)
-{
-    const struct store_seen none = { .is_there = false };
-    struct store_seen now;
-    const int code = store_put_over(url, data, size, &none, &now, err);
-
-    return code != SHEAF_ERR_CHANGED ? code
-                                     : err_set(err, SHEAF_ERR_EXISTS, "%s: already exists", url);
-}

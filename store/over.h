@@ -9,10 +9,6 @@
 
 #include "store/store.h"
 
-/* Writes like store_put, but returns SHEAF_ERR_EXISTS and writes nothing if the name exists. If two
- * callers do this at once, one of them gets the error, provided that the store can tell. */
-int store_put_new(const char *url, const void *data, size_t size, struct sheaf_error *err);
-
 /* store_see returns which object the name refers to now. The second function also returns that
  * object's note, or "" if it has none or it cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
