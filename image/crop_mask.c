@@ -12,7 +12,7 @@
 
 /* One side of a crop: tells which pixel of the mask each of its pixels has. */
 struct nearest {
-    uint32_t in, first;         /* pixels of the box, and its first one in the mask */
+    uint32_t in, first;         /* number of pixels of the box, and its first pixel in the mask */
     uint32_t full, skipped;     /* pixels of the resized box, and those before the crop */
     bool mirrored;
 };

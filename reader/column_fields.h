@@ -6,8 +6,9 @@
 
 #include "reader/reader_state.h"
 
-/* Adds the fields of its columns to sample i of the batch. Returns SHEAF_ERR_CORRUPT if a record
- * belongs to another sample, and SHEAF_END if the sample is left out because it has no value. */
+/* Adds the fields that the columns have for sample i of the batch to that sample. Returns
+ * SHEAF_ERR_CORRUPT if a record belongs to another sample, and SHEAF_END if the sample is left out
+ * because it has no value. */
 int column_fields_add(struct sheaf_reader *r, size_t i);
 
 /* Makes room for the columns of `count` samples, of which `old` have room already. */
