@@ -8,6 +8,7 @@ import archives
 import steps_append
 import steps_change
 import steps_channel
+import steps_columns
 import steps_copy
 import steps_feed
 import steps_fetch
@@ -107,6 +108,7 @@ STEPS = (
     Step(1, steps_change.two_plans, source),
     Step(1, steps_change.joined, tree),
     Step(4, steps_append.append, data_set),
+    Step(3, steps_columns.column, data_set),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(2, steps_ways.converted, data_set),
