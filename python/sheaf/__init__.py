@@ -76,13 +76,13 @@ class Dataset(_sheaf.Dataset):
 
     wait_seconds = 600                  # a channel's
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, _join: bool = False) -> None:
         if isinstance(source, Channel):
             manifest = () if source.manifest is None else (source.manifest,)
             super().__init__(source, (*source[:2], *manifest), source.wait_seconds)
             self.wait_seconds = source.wait_seconds
         else:
-            super().__init__(source)
+            super().__init__(source, join=_join)
         info = self._info()
         self.world: Optional[Tuple[int, int]] = info["world"] if info["world"][1] else None
         self.order: Mapping[str, int] = info["order"]
@@ -348,17 +348,18 @@ class _Problems:
             self.report(problem)
 
 
-def verify(source: Union[Source, Dataset], *, part: int = 0, parts: int = 0,
+def verify(source: Union[Source, Dataset], *, columns: Sequence[str] = (), part: int = 0, parts: int = 0,
            memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
     """Reads and checks everything: sizes, hashes, checksums, counts, the index. With `parts`, it checks only part
-    number `part`, counted from 0, of the shards. Problems that are found are in the result. An exception means
+    number `part`, counted from 0, of the shards. The columns named in `columns` are checked, too, and each of their
+    records must belong to its sample. Problems that are found are in the result. An exception means
     that the check itself failed.
 
         assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.verify(_opened(source), part=part, parts=parts,
+    return VerifyResult(**_sheaf.verify(_opened(source), tuple(columns), part=part, parts=parts,
                                         memory_bytes=_size("memory", memory, memory_bytes),
                                         threads=threads,
                                         progress=_told(progress, Progress),

@@ -72,7 +72,8 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             field_map: Optional[Mapping[str, str]] = None, fix_images: bool = False,
             check_images: str = "none", quality: int = 90, resize: int = 0,
             resize_mode: str = "shorter", duplicate_keys: str = "fail",
-            columns: Optional[Sequence[str]] = None, missing: str = "fail") -> ConvertResult:
+            columns: Optional[Sequence[str]] = None, missing: str = "fail",
+            join: bool = False) -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set of another container (`format`) or codec at
     `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay. Each shard keeps its samples,
     unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
@@ -81,7 +82,8 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     `memory` is a size in bytes or a text such as "512MiB"; half of it is used for reading. Images are copied without
     a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack().
     duplicate_keys="number" gives a sample with a repeated key a free key such as KEY-2, and "drop" leaves it out.
-    columns and missing are as in Reader. With `plan`, the call converts part number `part`, counted from 0, of
+    columns and missing are as in Reader. With `join`, all files with one key in a shard of foreign tars, local and
+    not compressed, are one sample, wherever they are in the shard. With `plan`, the call converts part number `part`, counted from 0, of
     `parts` of a stored plan for a data set; sheaf.commit publishes the result.
 
     Raises UnsupportedError if a sample does not fit the container; the message names the sample. Raises CorruptError
@@ -100,8 +102,11 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
                                                    memory_bytes=size, **calls))
     if source is None or dest is None or format is None:
         raise TypeError("convert() needs source, dest and format, or plan")
+    if join and isinstance(source, Dataset):
+        raise TypeError("join= needs a source that is not open yet")
+    opened = Dataset(source, _join=True) if join else _opened(source)       # type: ignore[arg-type]
     return ConvertResult(**_sheaf.convert(
-        _opened(source), dest, reading, format=format, codec=codec, resume=resume,
+        opened, dest, reading, format=format, codec=codec, resume=resume,
         overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, shard_count=shard_count,
         shard_bytes=_size("shard_size", shard_size, 150000000), reshuffle=shuffle, seed=seed,
         reshard=shard_size is not None or shard_count != 0, fix_images=fix_images,

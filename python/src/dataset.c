@@ -13,6 +13,7 @@ struct dataset_opening {
     char **sources;
     size_t count;
     bool is_channel;
+    bool joins;                     /* as sheaf_dataset_open_joined */
     uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
     uint32_t rank, world_size;      /* of a channel; 0: not known */
@@ -62,8 +63,8 @@ static void opening_run(void *what)
         o->code = open_channel(o);
         return;
     }
-    o->code = sheaf_dataset_open((const char *const *)o->sources, o->count, &o->dataset,
-                                 &o->error);
+    o->code = (o->joins ? sheaf_dataset_open_joined : sheaf_dataset_open)(
+        (const char *const *)o->sources, o->count, &o->dataset, &o->error);
 }
 
 static void opening_discard(void *what)
@@ -102,14 +103,15 @@ static struct dataset_opening *opening_new(const struct sources *sources)
 
 static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "source", "channel", "wait_seconds", NULL };
+    static char *names[] = { "source", "channel", "wait_seconds", "join", NULL };
     PyObject *source, *channel = NULL;
     unsigned long long wait_seconds = 0;
     struct dataset_opening *opening;
     struct sources sources;
+    int joins = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OK:Dataset", names, &source, &channel,
-                                     &wait_seconds))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OKp:Dataset", names, &source, &channel,
+                                     &wait_seconds, &joins))
         return -1;
     if (self->dataset != NULL) {
         error_raise_state("the data set is open already");
@@ -124,6 +126,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     opening->is_channel = channel != NULL;
     sheaf_reader_options_init(&opening->order, sizeof(opening->order));
     opening->wait_seconds = wait_seconds;
+    opening->joins = joins != 0;
     if (aside_run(opening_run, opening_discard, opening) != 0)
         return -1;
     if (opening->code == SHEAF_OK) {

@@ -55,6 +55,13 @@ class Columns(Case):
                 with sheaf.Reader(self.set, seed=1, columns="twice", missing="skip") as reader:
                     self.assertEqual(sorted(self.check(reader)),
                                      [i for i in range(COUNT) if i % 5 != 0])
+                alone = sheaf.verify(self.set)
+                both = sheaf.verify(self.set, columns=["twice"])
+                self.assertEqual((both.problems, both.samples), ([], COUNT))
+                self.assertGreater(both.bytes, alone.bytes)
+                self.assertEqual(both.shards, alone.shards + 1)
+                with self.assertRaisesRegex(sheaf.NotFoundError, "thrice"):
+                    sheaf.verify(self.set, columns=["twice", "thrice"])
                 with self.assertRaisesRegex(sheaf.NotFoundError, "no value in the column twice"):
                     for _ in sheaf.Reader(self.set, columns=["twice"]):
                         pass

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tarfile
 import threading
 import unittest
 
@@ -36,6 +37,22 @@ class CopiesTest(Case):
     @classmethod
     def share(cls):
         cls.set = pack(os.path.join(cls.shared, "set"), samples_of(100))
+
+    def test_files_of_a_sample_that_are_apart_are_joined(self):
+        torn = self.path("torn.tar")
+        with tarfile.open(torn, "w") as tar:
+            for name in ("a.txt", "b.txt", "a.cap", "b.cap"):
+                member = tarfile.TarInfo(name)
+                member.size = len(name)
+                tar.addfile(member, io.BytesIO(name.encode()))
+        result = sheaf.convert(torn, self.path("whole"), format="webdataset", join=True)
+        self.assertEqual(result.samples, 2)
+        with sheaf.Reader(self.path("whole")) as reader:
+            found = {sample.key: {name: bytes(sample[name]) for name in sample} for sample in reader}
+        self.assertEqual(found, {key: {"txt": b"%s.txt" % key.encode(), "cap": b"%s.cap" % key.encode()}
+                                 for key in ("a", "b")})
+        with self.assertRaisesRegex(TypeError, "join"):
+            sheaf.convert(sheaf.Dataset(torn), self.path("other"), format="webdataset", join=True)
 
     def assert_same_tree(self, one, two):
         compared = filecmp.dircmp(one, two)

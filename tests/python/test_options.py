@@ -19,7 +19,8 @@ ELSEWHERE = {
     "pipe": {"distribution"},
     "cat": {"channel", "channel_root", "channel_wait", "attributes", "manifest",    # sheaf.Channel
             "to", "list", "null", "save_position", "resume_from", "from",   # methods of Reader
-            "limit", "step", "batch"},
+            "limit", "step", "batch",
+            "pixels", "output"},                            # sheaf.Pixels, and pixels= of loaders
 }
 FUNCTIONS = {"pack": sheaf.pack, "append": sheaf.append, "plan": sheaf.plan,
              "verify": sheaf.verify, "index": sheaf.index,

@@ -73,7 +73,7 @@ class Manual(unittest.TestCase):
             entry = file.read().split(".It Fl -s3")[1].split("\n.El\n")[0]
         self.assertEqual(re.findall(r"^\.It Cm (\S+)$", entry, re.M), helped)
         with open(os.path.join(ROOT, "doc", "s3.md"), encoding="utf-8") as file:
-            table = file.read().split("| name | values | header | on |")[1].split("\n\n")[0]
+            table = file.read().split("| NAME of the setting | values | header of the request | sent with |")[1].split("\n\n")[0]
         self.assertEqual(re.findall(r"^\| `([a-z0-9-]+)` \|", table, re.M), helped)
 
     def test_manual_and_help_know_the_same_defaults(self):

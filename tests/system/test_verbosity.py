@@ -60,6 +60,8 @@ class Verbosity(Case):
         elif command == "commit":
             sheaf("plan", self.tree, out, "-o", self.new("plan"), *webdataset)
             sheaf("pack", "--plan", self.new("plan"))
+        elif command == "column":
+            write(self.new("values") + ".jsonl", b'{"key": "c0/000", "value": "a caption"}\n')
         return {
             "pack": ("pack", self.tree, out, *webdataset),
             "append": ("append", self.more, out),
@@ -67,6 +69,8 @@ class Verbosity(Case):
             "info": ("info", self.made),
             "report": ("report", self.made, "-o", out),
             "verify": ("verify", self.tar),
+            "column": ("column", "add", self.made, "--name", "words-%d" % self.runs,
+                       "--from", self.new("values") + ".jsonl"),
             "index": ("index", out),
             "view": ("view", self.made, "--fields", "nothing", "-o", out + ".view"),
             "unpack": ("unpack", self.tar, out),
