@@ -4,7 +4,7 @@
 #include "publish/destination.h"
 #include "publish/output_remove.h"
 #include "publish/publish.h"
-#include "store/store.h"
+#include "store/stage.h"
 
 int output_grown(struct output *o, struct sheaf_error *err)
 {
@@ -19,6 +19,9 @@ int output_grown(struct output *o, struct sheaf_error *err)
             code = publish_grown_interop(o, err);
         if (code == SHEAF_OK)
             code = output_end(o, err);
+    } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
+        /* The run was killed when it had removed its claim, but not yet its stage. */
+        code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);
     return code;

@@ -446,6 +446,17 @@ class Append(Case):
             at += KILL_STEP
         self.assertGreater(len(ends), 5)
 
+    def test_killed_while_it_removed_its_claim(self):
+        """The data set has grown, and the claim lies in the stage of the run that is gone."""
+        words = ("append", self.new, self.dest, "--shard-count", "2")
+        self.pack()
+        sheaf(*words)
+        whole = tree_of(self.dest)
+        write(os.path.join(self.dest, ".sheaf-partial", "5" * 32 + ".stage", "plan.5555555555555555"),
+              b"sheaf-plan 2\n")
+        sheaf(*words, "--resume")
+        self.assertEqual(tree_of(self.dest), whole)
+
     def restore(self, files_there):
         shutil.rmtree(self.dest, ignore_errors=True)
         make_tree(self.dest, files_there)
