@@ -348,7 +348,7 @@ class _Problems:
             self.report(problem)
 
 
-def verify(source: Union[Source, Dataset], *, columns: Sequence[str] = (), part: int = 0, parts: int = 0,
+def verify(source: Union[Source, Dataset], *, columns: Union[str, Sequence[str]] = (), part: int = 0, parts: int = 0,
            memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
@@ -359,7 +359,7 @@ def verify(source: Union[Source, Dataset], *, columns: Sequence[str] = (), part:
 
         assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
-    return VerifyResult(**_sheaf.verify(_opened(source), tuple(columns), part=part, parts=parts,
+    return VerifyResult(**_sheaf.verify(_opened(source), {"columns": columns}, part=part, parts=parts,
                                         memory_bytes=_size("memory", memory, memory_bytes),
                                         threads=threads,
                                         progress=_told(progress, Progress),

@@ -217,70 +217,46 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
                          "problem_count", (unsigned long long)result->problems);
 }
 
-/* Checks the columns whose names are in a list of strings, and then the data set. The counts of
- * both are added. The lock of the interpreter is not held, so the names are those of a tuple, which
- * nobody changes. */
-static int verify_all(const struct sheaf_dataset *dataset, const char *const *columns,
+/* Checks the data set, and then the columns, whose counts are added. Their records are not samples
+ * of the data set. */
+static int verify_all(const struct sheaf_dataset *dataset,
+                      const struct sheaf_reader_options *reading,
                       const struct sheaf_verify_options *options,
                       struct sheaf_verify_result *result, struct sheaf_error *error)
 {
-    struct sheaf_verify_result own = { 0 };
-    int code = SHEAF_OK;
+    int code = sheaf_verify(dataset, options, result, error);
+    const uint64_t samples = result->samples;
 
-    for (; *columns != NULL && code == SHEAF_OK; columns++)
-        code = sheaf_column_verify(dataset, *columns, options, &own, error);
-    if (code == SHEAF_OK)
-        code = sheaf_verify(dataset, options, result, error);
-    result->problems += own.problems;
-    result->bytes += own.bytes;
-    result->shards += own.shards;
+    for (size_t i = 0; i < reading->column_count && code == SHEAF_OK; i++)
+        code = sheaf_column_verify(dataset, reading->columns[i], options, result, error);
+    result->samples = samples;
     return code;
-}
-
-/* Returns the names in a tuple of strings, with NULL at the end. The caller frees the array. */
-static const char **names_in(PyObject *tuple)
-{
-    const Py_ssize_t count = PyTuple_Size(tuple);
-    const char **names = PyMem_Calloc((size_t)count + 1, sizeof(*names));
-
-    if (names == NULL)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; names != NULL && i < count; i++) {
-        names[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(tuple, i), NULL);
-        if (names[i] == NULL) {
-            PyMem_Free(names);
-            names = NULL;
-        }
-    }
-    return names;
 }
 
 PyObject *action_verify(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     struct sheaf_verify_options options;
     struct sheaf_verify_result result = { 0 };
+    struct sheaf_reader_options reading;
     struct sheaf_error error = { 0 };
-    PyObject *source, *columns, *dataset, *made = NULL;
-    const char **names;
+    PyObject *source, *columns, *dataset = NULL, *made = NULL;
     struct calls calls;
     int code;
 
-    if (!PyArg_ParseTuple(args, "OO!:verify", &source, &PyTuple_Type, &columns) ||
-        verify_options(&options, &calls, keywords) != 0)
-        return NULL;
-    names = names_in(columns);
-    if (names == NULL)
-        return NULL;
-    dataset = dataset_of(source);
+    sheaf_reader_options_init(&reading, sizeof(reading));
+    if (PyArg_ParseTuple(args, "OO:verify", &source, &columns) &&
+        options_set(&reading, reader_options_table, columns) == 0 &&
+        verify_options(&options, &calls, keywords) == 0)
+        dataset = dataset_of(source);
     if (dataset != NULL) {
         calls_begin(&calls);
-        code = verify_all(((struct dataset_object *)dataset)->dataset, names, &options, &result,
+        code = verify_all(((struct dataset_object *)dataset)->dataset, &reading, &options, &result,
                           &error);
         calls_end(&calls);
         made = verify_result(code, &result, &error);
         Py_DECREF(dataset);
     }
-    PyMem_Free((void *)(uintptr_t)names);
+    options_free_columns(&reading);
     return made;
 }
 

@@ -57,6 +57,7 @@ class Columns(Case):
                                      [i for i in range(COUNT) if i % 5 != 0])
                 alone = sheaf.verify(self.set)
                 both = sheaf.verify(self.set, columns=["twice"])
+                self.assertEqual(sheaf.verify(self.set, columns="twice").bytes, both.bytes)
                 self.assertEqual((both.problems, both.samples), ([], COUNT))
                 self.assertGreater(both.bytes, alone.bytes)
                 self.assertEqual(both.shards, alone.shards + 1)
