@@ -39,7 +39,7 @@ const struct attribute *augmented_line_find(const struct augmented_line *line, c
  * label. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
 /* Returns the attribute that names the class of that label: an attribute class or class_name whose
- * value is a text. Returns NULL if there is none. */
+ * value is a text, or NULL without such a member. */
 const struct attribute *augmented_line_class(const struct augmented_line *line,
                                              const struct attribute *label);
 
