@@ -270,9 +270,11 @@ static int plan_of(const struct call *c, const struct record_group *g, struct re
     for (size_t i = g->first; i < g->end; i++) {
         const uint64_t record = record_of(c, g->part, i);
 
-        if (n == 0 || runs[n - 1].first != record)
-            runs[n++] = (struct run){ .shard = shard, .first = record, .count = 1,
-                                      .joins = n != 0 };
+        if (n == 0 || runs[n - 1].first != record) {
+            runs[n] = (struct run){ .shard = shard, .first = record, .count = 1,
+                                    .joins = n != 0 };
+            n++;
+        }
     }
     *plan = (struct read_plan){ .runs = runs, .run_count = n, .apart = true };
     if (extent_is_in_block(&whole))

@@ -170,8 +170,12 @@ static int put_png(struct crop_files *f, const void *pixels, unsigned channels, 
     file = create(f->directory, name, &path);
     if (file == NULL)
         status = STATUS_FAILURE;
-    else if ((fwrite(f->png, 1, size, file) != size) | (fclose(file) != 0))
-        status = fail_file(path);
+    else {
+        const size_t written = fwrite(f->png, 1, size, file);
+
+        if (fclose(file) != 0 || written != size)
+            status = fail_file(path);
+    }
     free(path);
     return status;
 }
