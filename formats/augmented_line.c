@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/attributes.h"
 #include "formats/column_names.h"
-#include "formats/json_load.h"
-#include "formats/json_text.h"
 
 /* Finds the text of each attribute. The names are taken from jansson in the order of the line. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/json_dump.h"
+#include "base/json.h"
 
 int column_check_name(const char *name, struct sheaf_error *err)
 {

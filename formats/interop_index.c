@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/codec.h"
 #include "formats/format.h"
-#include "formats/json_dump.h"
 #include "formats/name.h"
 #include "formats/tar.h"
 

@@ -17,9 +17,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/format.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
 #include "formats/manifest_check.h"
 #include "formats/manifest_growth.h"
 

@@ -10,8 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 #include "formats/manifest_check.h"
 
 static json_t *tree_of_growth(const struct manifest_growth *g, json_error_t *error)

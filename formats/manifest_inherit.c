@@ -8,8 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 #include "formats/manifest.h"
 
 static const struct { const char *name, *unless; } kept[] = {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 #include "formats/manifest.h"
 
 static int find_option(const char *all, const char *name, json_t **value, struct sheaf_error *err)

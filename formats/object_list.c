@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
-#include "formats/json_load.h"
-#include "formats/json_text.h"
 
 void object_list_begin(struct object_list *l, const char *url, const char *text, size_t size)
 {

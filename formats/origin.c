@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_text.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 
 static void add_text(XXH128_hash_t *sum, const char *text)
 {

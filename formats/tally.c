@@ -8,9 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 

@@ -13,8 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/glob.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 #include "formats/manifest.h"
 
 #define VERSION 1

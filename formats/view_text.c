@@ -10,8 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_dump.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 #include "formats/view.h"
 
 /* All functions here return false if memory was exhausted. The object takes ownership of the

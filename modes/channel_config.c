@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 
 bool channel_name_is_good(const char *name)
 {

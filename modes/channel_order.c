@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "formats/json_load.h"
+#include "base/json.h"
 
 #define PREFIX "sheaf_"
 

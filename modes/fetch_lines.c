@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/json_text.h"
+#include "base/json.h"
 #include "modes/fetch.h"
 #include "packer/source/lines.h"
 

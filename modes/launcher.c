@@ -13,8 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/number.h"
-#include "formats/json_load.h"
 #include "store/store.h"
 
 static const char *const rank_directories[] = { "/opt/ml/input/config" };

@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "formats/format.h"
-#include "formats/json_load.h"
 #include "formats/label.h"
 #include "formats/name.h"
 #include "publish/destination.h"

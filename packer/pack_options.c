@@ -11,9 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/sized.h"
 #include "formats/interop_index.h"
-#include "formats/json_dump.h"
 #include "formats/name.h"
 #include "image/image.h"
 

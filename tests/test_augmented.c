@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "base/json.h"
 #include "base/rng.h"
-#include "formats/json_text.h"
 #include "packer/source/augmented.h"
 #include "tests/common_random.h"
 

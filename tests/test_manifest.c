@@ -489,13 +489,13 @@ static unsigned malloc_calls, malloc_fails_at;
 
 static void *failing_malloc(size_t size)
 {
-    if (++malloc_calls != malloc_fails_at)
+    if (++malloc_calls < malloc_fails_at)
         return malloc(size);
     errno = ENOMEM;
     return NULL;
 }
 
-/* The options, whose parser drops characters then, as much as the rest. */
+/* Memory is exhausted from one allocation on, at each allocation in turn. */
 static void want_of_memory_changes_nothing_that_is_written(void **state)
 {
     static char many[] = "{\"plan\": \"d17ee6633f2578b4544405372895743b\", \"seed\": 1}";

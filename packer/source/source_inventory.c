@@ -14,8 +14,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/number.h"
-#include "formats/json_load.h"
 #include "packer/source/lines.h"
 #include "packer/source/source.h"
 #include "store/etag.h"

@@ -191,10 +191,9 @@ class Symbols(Case):
         self.assertEqual(self.declared() - found, set())
 
     def test_the_library_has_no_other_writable_globals(self):
-        """Eight variables are in sections that can be written to: the connections that all stores
+        """Seven variables are in sections that can be written to: the connections that all stores
         share (store/remote.c), how many local files are open (store/local_read.c), a source of
-        credentials that is never written to, what stands in for the allocator that jansson has
-        for the whole process (base/alloc_note.c), whom the program wants to be told of notices
+        credentials that is never written to, whom the program wants to be told of notices
         (base/notice.c), until when such a notice is not repeated, how many requests were made
         (store/request.c), and how fast each server has answered (store/peers.c)."""
         text = subprocess.run(["objdump", "-t", os.path.join(BUILD, "libsheaf.a")], check=True,
@@ -203,5 +202,5 @@ class Symbols(Case):
                            r"\t\S+ +(\S+)$| O \*COM\*\t\S+ +(\S+)$", text, re.M)
         self.assertRegex(text, r" O \.(data\.rel\.ro|rodata)")
         self.assertEqual(sorted(re.sub(r"(?<=_ns)\.\d+$", "", a or b) for a, b in found),
-                         ["nothing.0", "notices", "of_process", "open_files", "process",
+                         ["nothing.0", "notices", "open_files", "process",
                           "quiet_until_ns", "request_total", "servers"])

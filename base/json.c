@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See json.h. */
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* ---- Parsing --------------------------------------------------------------------------------- */
+
+/* When memory is exhausted, jansson reports a syntax error or drops characters of a string.
+ * malloc's errno tells such a failure from a text that is not JSON. jansson resets errno when it
+ * parses a number, so a failure that one more allocation did not repeat can stay unseen. */
+int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
+                   json_error_t *found, struct sheaf_error *err)
+{
+    errno = 0;
+    *value = json_loadb(text, size, flags, found);
+    if (errno == ENOMEM) {
+        json_decref(*value);
+        *value = NULL;
+        return err_memory(err, size);
+    }
+    return *value == NULL ? SHEAF_ERR_CORRUPT : SHEAF_OK;
+}
+
+int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
+                   struct sheaf_error *err)
+{
+    json_error_t found;
+    const int code = json_load_text(line, size, flags, value, &found, err);
+
+    return code != SHEAF_ERR_CORRUPT ? code
+           : err_set(err, code, "not JSON: %s (column %d)", found.text, found.column);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+struct dump {
+    struct buf text;
+    int code;                   /* the first failure, which jansson may not pass on */
+};
+
+static int add(const char *text, size_t size, void *context)
+{
+    struct dump *d = context;
+
+    if (d->code == SHEAF_OK)
+        d->code = buf_append(&d->text, text, size, NULL);
+    return d->code == SHEAF_OK ? 0 : -1;
+}
+
+char *json_dump_text(const json_t *value, size_t flags)
+{
+    struct dump d = { .text = BUF_INIT(SIZE_MAX / 4) };
+
+    if (json_dump_callback(value, add, &d, flags) != 0 || add("", 1, &d) != 0) {
+        buf_free(&d.text);
+        return NULL;
+    }
+    return (char *)d.text.data;
+}
+
+/* ---- Finding values -------------------------------------------------------------------------- */
+
+const char *json_text_blanks(const char *text, const char *end)
+{
+    while (text < end && (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n'))
+        text++;
+    return text;
+}
+
+static const char *string_end(const char *text, const char *end)
+{
+    for (text++; text < end && *text != '"'; text++)
+        if (*text == '\\' && text + 1 < end)
+            text++;
+    return text < end ? text + 1 : end;
+}
+
+static bool ends_scalar(char c)
+{
+    return c == ',' || c == ':' || c == ']' || c == '}' || c == ' ' || c == '\t' || c == '\r' ||
+           c == '\n';
+}
+
+const char *json_text_value(const char *text, const char *end)
+{
+    unsigned depth = 0;
+
+    if (text < end && *text != '{' && *text != '[' && *text != '"') {
+        while (text < end && !ends_scalar(*text))
+            text++;
+        return text;
+    }
+    while (text < end) {
+        if (*text == '"') {
+            text = string_end(text, end);
+        } else {
+            depth += *text == '{' || *text == '[';
+            depth -= *text == '}' || *text == ']';
+            text++;
+        }
+        if (depth == 0)
+            return text;
+    }
+    return end;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Parses and writes JSON texts with jansson, and finds values in a text without parsing it. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+
+#include "sheaf.h"
+
+/* Parses a text with jansson's flags. Returns SHEAF_ERR_MEMORY, or SHEAF_ERR_CORRUPT if the text is
+ * not JSON; the reason is then in `found` (may be NULL), not in `err`. The caller must release
+ * *value, which is NULL on failure. */
+int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
+                   json_error_t *found, struct sheaf_error *err);
+/* Parses a line of JSON Lines. On failure `err` has the reason and the column. */
+int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
+                   struct sheaf_error *err);
+
+/* Returns the text of a value, written with jansson's flags, or NULL if memory is exhausted. The
+ * caller frees the text. (jansson's json_dumps drops pieces of the text when an allocation
+ * fails.) */
+char *json_dump_text(const json_t *value, size_t flags);
+
+/* The next two functions cut a text into values, so that a large array can be parsed piece by
+ * piece, or a value can be kept as it was written. They do not check whether the text is valid
+ * JSON. */
+
+/* Returns the first byte at or after `text` that is not a blank. */
+const char *json_text_blanks(const char *text, const char *end);
+/* Returns the end of the value that begins at `text`, or `end` if the value is incomplete. */
+const char *json_text_value(const char *text, const char *end);
+
+#endif
