@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <jpeglib.h>
 #include <webp/decode.h>
@@ -83,17 +84,18 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    const char *name;
+    const char *name, *suffixes[2];     /* of files; formats/sample.c has what a foreign
+                                           record's first bytes tell */
     size_t at, begins_size;
     const char *begins;
     bool (*look)(const uint8_t *data, size_t size, struct image_look *look);
     decode_fn *decode;
 } kinds[] = {
-    [IMAGE_JPEG] = { "JPEG", 0, 3, "\xff\xd8\xff", look_jpeg, decode_jpeg },
-    [IMAGE_PNG] = { "PNG", 0, 8, "\x89PNG\r\n\x1a\n", look_png, decode_png },
-    [IMAGE_GIF] = { "GIF", 0, 4, "GIF8", look_gif, decode_gif },
-    [IMAGE_BMP] = { "BMP", 0, 2, "BM", look_bmp, decode_bmp },
-    [IMAGE_WEBP] = { "WebP", 8, 4, "WEBP", look_webp, decode_webp },
+    [IMAGE_JPEG] = { "JPEG", { "jpg", "jpeg" }, 0, 3, "\xff\xd8\xff", look_jpeg, decode_jpeg },
+    [IMAGE_PNG] = { "PNG", { "png" }, 0, 8, "\x89PNG\r\n\x1a\n", look_png, decode_png },
+    [IMAGE_GIF] = { "GIF", { "gif" }, 0, 4, "GIF8", look_gif, decode_gif },
+    [IMAGE_BMP] = { "BMP", { "bmp" }, 0, 2, "BM", look_bmp, decode_bmp },
+    [IMAGE_WEBP] = { "WebP", { "webp" }, 8, 4, "WEBP", look_webp, decode_webp },
 };
 
 enum image_kind image_kind_of(const void *data, size_t size)
@@ -104,6 +106,17 @@ enum image_kind image_kind_of(const void *data, size_t size)
                    kinds[i].begins_size) == 0 &&
             (i != IMAGE_WEBP || memcmp(data, "RIFF", 4) == 0))
             return i;
+    return IMAGE_UNKNOWN;
+}
+
+enum image_kind image_kind_named(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *suffix = dot != NULL ? dot + 1 : name;
+
+    for (enum image_kind i = IMAGE_JPEG; i < COUNT_OF(kinds); i++)
+        for (size_t k = 0; k < COUNT_OF(kinds[i].suffixes); k++)
+            if (kinds[i].suffixes[k] != NULL && strcasecmp(suffix, kinds[i].suffixes[k]) == 0)
+                return i;
     return IMAGE_UNKNOWN;
 }
 

@@ -27,8 +27,12 @@ struct image_look {
     unsigned orientation;       /* EXIF orientation, 1 to 8 */
 };
 
-/* Return the kind of an image by its first bytes, and the name of a kind, as in "PNG". */
+/* Returns the kind of an image by its first bytes. */
 enum image_kind image_kind_of(const void *data, size_t size);
+/* Returns the kind of an image by the suffix of its file or field ("a.jpg", "jpg", "JPEG"), or
+ * IMAGE_UNKNOWN. */
+enum image_kind image_kind_named(const char *name);
+/* Returns the name of a kind for messages, such as "PNG". */
 const char *image_kind_name(enum image_kind kind);
 /* Reads width and height from a header. Returns false if the kind is unknown or the header
  * malformed. */

@@ -109,7 +109,7 @@ static uint64_t converted_bytes(const struct plan *plan, const struct plan_sampl
     for (uint32_t k = 0; k < s->file_count; k++) {
         const struct catalog_file *f = &plan->files[s->file + k];
 
-        if (block_is_jpeg(f->path + f->key_size + 1))
+        if (image_kind_named(f->path + f->key_size + 1) == IMAGE_JPEG)
             bytes += f->bytes + IMAGE_BYTES;
     }
     return bytes;
@@ -246,7 +246,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
     struct jpeg_info info;
     const char *problem;
 
-    if (b->setup->checks && block_is_jpeg(field->name)) {
+    if (b->setup->checks && image_kind_named(field->name) == IMAGE_JPEG) {
         problem = jpeg_check(field->data, field->size, &info);
         if (problem == NULL)
             problem = jpeg_reader_check(b->jpeg, field->data, field->size);

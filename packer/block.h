@@ -160,8 +160,6 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 /* Adds to block.problems, or (`why` NULL) to block.conversions. */
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
-/* Returns whether a field of this name, in upper or lower case, must be a JPEG. */
-bool block_is_jpeg(const char *name);
 /* Replaces images of a sample by plain JPEGs, as the setup says. `paths` are the paths of the
  * fields' files for reports. On failure, block->refused is the field if the error is a field's, or
  * block->outgrown tells that block->extra more bytes are needed. (block_image.c) */
@@ -185,8 +183,6 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
                      struct sheaf_error *err);
 /* Returns whether an error concerns the image, and not the machine. */
 bool block_blames_image(int code);
-/* Returns whether the name of a field is that of an image. */
-bool block_is_image(const char *name);
 
 /* The job: reads, checks, encodes and finishes. The result is block.code. */
 void block_run(struct job *job);

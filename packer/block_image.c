@@ -10,29 +10,6 @@
 #include "formats/jpeg.h"
 #include "packer/block.h"
 
-static bool ends_in(const char *name, const char *end)
-{
-    const size_t size = strlen(name), tail = strlen(end);
-
-    return size >= tail && strcasecmp(name + size - tail, end) == 0 &&
-           (size == tail || name[size - tail - 1] == '.');
-}
-
-bool block_is_jpeg(const char *name)
-{
-    return ends_in(name, "jpg") || ends_in(name, "jpeg");
-}
-
-bool block_is_image(const char *name)
-{
-    static const char *const names[] = { "png", "gif", "bmp", "webp" };
-
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (ends_in(name, names[i]))
-            return true;
-    return block_is_jpeg(name);
-}
-
 bool block_blames_image(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED;
@@ -44,8 +21,9 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
     int code;
 
     /* an image that was made here is complete */
-    if (!block_is_image(field->name) || (b->converted.data != NULL && data >= b->converted.data &&
-                             data < b->converted.data + b->converted.size))
+    if (image_kind_named(field->name) == IMAGE_UNKNOWN ||
+        (b->converted.data != NULL && data >= b->converted.data &&
+         data < b->converted.data + b->converted.size))
         return SHEAF_OK;
     code = image_check(field->data, field->size, b->room, err);
     if (block_blames_image(code))
@@ -146,7 +124,7 @@ int block_convert_images(struct block *b, struct sheaf_field *fields, size_t cou
     b->refused = NULL;
     b->converted.size = 0;
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        if (block_is_jpeg(fields[i].name))
+        if (image_kind_named(fields[i].name) == IMAGE_JPEG)
             code = convert(b, &fields[i], &files[i], err);
     return code;
 }

@@ -44,11 +44,12 @@ static int ready_field(struct ready_sample *r, size_t i)
     const size_t start = r->made.size;
     int code = SHEAF_OK;
 
-    if (setup_converts(r->setup) && block_is_jpeg(field->name))
+    if (setup_converts(r->setup) && image_kind_named(field->name) == IMAGE_JPEG)
         code = block_make_image(r->setup, r->room, field, &r->made, &r->changes[i], &r->error);
     if (code == SHEAF_OK && (r->changes[i].resized || r->changes[i].why[0] != '\0'))
         r->starts[i] = start;
-    else if (code == SHEAF_OK && r->setup->decodes && block_is_image(field->name))
+    else if (code == SHEAF_OK && r->setup->decodes &&
+             image_kind_named(field->name) != IMAGE_UNKNOWN)
         code = image_check(field->data, field->size, r->room, &r->error);
     if (block_blames_image(code))
         r->refused = i;

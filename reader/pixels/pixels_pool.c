@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/bytes.h"
@@ -19,6 +18,7 @@
 #include "base/workers.h"
 #include "image/crop_mask.h"
 #include "image/crop_pixels.h"
+#include "image/image.h"
 
 struct sheaf_pixels_pool {
     struct crop_plan plan;
@@ -139,17 +139,6 @@ uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *p)
 
 /* ---- One picture ----------------------------------------------------------------------------- */
 
-static bool is_image(const char *name)
-{
-    static const char *const suffixes[] = { "jpg", "jpeg", "png", "webp", "gif", "bmp" };
-    const char *dot = strrchr(name, '.');
-
-    for (size_t i = 0; i < COUNT_OF(suffixes); i++)
-        if (strcasecmp(dot != NULL ? dot + 1 : name, suffixes[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool is_mask(const struct crop_plan *plan, const char *name)
 {
     for (size_t i = 0; i < plan->mask_count; i++)
@@ -166,7 +155,8 @@ static const struct sheaf_field *field_of(const struct crop_plan *plan,
         const struct sheaf_field *field = &sample->fields[i];
 
         if (name != NULL ? strcmp(field->name, name) == 0
-                         : is_image(field->name) && !is_mask(plan, field->name))
+                         : image_kind_named(field->name) != IMAGE_UNKNOWN &&
+                           !is_mask(plan, field->name))
             return field;
     }
     return NULL;
