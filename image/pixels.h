@@ -40,7 +40,8 @@ struct decoding {
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
 /* Maps memory for a picture of that size. Refuses more than IMAGE_PIXELS_MOST. `library_bytes` is
  * the memory of the decoder's library. All memory that the image will need is taken from the room
- * here, at once, because a holder of some memory must not wait for more. */
+ * at once (here, or in crop_pixels.c and planes_jpeg.c, which map no whole picture), because a
+ * holder of some memory must not wait for more. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
 /* Maps memory for another picture of at most the size for which room was taken. */

@@ -200,9 +200,9 @@ static int find_kept(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-/* Checks the free space. In addition to its payload, a shard needs at most two tar headers with
- * padding for each file, and a little for the index. With a codec, or if images are converted, its
- * size is unknown, and nothing is checked. */
+/* Computes the space that the run needs, and has store_check_space compare it. In addition to its
+ * payload, a shard needs at most two tar headers with padding for each file, and a little for the
+ * index. With a codec, or if images are converted, its size is unknown, and nothing is checked. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;

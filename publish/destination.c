@@ -412,10 +412,8 @@ static int list_files(struct inspection *x, const char *directory, const char *s
 /* Finds leftovers of a run, except temporary files. */
 static int find_leftover(void *context, const char *name, struct sheaf_error *err)
 {
-    const size_t size = strlen(name);
-
     (void)err;
-    *(bool *)context |= size < 4 || strcmp(name + size - 4, ".tmp") != 0;
+    *(bool *)context |= !journal_is_temporary(name);
     return SHEAF_OK;
 }
 

@@ -382,12 +382,17 @@ static bool ends_with(const char *name, const char *suffix)
     return size >= tail && strcmp(name + size - tail, suffix) == 0;
 }
 
+bool journal_is_temporary(const char *name)
+{
+    return ends_with(name, ".tmp");
+}
+
 static int remove_temporary(void *context, const char *name, struct sheaf_error *err)
 {
     char *url;
     int code;
 
-    if (!ends_with(name, ".tmp"))
+    if (!journal_is_temporary(name))
         return SHEAF_OK;
     url = store_join(context, name);
     code = url == NULL ? err_memory(err, strlen(name)) : store_remove(url, err);

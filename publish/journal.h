@@ -117,7 +117,9 @@ typedef int journal_name_fn(void *context, const char *name, struct sheaf_error 
 /* Lists the names in .sheaf-partial of a directory. */
 int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* Removes temporary files of an earlier run. */
+/* Returns whether a file in .sheaf-partial is named like a file that is still being written. */
+bool journal_is_temporary(const char *name);
+/* Removes such files of killed runs from the directory's .sheaf-partial. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
 /* Removes a file. Returns SHEAF_ERR_CHANGED if another run has the claim. */
 int journal_remove_in(const struct journal *journal, const char *directory, const char *name,

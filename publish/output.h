@@ -125,7 +125,8 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
-/* Removes leftovers of killed runs: temporary files, and incomplete uploads. */
+/* Removes temporary files and incomplete uploads of killed runs. Called if the user asked to resume
+ * or to overwrite. (output_remove.c removes their shards.) */
 int output_clean(const struct output *output, struct sheaf_error *err);
 /* Like output_clean, for a run that was not killed. If the response to the beginning of an upload
  * was lost, nobody knows that upload. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lets many processes pack the parts of one plan into one DEST, some parts possibly twice at once.
- * They join the run that made the claim, find finished shards, and touch no files of other runs.
- * output_shard.c publishes a shard among them. */
+ * They join the run that made the claim and find finished shards. output_shard.c publishes a shard
+ * among them. output_clean removes what killed runs left, for pack and append as well. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

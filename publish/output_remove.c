@@ -4,7 +4,7 @@
  *
  * First it notes the files of the data set. Then it removes the manifest, without which there is no
  * data set. Then it removes the rest. If a run is stopped in between, the next run with the claim
- * finishes the removal. Only files that a manifest or a journal entry names are ever removed.
+ * finishes the removal. Of data, only files that a manifest or a journal entry names are removed.
  *
  * In a store without stages, a manifest is not removed but replaced by a document that names the
  * run. A run that has lost its claim without knowing it then does not find the manifest's name

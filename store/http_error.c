@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help. No
- * other file does this. */
+ * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help. The
+ * error codes in S3's answers come first: s3/aws_error.c decides about them, and asks here only
+ * about codes that it does not know. */
 #include <curl/curl.h>
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy: when to try again, and when to give up. Pure: the clock and the random numbers
+ * The retry policy: how long to wait before another attempt, and when to give up. (http_error.c
+ * decides which failures are worth another attempt.) Pure: the clock and the random numbers
  * are arguments. Waits follow an exponential backoff with full jitter: the wait before attempt n +
  * 1 is drawn evenly from [0, min(longest, base * 2^(n-1))]. Many ranks meet the same overload at
  * the same moment, and should not try again at the same time. A server's Retry-After is a lower

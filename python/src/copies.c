@@ -8,15 +8,6 @@
 
 /* ---- convert and unpack: both read ----------------------------------------------------------- */
 
-#define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
-
-static const struct option reading_table[] = {
-    READER(on_corrupt, OPTION_ON_ERROR), READER(max_corrupt, OPTION_U64),
-    READER(cache_directory, OPTION_TEXT), READER(cache_bytes, OPTION_U64),
-    READER(memory_bytes, OPTION_U64), READER(threads, OPTION_U32),
-    READER(columns, OPTION_COLUMNS), READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
-};
-
 /* A call that copies, and its result. */
 struct copy {
     struct sheaf_reader_options reading;
@@ -38,7 +29,7 @@ static int copy_init(struct copy *c, PyObject *reading, PyObject *keywords)
     sheaf_reader_options_init(&c->reading, sizeof(c->reading));
     sheaf_pack_options_init(&c->packing, sizeof(c->packing));
     sheaf_unpack_options_init(&c->unpacking, sizeof(c->unpacking));
-    if (options_set(&c->reading, reading_table, reading) != 0)
+    if (options_set(&c->reading, reader_options_table, reading) != 0)
         return -1;
     calls_take(&c->calls, keywords);
     c->reading.report = calls_report;

@@ -3,19 +3,6 @@
  * Reader: its life, epochs and positions, and its properties; see reader.h. */
 #include "reader.h"
 
-#define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
-
-const struct option reader_options_table[] = {
-    READER(seed, OPTION_U64), READER(epoch, OPTION_U64), READER(no_shuffle, OPTION_BOOL),
-    READER(shuffle_buffer, OPTION_U64), READER(lanes, OPTION_U32), READER(rank, OPTION_U32),
-    READER(world_size, OPTION_U32), READER(worker, OPTION_U32), READER(workers, OPTION_U32),
-    READER(remainder, OPTION_REMAINDER), READER(memory_bytes, OPTION_U64),
-    READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
-    READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
-    READER(cache_bytes, OPTION_U64), READER(report, OPTION_CALL),
-    READER(columns, OPTION_COLUMNS), READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
-};
-
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
 bool reader_enter(struct reader_object *self)

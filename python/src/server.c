@@ -154,19 +154,6 @@ static struct server_opening *opening_new(const struct sheaf_dataset *dataset,
     return o;
 }
 
-static const struct option server_options_table[] = {
-#define READER(name, kind) { #name, kind, offsetof(struct sheaf_reader_options, name) }
-    READER(seed, OPTION_U64), READER(epoch, OPTION_U64), READER(no_shuffle, OPTION_BOOL),
-    READER(shuffle_buffer, OPTION_U64), READER(lanes, OPTION_U32), READER(rank, OPTION_U32),
-    READER(world_size, OPTION_U32), READER(memory_bytes, OPTION_U64),
-    READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
-    READER(remainder, OPTION_REMAINDER),
-    READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
-    READER(cache_bytes, OPTION_U64), READER(columns, OPTION_COLUMNS),
-    READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
-#undef READER
-};
-
 /* ---- Life ----------------------------------------------------------------------------------- */
 
 static int server_init(struct server_object *self, PyObject *args, PyObject *keywords)
@@ -181,7 +168,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     options.remainder = SHEAF_KEEP;     /* The program itself pads, by ordinals, unless the
                                            padding must be the same on other hosts. */
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
-        options_set(&options, server_options_table, keywords) != 0) {
+        options_set(&options, reader_options_table, keywords) != 0) {
         options_free_columns(&options);
         return -1;
     }

@@ -33,7 +33,8 @@ struct frames {
     frames_read_fn *read;
     /* Goes back to the first stored byte and forgets the bytes that were read, because they
      * may have been damaged in transit. Returns false if the bytes cannot be read again. The
-     * caller sets it after frames_open; NULL means never. It is called once. */
+     * caller sets it after frames_open; NULL means never. It is called at most once: the bytes
+     * are then read by a new frames_open, which sets it to NULL. */
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* as frames_open has it */

@@ -5,9 +5,9 @@
  *     sheaf_pixels_begin --a job for each thread--> workers --> the caller's memory
  *     sheaf_pixels_wait  <--all jobs of the batch are done--+
  *
- * A job needs memory for one picture. It takes that memory all at once from the pool's budget. A
- * job that finds too little memory waits for others to end, and those already have all that they
- * need. */
+ * A job needs memory for one picture. It takes that memory all at once from the pool's
+ * memory_bytes. A job that finds too little memory waits for others to end, and those already have
+ * all that they need. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
