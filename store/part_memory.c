@@ -175,11 +175,6 @@ bool part_memory_is_busy(struct part_memory *m)
     return is_busy;
 }
 
-uint64_t part_memory_limit(const struct part_memory *m)
-{
-    return m->limit;
-}
-
 uint64_t part_memory_peak(struct part_memory *m)
 {
     uint64_t peak;

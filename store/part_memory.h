@@ -39,7 +39,6 @@ void part_memory_end(struct part_memory *memory, size_t size);
 /* Returns whether a writer should wait before it fills another part. */
 bool part_memory_is_busy(struct part_memory *memory);
 
-uint64_t part_memory_limit(const struct part_memory *memory);
 uint64_t part_memory_peak(struct part_memory *memory);      /* NULL is fine */
 
 #endif

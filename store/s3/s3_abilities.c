@@ -48,7 +48,7 @@ static int start(struct ability_trial *t, const struct s3_bucket *bucket, const 
     if (code == SHEAF_OK)
         code = s3_require(&put->request, seen, err);
     if (code == SHEAF_OK)
-        code = s3_puts_prove(&put, 1, err);
+        code = s3_put_prove(put, err);
     put->request.done = on_done;
     if (code == SHEAF_OK)
         request_start(&put->request);

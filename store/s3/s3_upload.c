@@ -12,7 +12,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/md5.h"
 #include "store/etag.h"
 #include "store/s3/s3_xml.h"
 
@@ -54,24 +53,25 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
     };
 }
 
-static void prove_md5(struct s3_put *const puts[], size_t count)
+/* Computes the MD5 of the body. Where the machine's rules forbid MD5, the text stays empty, and the
+ * ETag proves nothing. */
+static void prove_md5(struct s3_put *put)
 {
-    struct md5_message messages[MD5_LANES];
+    const struct http_exchange *http = &put->request.http;
 
-    for (size_t i = 0; i < count; i++)
-        messages[i] = (struct md5_message){ puts[i]->request.http.body,
-                                            puts[i]->request.http.body_size, { 0 } };
-    md5_hash(messages, count);
-    for (size_t i = 0; i < count; i++) {
-        memcpy(puts[i]->proof.md5, messages[i].digest, sizeof(puts[i]->proof.md5));
-        hexadecimal(messages[i].digest, MD5_BYTES, puts[i]->proof.md5_text);
-    }
+    if (EVP_Digest(http->body, http->body_size, put->proof.md5, NULL, EVP_md5(), NULL) == 1)
+        hexadecimal(put->proof.md5, MD5_BYTES, put->proof.md5_text);
 }
 
 static int send_md5(struct s3_put *put, struct sheaf_error *err)
 {
     char text[(MD5_BYTES + 2) / 3 * 4 + 1];
 
+    if (put->proof.md5_text[0] == '\0')
+        prove_md5(put);
+    if (put->proof.md5_text[0] == '\0')
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the store demands a Content-MD5, but "
+                       "OpenSSL of this machine has no MD5", put->request.what);
     EVP_EncodeBlock((unsigned char *)text, put->proof.md5, MD5_BYTES);
     return request_set_header(&put->request, "content-md5", text, err);
 }
@@ -99,8 +99,6 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     struct sheaf_error failed;
 
     __atomic_store_n(&put->proving->content_md5, true, __ATOMIC_RELAXED);
-    if (put->proof.md5_text[0] == '\0')
-        prove_md5(&put, 1);
     *again = send_md5(put, &failed) == SHEAF_OK;
     return code;
 }
@@ -115,7 +113,7 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
         return true;
     __atomic_store_n(repeats, crc != NULL ? S3_REPEATS_IT : S3_REPEATS_NOTHING, __ATOMIC_RELAXED);
     if (crc == NULL && put->proof.md5_text[0] == '\0')
-        prove_md5(&put, 1);
+        prove_md5(put);
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
@@ -190,29 +188,24 @@ static int prove_crc(struct s3_put *put, struct sheaf_error *err)
     return request_set_header(&put->request, kind->header, p->crc_text, err);
 }
 
-int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error *err)
+int s3_put_prove(struct s3_put *put, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    const struct s3_proving *proving = put->proving;
+    const bool by_etag = proving->checksum == NULL ||
+                         __atomic_load_n(proving->repeats, __ATOMIC_RELAXED) != S3_REPEATS_IT;
+    const int code = proving->checksum == NULL ? SHEAF_OK : prove_crc(put, err);
 
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        const struct s3_proving *proving = puts[i]->proving;
-        const bool sends_md5 = __atomic_load_n(&proving->content_md5, __ATOMIC_RELAXED);
-        const bool by_etag = proving->checksum == NULL ||
-                             __atomic_load_n(proving->repeats, __ATOMIC_RELAXED) != S3_REPEATS_IT;
-
-        if (proving->checksum != NULL)
-            code = prove_crc(puts[i], err);
-        if ((by_etag || sends_md5) && puts[i]->proof.md5_text[0] == '\0')
-            prove_md5(puts + i, MIN(count - i, (size_t)MD5_LANES));
-        if (sends_md5 && code == SHEAF_OK)
-            code = send_md5(puts[i], err);
-    }
-    return code;
+    if (code != SHEAF_OK)
+        return code;
+    if (by_etag && put->proof.md5_text[0] == '\0')
+        prove_md5(put);
+    return __atomic_load_n(&proving->content_md5, __ATOMIC_RELAXED) ? send_md5(put, err)
+                                                                    : SHEAF_OK;
 }
 
 int s3_put_run(struct s3_put *put, struct sheaf_error *err)
 {
-    int code = s3_puts_prove(&put, 1, err);
+    int code = s3_put_prove(put, err);
 
     return code == SHEAF_OK ? request_run(&put->request, err) : code;
 }
@@ -360,7 +353,7 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
                              char *expected, size_t expected_size)
 {
     unsigned char *all = malloc((size_t)count * MD5_BYTES);
-    struct md5_message message = { all, (size_t)count * MD5_BYTES, { 0 } };
+    unsigned char digest[MD5_BYTES];
     char digits[33], suffix[16];
     bool is_md5 = all != NULL && etag != NULL;
 
@@ -369,13 +362,12 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
         memcpy(all + (size_t)i * MD5_BYTES, parts[i].md5, MD5_BYTES);
     }
     snprintf(suffix, sizeof(suffix), "-%u", count);
-    is_md5 = is_md5 && is_md5_etag(etag, suffix);
-    if (is_md5)
-        md5_hash(&message, 1);
+    is_md5 = is_md5 && is_md5_etag(etag, suffix) &&
+             EVP_Digest(all, (size_t)count * MD5_BYTES, digest, NULL, EVP_md5(), NULL) == 1;
     free(all);
     if (!is_md5)
         return NOT_SAID;
-    hexadecimal(message.digest, MD5_BYTES, digits);
+    hexadecimal(digest, MD5_BYTES, digits);
     snprintf(expected, expected_size, "ETag \"%s%s\"", digits, suffix);
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }

@@ -49,10 +49,10 @@ struct s3_put {
 int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
                 struct s3_proving *proving, const char *upload_id, unsigned number,
                 const void *data, size_t size, struct sheaf_error *err);
-/* Computes the proofs of the bytes. Must be called before the puts are started. MD5s of several at
- * once take hardly longer than one (base/md5.h). */
-int s3_puts_prove(struct s3_put *const puts[], size_t count, struct sheaf_error *err);
-/* Proves it, and runs it. */
+/* Computes the checksums of the bytes, and adds their headers. Must be called before the request is
+ * started. */
+int s3_put_prove(struct s3_put *put, struct sheaf_error *err);
+/* Computes the checksums, and runs the request. */
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
 /* Begins an upload with a new mark. Sets proving->of_whole by the store's response. */

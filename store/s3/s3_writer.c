@@ -7,27 +7,21 @@
  * A slot keeps its bytes until the store has acknowledged them, since an attempt may have to be
  * repeated. The writer waits when enough parts are under way or no memory is left.
  *
- *     idle --filled by write()--> waiting --hashed, MD5_LANES at once--> sent --acknowledged--+
- *      ^                                                                   proofs[number - 1] |
- *      +--------------------------------------------------------------------------------------+
- *
- * Hashing a part (MD5, and SHA-256 without TLS) takes longer than everything else done with its
- * bytes, so threads of the writer do it while the next parts fill. Hashing three parts together
- * takes as long as one, so a part waits for two more if there is memory for that. */
+ *     idle --filled by write()--> full --checksums--> sent --acknowledged--+
+ *      ^                                                proofs[number - 1] |
+ *      +-------------------------------------------------------------------+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/inflight.h"
-#include "base/md5.h"
 #include "store/over.h"
 #include "store/part_memory.h"
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
 #define SLOTS 32u               /* parts of one object that are under way at most */
-#define HASHERS 2u
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
@@ -35,11 +29,6 @@
  * following parts are twice as large, and so on, so that 10000 parts reach S3's largest object. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
-/* Parts wait to be hashed together only if the memory has room for this number of parts: the
- * waiting and filled parts of two writers, and one more. */
-#define PARTS_TO_WAIT   8
-
-/* A slot. The first of up to MD5_LANES parts that are hashed together has the job. */
 struct part_slot {
     struct inflight_item item;      /* the first member */
     struct s3_put put;
@@ -47,10 +36,6 @@ struct part_slot {
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-    struct job job;
-    struct part_slot *together[MD5_LANES];
-    size_t together_count;
-    enum { WAITING, HASHED, SENT } stage;
     struct sheaf_error error;       /* error of the part, valid once the part is done; code 0 for
                                        none */
 };
@@ -65,15 +50,12 @@ struct s3_writer {
     uint64_t bytes;
     uint64_t first_part_bytes;      /* of the first PARTS_EXPECTED */
     unsigned part_count;            /* parts sent */
-    struct part_slot *waiting[MD5_LANES];
-    size_t waiting_count;           /* number of those not yet given to the hashers */
     struct part_memory *memory, *own_memory;    /* own_memory is NULL if the writer was given
                                                    memory */
     struct s3_proof *proofs;        /* of each, once it is acknowledged */
-    struct workers *hashers;        /* NULL: nothing was sent yet */
     struct part_slot slots[SLOTS];
     struct part_slot *filling;           /* NULL: take a free one */
-    struct inflight window;         /* the slots whose parts wait or were sent */
+    struct inflight window;         /* the slots whose parts were sent */
     struct sheaf_error error;       /* the first error of a part; code 0 for none */
 };
 
@@ -120,21 +102,13 @@ static void settle(struct s3_writer *w, struct part_slot *slot)
         w->proofs[slot->number - 1] = slot->put.proof;
     else if (w->error.code == SHEAF_OK)
         w->error = slot->error;
-    if (slot->stage != WAITING)
-        request_free(&slot->put.request);
+    request_free(&slot->put.request);
     inflight_add(&w->window, &slot->item);
 }
 
-/* When no hasher is at work. */
 static void cancel_part(struct inflight_item *item)
 {
-    static const struct sheaf_error never = { .code = SHEAF_ERR_INTERRUPTED };
-    struct part_slot *slot = (struct part_slot *)item;
-
-    if (slot->stage == WAITING)
-        end_part(slot, &never);
-    else if (slot->stage == SENT)
-        request_cancel(&slot->put.request);
+    request_cancel(&((struct part_slot *)item)->put.request);
 }
 
 static struct part_slot *slot_of(struct s3_put *put)
@@ -148,86 +122,33 @@ static void part_done(struct request *r)
     end_part(slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL : &r->error);
 }
 
-/* Hashes and sends parts, on a hasher's thread. A slot that was sent may be reused before this
- * returns. */
-static void hash_and_send(struct job *job)
-{
-    struct part_slot *first = (struct part_slot *)(void *)((char *)job - offsetof(struct part_slot,
-                                                                                  job));
-    struct s3_writer *w = first->writer;
-    struct part_slot *slots[MD5_LANES];
-    struct s3_put *puts[MD5_LANES] = { NULL };
-    const size_t slot_count = first->together_count;
-    size_t count = 0;
-    struct sheaf_error error;
-    int code;
-
-    memcpy(slots, first->together, sizeof(slots));
-    for (size_t i = 0; i < slot_count; i++) {
-        struct part_slot *slot = slots[i];
-
-        slot->stage = HASHED;
-        code = s3_put_init(&slot->put, w->bucket, w->key, &w->proving, w->upload_id,
-                           slot->number, slot->data, slot->size, &error);
-        if (code == SHEAF_OK)
-            puts[count++] = &slot->put;
-        else
-            end_part(slot, &error);
-    }
-    code = s3_puts_prove(puts, count, &error);
-    for (size_t i = 0; i < count; i++) {
-        if (code != SHEAF_OK) {
-            end_part(slot_of(puts[i]), &error);
-            continue;
-        }
-        slot_of(puts[i])->stage = SENT;
-        puts[i]->request.done = part_done;
-        request_start(&puts[i]->request);
-    }
-}
-
-static int begin_upload(struct s3_writer *w, struct sheaf_error *err)
-{
-    int code = w->hashers != NULL ? SHEAF_OK : workers_open(&w->hashers, HASHERS, err);
-
-    if (code == SHEAF_OK)
-        code = s3_upload_begin(w->bucket, w->key, &w->proving, &w->upload_id, w->mark, err);
-    return code;
-}
-
-static void hash_waiting(struct s3_writer *w)
-{
-    struct part_slot *first = w->waiting[0];
-
-    memcpy(first->together, w->waiting, sizeof(w->waiting));
-    first->together_count = w->waiting_count;
-    w->waiting_count = 0;
-    first->job = (struct job){ .run = hash_and_send, .detached = true };
-    workers_submit(w->hashers, &first->job);
-}
-
 /* Sends the current part, which is full or the last one. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct part_slot *slot = w->filling;
+    struct sheaf_error error;
     int code = SHEAF_OK;
 
     if (w->part_count == S3_PARTS_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "%s: more than the %d parts that S3 takes",
                        w->base.url, S3_PARTS_MOST);
     if (w->upload_id == NULL)
-        code = begin_upload(w, err);
+        code = s3_upload_begin(w->bucket, w->key, &w->proving, &w->upload_id, w->mark, err);
     if (code != SHEAF_OK)
         return code;
     slot->number = ++w->part_count;
-    slot->stage = WAITING;
-    w->waiting[w->waiting_count++] = slot;
     w->filling = NULL;
     part_memory_begin(w->memory);
     inflight_begin(&w->window, &slot->item);
-    if (w->waiting_count == MD5_LANES ||
-        part_memory_limit(w->memory) / PARTS_TO_WAIT < part_bytes(w, w->part_count + 1))
-        hash_waiting(w);
+    code = s3_put_init(&slot->put, w->bucket, w->key, &w->proving, w->upload_id, slot->number,
+                       slot->data, slot->size, &error);
+    if (code == SHEAF_OK)
+        code = s3_put_prove(&slot->put, &error);
+    slot->put.request.done = part_done;
+    if (code == SHEAF_OK)
+        request_start(&slot->put.request);
+    else
+        end_part(slot, &error);
     return SHEAF_OK;
 }
 
@@ -237,9 +158,8 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Gets memory for the slot. If it must wait, the memory is certain to come: other parts of this
- * thread's writers do not wait for memory if there is so little, and parts of other threads are
- * being sent. The window of parts is larger than the number of parts that wait to be hashed. */
+/* Gets memory for the slot. If it must wait, the memory is certain to come, because parts that hold
+ * memory are being sent. */
 static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -293,7 +213,6 @@ static int drain(struct s3_writer *w, struct sheaf_error *err)
 
 static void writer_free(struct s3_writer *w)
 {
-    workers_close(w->hashers);
     for (size_t i = 0; i < SLOTS; i++)
         give_memory(&w->slots[i]);
     part_memory_close(w->own_memory);
@@ -489,8 +408,6 @@ int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
     }
     if (w->filling != NULL && w->filling->size != 0)
         code = send_part(w, err);
-    if (code == SHEAF_OK && w->waiting_count != 0)
-        hash_waiting(w);
     if (code == SHEAF_OK)
         code = drain(w, err);
     if (code == SHEAF_OK)
@@ -513,8 +430,6 @@ void s3_abort(struct store_writer *writer)
 {
     struct s3_writer *w = (struct s3_writer *)writer;
 
-    if (w->hashers != NULL)
-        workers_cancel(w->hashers);     /* parts that wait will not be sent any more */
     inflight_cancel(&w->window);
     (void)drain(w, NULL);
     /* If the upload cannot be aborted now, store_clean finds it later. */
