@@ -110,7 +110,7 @@ static int check_leftovers(const struct sheaf_dataset *base, const char *name,
     int code = column_directory(base, name, 2, &url, err);
 
     if (code == SHEAF_OK)
-        code = dataset_open_manifest(url, &second, err);
+        code = dataset_open_published(url, &second, err);
     free(url);
     if (second != NULL) {
         sheaf_dataset_free(second);

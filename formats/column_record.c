@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts about a column's layer; see column_record.h. */
+ * The records of a column, and the facts about its layers; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>
@@ -9,8 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "formats/example_wire.h"
+
+#define CRC_TEXT 9u             /* "-" and 8 hexadecimal digits at the end of a key */
 
 int column_check_name(const char *name, struct sheaf_error *err)
 {
@@ -28,6 +32,81 @@ void column_key(uint64_t number, uint32_t crc, char key[COLUMN_KEY_BYTES])
 {
     snprintf(key, COLUMN_KEY_BYTES, "%" PRIu64 "-%08" PRIx32, number, crc);
 }
+
+bool column_key_is(const struct text *key, uint64_t number, uint32_t crc)
+{
+    const size_t digits = key->size - MIN(key->size, CRC_TEXT);
+    const char *at = key->data;
+    uint64_t value = 0, rest = crc;
+
+    if (digits == 0 || (digits > 1 && *at == '0'))
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        if (at[i] < '0' || at[i] > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(at[i] - '0'), &value))
+            return false;
+    if (value != number)
+        return false;
+    at += digits;
+    for (size_t i = CRC_TEXT - 1; i != 0; i--, rest >>= 4)
+        if (at[i] != "0123456789abcdef"[rest & 15])
+            return false;
+    return *at == '-';
+}
+
+/* ---- Records --------------------------------------------------------------------------------- */
+
+#define FRAME_HEAD 12u          /* of a TFRecord: the length and its CRC-32C; */
+#define FRAME_TAIL 4u           /* the data's CRC-32C */
+
+/* Takes the next delimited part of `w`, which must have this tag. */
+static bool take_part(struct wire *w, uint8_t expected, struct wire *part)
+{
+    uint8_t tag;
+
+    return wire_tag(w, &tag) && tag == expected && wire_delimited(w, part);
+}
+
+/* Takes a feature that is a name and a list of one byte string. */
+static bool take_value(struct wire *features, struct wire *name, struct wire *value)
+{
+    struct wire entry, feature, list;
+
+    return take_part(features, TAG_DELIMITED_1, &entry) &&
+           take_part(&entry, TAG_DELIMITED_1, name) &&
+           take_part(&entry, TAG_DELIMITED_2, &feature) && wire_left(&entry) == 0 &&
+           take_part(&feature, TAG_DELIMITED_1, &list) && wire_left(&feature) == 0 &&
+           take_part(&list, TAG_DELIMITED_1, value) && wire_left(&list) == 0;
+}
+
+bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
+                         struct column_value values[COLUMN_VALUES_MOST], size_t *count)
+{
+    static const char key_name[] = "__key__";
+    struct wire example, features, name, value;
+
+    *count = 0;
+    if (size < FRAME_HEAD + FRAME_TAIL)
+        return false;
+    example = (struct wire){ record + FRAME_HEAD, record + size - FRAME_TAIL };
+    if (!take_part(&example, TAG_DELIMITED_1, &features) ||
+        wire_left(&example) != 0 || !take_value(&features, &name, &value) ||
+        wire_left(&name) != sizeof(key_name) - 1 ||
+        memcmp(name.p, key_name, sizeof(key_name) - 1) != 0)
+        return false;
+    *key = (struct text){ (const char *)value.p, wire_left(&value) };
+    for (; wire_left(&features) != 0; ++*count) {
+        /* Names such as image/encoded stand for other fields. */
+        if (*count == COLUMN_VALUES_MOST || !take_value(&features, &name, &value) ||
+            wire_left(&name) == 0 || *name.p == 'i' || *name.p == '_')
+            return false;
+        values[*count] = (struct column_value){ (const char *)name.p, wire_left(&name), value.p,
+                                                wire_left(&value) };
+    }
+    return true;
+}
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 /* Copies a string option into `text`. */
 static int read_text(const struct manifest *m, const char *name, char *text, size_t room,

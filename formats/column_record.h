@@ -5,6 +5,7 @@
 #ifndef FORMATS_COLUMN_RECORD_H
 #define FORMATS_COLUMN_RECORD_H
 
+#include "formats/format.h"
 #include "formats/manifest.h"
 
 #define COLUMNS_DIRECTORY "columns"     /* in the directory of a data set */
@@ -25,6 +26,24 @@ int column_check_name(const char *name, struct sheaf_error *err);
 
 /* Makes the key of the record for a base sample: "NUMBER-CRC". */
 void column_key(uint64_t number, uint32_t crc, char key[COLUMN_KEY_BYTES]);
+
+/* Returns whether a text is that key. A reader asks this for each sample. */
+bool column_key_is(const struct text *key, uint64_t number, uint32_t crc);
+
+/* A field in the record of a column. */
+struct column_value {
+    const char *extension;      /* not NUL-terminated */
+    size_t extension_size;
+    const uint8_t *data;
+    size_t size;
+};
+#define COLUMN_VALUES_MOST 16u          /* fields that column_record_parse finds */
+
+/* Finds the key and the fields of a record in its usual form, without a copy. The record's frame
+ * must have been checked. Returns false if the record has another form; example_decode then decodes
+ * or refuses the record. */
+bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
+                         struct column_value values[COLUMN_VALUES_MOST], size_t *count);
 
 /* Reads the facts from a layer's manifest. Returns SHEAF_ERR_CORRUPT if there are none. */
 int column_facts_read(const struct manifest *manifest, struct column_facts *facts,

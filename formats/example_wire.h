@@ -30,6 +30,11 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
         *value = *w->p++;
         return true;
     }
+    if (wire_left(w) > 1 && w->p[1] < 0x80) {
+        *value = (uint64_t)(w->p[0] & 0x7f) | (uint64_t)w->p[1] << 7;
+        w->p += 2;
+        return true;
+    }
     *value = 0;
     for (shift = 0; shift < 64 && w->p != w->end; shift += 7) {
         const uint8_t byte = *w->p++;

@@ -11,14 +11,17 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/name.h"
 #include "formats/sample.h"
 
 /* The name of a column's field. */
 struct column_name {
     struct column_name *next;
     size_t column;
-    const char *extension;      /* in `name` */
-    char name[];                /* "NAME.EXT" */
+    const char *extension;      /* in `suffix` */
+    size_t extension_size;
+    const char *name;           /* the suffix in lower case */
+    char suffix[];              /* "NAME.EXT" */
 };
 
 /* The scratch memory for a sample of the batch. */
@@ -69,61 +72,36 @@ void column_fields_free(struct sheaf_reader *r)
     }
 }
 
-/* Returns the name of a column's field, or NULL if memory is exhausted. */
-static const char *name_of(struct sheaf_reader *r, size_t column, const char *extension)
+/* Returns the name of a column's field, or NULL if the extension has not occurred before. */
+static const struct column_name *find_name(const struct sheaf_reader *r, size_t column,
+                                           const char *extension, size_t size)
+{
+    const struct column_name *n = r->column_names;
+
+    while (n != NULL && (n->column != column || n->extension_size != size ||
+                         memcmp(n->extension, extension, size) != 0))
+        n = n->next;
+    return n;
+}
+
+/* As find_name, but makes the name. Returns NULL if memory is exhausted. */
+static const struct column_name *name_of(struct sheaf_reader *r, size_t column,
+                                         const char *extension)
 {
     const char *own = r->columns->names[column];
-    struct column_name *n;
-    size_t size;
+    const size_t size = strlen(extension), whole = strlen(own) + size + 2;
+    const struct column_name *known = find_name(r, column, extension, size);
+    struct column_name *n = known != NULL ? NULL : malloc(sizeof(*n) + 2 * whole);
 
-    for (n = r->column_names; n != NULL; n = n->next)
-        if (n->column == column && strcmp(n->extension, extension) == 0)
-            return n->name;
-    size = strlen(own) + strlen(extension) + 2;
-    n = malloc(sizeof(*n) + size);
     if (n == NULL)
-        return NULL;
-    snprintf(n->name, size, "%s.%s", own, extension);
-    *n = (struct column_name){ .next = r->column_names, .column = column,
-                               .extension = n->name + strlen(own) + 1 };
+        return known;
+    snprintf(n->suffix, whole, "%s.%s", own, extension);
+    memcpy(n->suffix + whole, n->suffix, whole);
+    *n = (struct column_name){ .next = r->column_names, .column = column, .extension_size = size,
+                               .extension = n->suffix + strlen(own) + 1,
+                               .name = n->suffix + (name_lower(n->suffix + whole) ? whole : 0) };
     r->column_names = n;
-    return n->name;
-}
-
-/* Returns an error in the record of a column. */
-static int blame(struct sheaf_reader *r, const struct item *item, const struct column_place *place,
-                 int code)
-{
-    err_prefix(&r->error, "%s: record %" PRIu64 ": ", place->layer->urls[place->shard],
-               place->first + item->record);
-    err_prefix(&r->error, "%s: record %" PRIu64 ": ", dataset_shown(r->dataset, item->shard),
-               item->record);
-    return code;
-}
-
-/* Decodes the record of a column, and checks that it belongs to the sample. */
-static int decode_record(struct sheaf_reader *r, const struct item *item, size_t column,
-                         struct decode_scratch *scratch, struct sheaf_sample *values)
-{
-    const struct sheaf_dataset *d = r->dataset;
-    const struct item_column *data = &item_columns(item)[column];
-    const struct column_place *place = columns_place(r->columns, item->shard, column);
-    const uint64_t number = d->first_numbers[item->shard] + item->record
-                          - dataset_source(d, item->shard)->first_number;
-    const struct record record = { .data = data->data, .size = data->size, .number = number,
-                                   .shard = place->shard,
-                                   .record = place->first + item->record };
-    const struct decode_context context = dataset_decode_context(place->layer, place->shard);
-    char key[COLUMN_KEY_BYTES];
-    int code = place->layer->format->decode(&record, &context, scratch, values, &r->error);
-
-    if (code == SHEAF_ERR_MEMORY)
-        return code;
-    column_key(number, data->base_crc, key);
-    if (code == SHEAF_OK && strcmp(values->key, key) != 0)
-        code = err_set(&r->error, SHEAF_ERR_CORRUPT, "belongs to another sample: it is for %.100s, "
-                       "expected %s (number and CRC-32C)", values->key, key);
-    return code == SHEAF_OK ? SHEAF_OK : blame(r, item, place, code);
+    return n;
 }
 
 /* Inserts a field in byte order of the suffixes. */
@@ -144,21 +122,107 @@ static int insert(struct sheaf_reader *r, struct sheaf_sample *s, struct sheaf_f
     return SHEAF_OK;
 }
 
-static int add_values(struct sheaf_reader *r, struct sheaf_sample *s, struct buf *fields,
-                      size_t column, const struct sheaf_sample *values)
+/* Adds a field of a column to the sample. */
+static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf *fields,
+                     const struct column_name *name, const void *data, size_t size)
 {
-    int code = buf_reserve(fields, values->field_count * sizeof(struct sheaf_field), &r->error);
+    const struct sheaf_field field = { .name = name->name, .suffix = name->suffix, .data = data,
+                                       .size = size };
+    const int code = buf_reserve(fields, sizeof(field), &r->error);
 
-    for (size_t i = 0; i < values->field_count && code == SHEAF_OK; i++) {
-        struct sheaf_field field = values->fields[i];
+    if (code != SHEAF_OK)
+        return code;
+    fields->size += sizeof(field);
+    return insert(r, s, (struct sheaf_field *)(void *)fields->data, &field);
+}
 
-        field.name = name_of(r, column, field.name);
-        field.suffix = name_of(r, column, field_suffix(&values->fields[i]));
-        if (field.name == NULL || field.suffix == NULL)
-            return err_memory(&r->error, strlen(values->fields[i].name));
-        fields->size += sizeof(field);
-        code = insert(r, s, (struct sheaf_field *)(void *)fields->data, &field);
+/* Returns an error if a record has another key than that of its sample. */
+static int check_key(struct sheaf_reader *r, const struct item *item, size_t column,
+                     const struct text *found)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    const struct item_column *data = &item_columns(item)[column];
+    const uint64_t number = d->first_numbers[item->shard] + item->record
+                          - dataset_source(d, item->shard)->first_number;
+    char key[COLUMN_KEY_BYTES];
+
+    if (column_key_is(found, number, data->base_crc))
+        return SHEAF_OK;
+    column_key(number, data->base_crc, key);
+    return err_set(&r->error, SHEAF_ERR_CORRUPT, "belongs to another sample: it is for %.*s, "
+                   "expected %s (number and CRC-32C)", (int)MIN(found->size, 100), found->data,
+                   key);
+}
+
+/* Adds the fields of a record in its usual form. Sets *done to false if the record has another
+ * form, or a field that has not occurred before. */
+static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
+                     struct sheaf_sample *s, struct buf *fields, bool *done)
+{
+    const struct item_column *data = &item_columns(item)[column];
+    const struct column_name *names[COLUMN_VALUES_MOST];
+    struct column_value values[COLUMN_VALUES_MOST];
+    struct text key;
+    size_t count;
+    int code;
+
+    *done = column_record_parse(data->data, data->size, &key, values, &count);
+    for (size_t i = 0; *done && i < count; i++) {
+        names[i] = find_name(r, column, values[i].extension, values[i].extension_size);
+        *done = names[i] != NULL;
     }
+    if (!*done)
+        return SHEAF_OK;
+    code = check_key(r, item, column, &key);
+    for (size_t i = 0; code == SHEAF_OK && i < count; i++)
+        code = add_field(r, s, fields, names[i], values[i].data, values[i].size);
+    return code;
+}
+
+/* Decodes a record of any form, and adds its fields. */
+static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t column,
+                       struct sheaf_sample *s, struct column_scratch *scratch)
+{
+    const struct item_column *data = &item_columns(item)[column];
+    const struct column_place *place = columns_place(r->columns, item->shard, column);
+    const struct record record = { .data = data->data, .size = data->size, .shard = place->shard,
+                                   .record = place->first + item->record };
+    const struct decode_context context = dataset_decode_context(place->layer, place->shard);
+    struct sheaf_sample values = { .field_count = 0 };
+    struct text key;
+    int code = place->layer->format->decode(&record, &context, &scratch->records[column], &values,
+                                            &r->error);
+
+    if (code == SHEAF_OK) {
+        key = (struct text){ values.key, strlen(values.key) };
+        code = check_key(r, item, column, &key);
+    }
+    for (size_t i = 0; i < values.field_count && code == SHEAF_OK; i++) {
+        const struct sheaf_field *field = &values.fields[i];
+        const struct column_name *name = name_of(r, column, field_suffix(field));
+
+        code = name == NULL ? err_memory(&r->error, strlen(field->name))
+             : add_field(r, s, &scratch->fields, name, field->data, field->size);
+    }
+    return code;
+}
+
+/* Adds the fields of a column's record. Checks that the record belongs to the sample. */
+static int add_record(struct sheaf_reader *r, const struct item *item, size_t column,
+                      struct sheaf_sample *s, struct column_scratch *scratch)
+{
+    const struct column_place *place = columns_place(r->columns, item->shard, column);
+    bool done;
+    int code = add_usual(r, item, column, s, &scratch->fields, &done);
+
+    if (!done)
+        code = add_decoded(r, item, column, s, scratch);
+    if (code == SHEAF_OK || code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_EXISTS)
+        return code;
+    err_prefix(&r->error, "%s: record %" PRIu64 ": ", place->layer->urls[place->shard],
+               place->first + item->record);
+    err_prefix(&r->error, "%s: record %" PRIu64 ": ", dataset_shown(r->dataset, item->shard),
+               item->record);
     return code;
 }
 
@@ -185,14 +249,12 @@ int column_fields_add(struct sheaf_reader *r, size_t i)
     code = buf_append(&scratch->fields, s->fields, s->field_count * sizeof(s->fields[0]),
                       &r->error);
     for (size_t k = 0; k < r->columns->count && code == SHEAF_OK; k++) {
-        struct sheaf_sample values = { .field_count = 0 };
+        const size_t before = s->field_count;
 
         if (item_columns(item)[k].data != NULL)
-            code = decode_record(r, item, k, &scratch->records[k], &values);
-        if (code == SHEAF_OK && values.field_count == 0)
+            code = add_record(r, item, k, s, scratch);
+        if (code == SHEAF_OK && s->field_count == before)
             code = miss(r, s, k);
-        else if (code == SHEAF_OK)
-            code = add_values(r, s, &scratch->fields, k, &values);
     }
     s->fields = (struct sheaf_field *)(void *)scratch->fields.data;
     return code;

@@ -135,24 +135,42 @@ static size_t column_count(const struct loader *l)
     return l->shards.columns == NULL ? 0 : l->shards.columns->count;
 }
 
-/* Returns whether there is memory for reading samples as they are drawn, including the index lines
- * of the open shards. */
-static bool has_room_for_draws(struct sheaf_reader *r)
+/* Returns the number of shards that are open at the same time. */
+static uint64_t open_shards(const struct sheaf_reader *r)
+{
+    const struct loader *l = &r->load;
+
+    return MIN(r->dataset->manifest.shard_count,
+               l->draws ? shards_drawn(r->dataset, &l->order, r->own_lanes)
+                        : 2 * (uint64_t)l->lane_count);
+}
+
+/* Returns whether a part of the memory has room for what the open shards keep, and, if samples are
+ * read as they are drawn, for the samples that wait. */
+static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
-    struct loader *l = &r->load;
-    const uint64_t shards = d->manifest.shard_count;
-    const uint64_t open = MIN(shards, shards_drawn(d, &l->order, r->own_lanes));
+    const struct loader *l = &r->load;
+    const uint64_t waiting = l->draws ? numbers_drawn(d, &l->order, r->own_lanes) : 0;
     uint64_t section = 0, alone = 0;
 
-    for (uint32_t i = 0; i < shards; i++) {
+    for (uint32_t i = 0; i < d->manifest.shard_count; i++) {
         section = MAX(section, shards_memory(&l->shards, i));
         alone = MAX(alone, read_most(&d->manifest.shards[i], false, false)
                            + read_columns_most(l->shards.columns, i));
     }
-    return section * (open + 1) + alone
-           + numbers_drawn(d, &l->order, r->own_lanes) * item_bytes(column_count(l))
+    return section * (open_shards(r) + 1) + alone + waiting * item_bytes(column_count(l))
            <= l->budget.limit / 4;
+}
+
+/* Keeps the records of small columns in the open shards if there is room for them. */
+static void choose_kept_columns(struct sheaf_reader *r)
+{
+    struct shards *shards = &r->load.shards;
+
+    shards->keep_columns = shards->columns != NULL;
+    if (shards->keep_columns && !has_room(r))
+        shards->keep_columns = false;
 }
 
 void memory_choose(struct sheaf_reader *r)
@@ -164,11 +182,15 @@ void memory_choose(struct sheaf_reader *r)
                                                       : 0;
 
     l->draws = dataset_is_local(d) && d->codec == NULL && shuffles
-               && mean_bytes(d) >= DRAW_LEAST_BYTES
-               && shards * (1 + column_count(l)) <= SHARDS_MOST;
+               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST;
     l->shards.keep_lines = l->draws;
-    l->draws = l->draws && has_room_for_draws(r);
-    l->shards.keep_lines = l->draws;
+    choose_kept_columns(r);
+    if (l->draws && !l->shards.keep_columns)    /* each column is a file that stays open */
+        l->draws = shards * (1 + column_count(l)) <= SHARDS_MOST && has_room(r);
+    if (!l->draws) {
+        l->shards.keep_lines = false;
+        choose_kept_columns(r);
+    }
     l->keeps = l->apart = shuffles && !l->draws;
 }
 
@@ -236,9 +258,6 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct loader *l = &r->load;
-    const uint64_t shards = d->manifest.shard_count;
-    const uint64_t open = l->draws ? shards_drawn(d, &l->order, r->own_lanes)
-                                      : 2 * (uint64_t)l->lane_count;
     uint64_t section = 0, bytes = 0, heads;
     int code = SHEAF_OK;
 
@@ -250,12 +269,12 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     }
     if (l->draws)
         n->tables += numbers_drawn(d, &l->order, r->own_lanes) * sizeof(uint64_t);
-    for (uint32_t i = 0; !d->is_stream && i < shards; i++)
+    for (uint32_t i = 0; !d->is_stream && i < d->manifest.shard_count; i++)
         add_shard(r, i, n, &section);
     n->reserve += RESERVE_MORE;
     if (r->alone_bytes != 0)
         n->reserve = r->alone_bytes;
-    n->sections = section * MIN(shards, open);
+    n->sections = section * open_shards(r);
     if (l->apart)
         code = bytes_of_slots(r, n->slots, &bytes, err);
     if (l->shards.columns != NULL)

@@ -12,6 +12,11 @@
 #include "base/error.h"
 #include "store/store.h"
 
+/* A column is small if its records for a shard of the base have this number of bytes. Their memory
+ * is taken before their exact size is known, so it is a little more than the usual size. */
+#define KEPT_MOST ((uint64_t)4 << 20)
+#define KEPT_MORE ((uint64_t)16 << 10)
+
 /* ---- Where a column is ----------------------------------------------------------------------- */
 
 int column_directory(const struct sheaf_dataset *source, const char *name, size_t layer,
@@ -134,8 +139,8 @@ static int open_layer(const struct sheaf_dataset *source, const char *name,
     set->layers = layers;
     code = column_directory(source, name, set->count + 1, &url, err);
     if (code == SHEAF_OK)
-        code = dataset_open_manifest(url, &layer.dataset, err);
-    if (code == SHEAF_ERR_NOT_FOUND || (code == SHEAF_OK && layer.dataset == NULL)) {
+        code = dataset_open_published(url, &layer.dataset, err);
+    if (code == SHEAF_ERR_NOT_FOUND) {
         free(url);
         return SHEAF_END;
     }
@@ -168,7 +173,8 @@ int column_set_open(const struct sheaf_dataset *source, const char *name, struct
     int code = column_check_name(name, err);
 
     *set = (struct column_set){ .layers = NULL };
-    while (code == SHEAF_OK && set->count < COLUMN_LAYERS_MOST)
+    while (code == SHEAF_OK && set->count < COLUMN_LAYERS_MOST &&
+           (set->count == 0 || set->end < source->end_number - source->first_number))
         code = open_layer(source, name, set, err);
     if (code == SHEAF_END)
         code = SHEAF_OK;
@@ -367,17 +373,31 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
+/* Returns the size of `samples` records that have the mean size in the layer's shard. */
+static uint64_t usual_of(const struct column_place *p, uint64_t samples)
+{
+    const struct manifest_shard *m = p->layer == NULL ? NULL
+                                                      : &p->layer->manifest.shards[p->shard];
+
+    return m == NULL || m->samples == 0 ? 0
+         : (uint64_t)((double)m->raw_bytes * (double)samples / (double)m->samples);
+}
+
+uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
+                           uint64_t samples)
+{
+    const struct column_place *p = columns_place(c, shard, column);
+    const uint64_t usual = usual_of(p, samples);
+
+    return usual == 0 || usual > KEPT_MOST ? 0
+         : MIN(p->layer->manifest.shards[p->shard].bytes, usual + usual / 4 + KEPT_MORE);
+}
+
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; c != NULL && i < c->count; i++) {
-        const struct column_place *p = columns_place(c, shard, i);
-        const struct manifest_shard *m =
-            p->layer == NULL ? NULL : &p->layer->manifest.shards[p->shard];
-
-        if (m != NULL && m->samples != 0)
-            sum += (uint64_t)((double)m->raw_bytes * (double)samples / (double)m->samples);
-    }
+    for (size_t i = 0; c != NULL && i < c->count; i++)
+        sum += usual_of(columns_place(c, shard, i), samples);
     return sum;
 }

@@ -86,6 +86,10 @@ static inline const struct column_place *columns_place(const struct columns *c, 
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
 /* Returns the largest size of one sample's records. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
+/* Returns the memory that the records of one column take if an open shard keeps them, or 0 if they
+ * are too large. More records than fit into this memory are not kept. */
+uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
+                           uint64_t samples);
 /* Returns the usual size of the records for the shard. */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);
 

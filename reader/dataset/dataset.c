@@ -309,6 +309,19 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     return code == SHEAF_OK ? refuse_claim(directory, err) : code;
 }
 
+/* Reads the manifest of a source. Returns SHEAF_ERR_NOT_FOUND if there is none. */
+static int read_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
+{
+    int code;
+
+    if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
+        return err_memory(err, strlen(source));
+    code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
+    if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
+        code = dataset_look_again(file->directory, MANIFEST_NAME, err);
+    return code;
+}
+
 /* Reads the manifest if the source is one, or a directory that has one. Otherwise file->text stays
  * NULL. */
 static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
@@ -318,11 +331,7 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
 
     if (source[0] == '@' || strcmp(source, "-") == 0 || store_names_one(source))
         return SHEAF_OK;
-    if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
-        return err_memory(err, strlen(source));
-    code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
-    if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
-        code = dataset_look_again(file->directory, MANIFEST_NAME, err);
+    code = read_manifest(source, file, err);
     if (code != SHEAF_ERR_NOT_FOUND || store_is_dangling(file->url))
         return code;
     if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
@@ -427,22 +436,37 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
     return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
+/* Opens the data set of a manifest that was read with this result, if there is one. */
+static int open_found(const char *source, struct manifest_file *file, int code,
+                      struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct sheaf_dataset *d;
+
+    *dataset = NULL;
+    if (code == SHEAF_OK && file->text != NULL) {
+        d = make(source, err);
+        code = d == NULL ? SHEAF_ERR_MEMORY : finish(d, open_manifest(d, file, err), dataset, err);
+    }
+    free(file->directory);
+    free(file->url);
+    free(file->text);
+    return code;
+}
+
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err)
 {
     struct manifest_file file = { .size = 0 };
-    struct sheaf_dataset *d;
-    int code = find_manifest(source, &file, err);
 
-    *dataset = NULL;
-    if (code == SHEAF_OK && file.text != NULL) {
-        d = make(source, err);
-        code = d == NULL ? SHEAF_ERR_MEMORY : finish(d, open_manifest(d, &file, err), dataset, err);
-    }
-    free(file.directory);
-    free(file.url);
-    free(file.text);
-    return code;
+    return open_found(source, &file, find_manifest(source, &file, err), dataset, err);
+}
+
+int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
+                           struct sheaf_error *err)
+{
+    struct manifest_file file = { .size = 0 };
+
+    return open_found(source, &file, read_manifest(source, &file, err), dataset, err);
 }
 
 void sheaf_dataset_free(struct sheaf_dataset *d)

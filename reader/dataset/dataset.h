@@ -193,6 +193,10 @@ bool dataset_is_manifest_path(const char *source);
 /* Opens the source if it has a manifest. Otherwise sets *dataset to NULL and returns SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
+/* Opens the data set in a directory. Returns SHEAF_ERR_NOT_FOUND if it has no manifest, without
+ * looking for a run that is still writing it. One request is enough. */
+int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
+                           struct sheaf_error *err);
 
 /* Opens foreign shards. is_file[i] says whether source i is a single file. `joins` is as in struct
  * sheaf_dataset; it returns SHEAF_ERR_UNSUPPORTED if the shards can only be read forward. */

@@ -313,7 +313,9 @@ static int read_columns(struct pass *p)
         const struct shard_column *c = &shard->columns[i];
         const uint64_t size = shard_column_bytes(c, p->whole.first, p->whole.count);
 
-        if (size != 0)
+        if (size != 0 && c->kept != NULL)
+            memcpy(to, c->kept + (c->offsets[p->whole.first] - c->offsets[0]), size);
+        else if (size != 0)
             code = read_object(p->work, c->object, &p->work->column_fetches[i],
                                c->offsets[p->whole.first], to, size);
         to += size;
@@ -350,17 +352,12 @@ static int check_record(struct pass *p, const struct turn *t, const uint8_t *dat
 
 /* Checks the record of a column for an item, whose bytes are at `data`. */
 static int check_column(struct pass *p, const struct turn *t, const struct shard_column *c,
-                        const uint8_t *data, size_t size)
+                        const uint8_t *data)
 {
     struct sheaf_error error;
-    uint32_t crc = 0;
-    int code = format_of(SHEAF_TFRECORD)->check(data, size, &crc, &error);
 
-    if (code == SHEAF_OK && crc == c->crcs[t->record])
+    if (c->kept != NULL || shard_column_check(c, t->record, data, &error) == SHEAF_OK)
         return SHEAF_OK;
-    if (code == SHEAF_OK)
-        err_set(&error, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
-                c->crcs[t->record]);
     err_prefix(&error, "%s: record %" PRIu64 ": ", c->url, c->first + t->record);
     return mark_bad(p, t->item, t->record, &error);
 }
@@ -384,7 +381,7 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
             continue;
         data = start + (c->offsets[t->record] - c->offsets[p->whole.first]);
         start += shard_column_bytes(c, p->whole.first, p->whole.count);
-        code = check_column(p, t, c, data, size);
+        code = check_column(p, t, c, data);
         if (p->work->read->table == NULL) {
             data = memcpy(home, data, size);
             home += size;
@@ -499,7 +496,7 @@ static bool forgives(struct pass *p)
         store_distrust(shard->names, s->name_offsets[p->whole.first],
                        extent_names(s, p->whole.first, p->whole.count));
     for (size_t i = 0; i < shard->column_count; i++)
-        if (shard->columns[i].offsets != NULL)
+        if (shard->columns[i].object != NULL)
             store_distrust(shard->columns[i].object, shard->columns[i].offsets[p->whole.first],
                            shard_column_bytes(&shard->columns[i], p->whole.first,
                                               p->whole.count));
@@ -637,7 +634,7 @@ static void fetch_columns(struct work *w, const struct run *whole, uint8_t *to)
         const struct shard_column *c = &whole->shard->columns[i];
         const uint64_t size = shard_column_bytes(c, whole->first, whole->count);
 
-        if (size != 0)
+        if (c->kept == NULL)
             start_fetch(w, &w->column_fetches[i], c->object, c->offsets[whole->first], to, size);
         to += size;
     }

@@ -340,6 +340,8 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     if (source->manifest.joined)  /* a piece takes two bytes or more */
         bytes += m->index_bytes / 2 * sizeof(struct index_block);
+    for (size_t i = 0; s->keep_columns && i < s->columns->count; i++)
+        bytes += columns_kept_most(s->columns, number, i, m->samples);
     return bytes + columns_index_bytes(s->columns, m->samples);
 }
 
@@ -449,6 +451,7 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
     shard->memory_bytes = memory;
+    shard->keeps_columns = s->keep_columns;
     s->open[number] = shard;
     workers_submit(s->workers, &shard->job);
     *result = shard;

@@ -32,16 +32,19 @@ struct shard {
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
     struct shard_column *columns;       /* one for each column of the reader; NULL if none */
     size_t column_count;
+    bool keeps_columns;                 /* small columns are kept in memory (shards_use) */
 };
 
 /* The records of a column for the samples of an open shard. */
 struct shard_column {
     const char *url;                    /* the column's shard */
     uint64_t first;                     /* the record there for the shard's first sample */
-    struct store_object *object;
+    struct store_object *object;        /* NULL if the records are kept */
     uint64_t *offsets;                  /* samples + 1 offsets in the object; NULL if there are no
                                            records */
     uint32_t *crcs;                     /* the CRC-32C of each record */
+    uint8_t *kept;                      /* the bytes of the records if they are kept in memory;
+                                           all were checked */
 };
 
 /* The index of one part of a source. */
@@ -59,6 +62,8 @@ struct shards {
     const struct columns *columns;      /* read with the samples; NULL if none */
     bool keep_lines;                    /* keep each .lst in memory, because its lines are not
                                            needed in order */
+    bool keep_columns;                  /* keep the records of small columns in memory, so that a
+                                           sample needs no read more for them */
     bool keep_short;                    /* read a truncated shard as far as possible */
     struct index_file *indexes;         /* one for each part of each source */
     struct shard **open;                /* indexed by number; NULL if not open */
@@ -106,6 +111,10 @@ void shards_drop_index(struct shards *s);
 /* Opens the columns of a shard whose section is there. */
 int shards_open_columns(struct shard *shard, struct sheaf_error *err);
 void shards_close_columns(struct shard *shard);
+
+/* Checks the record at `data`, which is for the sample `record` of the shard. */
+int shard_column_check(const struct shard_column *c, uint64_t record, const uint8_t *data,
+                       struct sheaf_error *err);
 
 /* Returns the size of the records of `count` samples, beginning with `first`. */
 static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t first,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the columns of a shard. The index section of a column's shard may be
- * for several shards of the base, so only the part for this one is kept. */
+ * Opens the columns of a shard. The index section of a column's shard may be for several shards of
+ * the base, so only the part for this one is kept. The records of a small column are read here as a
+ * whole: one read for the shard takes the place of one for each sample, or for each remote read. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -9,6 +10,19 @@
 #include <string.h>
 
 #include "base/error.h"
+
+int shard_column_check(const struct shard_column *c, uint64_t record, const uint8_t *data,
+                       struct sheaf_error *err)
+{
+    const size_t size = (size_t)shard_column_bytes(c, record, 1);
+    uint32_t crc = 0;
+    int code = format_of(SHEAF_TFRECORD)->check(data, size, &crc, err);
+
+    if (code == SHEAF_OK && crc != c->crcs[record])
+        code = err_set(err, SHEAF_ERR_CORRUPT, "CRC-32C 0x%08x, but the index has 0x%08x", crc,
+                       c->crcs[record]);
+    return code;
+}
 
 /* Reads the section of a layer's shard. */
 static int read_section(const struct shards *s, const struct column_place *place,
@@ -59,9 +73,47 @@ static int keep_part(struct shard_column *c, const struct index_section *section
     return SHEAF_OK;
 }
 
-static int open_column(struct shard *shard, const struct column_place *place,
-                       struct shard_column *c, struct sheaf_error *err)
+/* Returns whether all records at `data` agree with their checksums. */
+static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_t samples)
 {
+    for (uint64_t i = 0; i < samples; i++)
+        if (shard_column_check(c, i, data + (c->offsets[i] - c->offsets[0]), NULL) != SHEAF_OK)
+            return false;
+    return true;
+}
+
+/* Keeps the records in memory if they fit into `room` bytes. Damaged records are not kept: the read
+ * of a sample then reads its record again, and reports the damage. */
+static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
+                        struct sheaf_error *err)
+{
+    const uint64_t bytes = c->offsets[samples] - c->offsets[0];
+    uint8_t *data;
+    int code;
+
+    if (bytes == 0 || bytes > room)
+        return SHEAF_OK;
+    data = malloc(bytes);
+    if (data == NULL)
+        return err_memory(err, bytes);
+    code = store_read(c->object, c->offsets[0], data, bytes, err);
+    if (code != SHEAF_OK || !are_right(c, data, samples)) {
+        store_distrust(c->object, c->offsets[0], bytes);
+        free(data);
+        return code;
+    }
+    store_close(c->object);
+    c->object = NULL;
+    c->kept = data;
+    return SHEAF_OK;
+}
+
+static int open_column(struct shard *shard, size_t column, struct sheaf_error *err)
+{
+    const struct columns *columns = shard->owner->columns;
+    const struct column_place *place = columns_place(columns, shard->number, column);
+    struct shard_column *c = &shard->columns[column];
+    const uint64_t samples = shard->section->samples;
     const struct manifest_shard *m;
     struct index_section *section = NULL;
     int code;
@@ -73,7 +125,7 @@ static int open_column(struct shard *shard, const struct column_place *place,
     c->first = place->first;
     code = read_section(shard->owner, place, &section, err);
     if (code == SHEAF_OK)
-        code = keep_part(c, section, shard->section->samples, err);
+        code = keep_part(c, section, samples, err);
     index_section_free(section);
     if (code == SHEAF_OK)
         code = shards_open_known(shard->owner, place->layer, c->url, m->xxh3, m->bytes,
@@ -81,6 +133,9 @@ static int open_column(struct shard *shard, const struct column_place *place,
     if (code == SHEAF_OK && c->object->bytes != m->bytes)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
                        "%" PRIu64, c->url, c->object->bytes, m->bytes);
+    if (code == SHEAF_OK && shard->keeps_columns)
+        code = keep_records(c, samples, columns_kept_most(columns, shard->number, column, samples),
+                            err);
     return code;
 }
 
@@ -101,8 +156,7 @@ int shards_open_columns(struct shard *shard, struct sheaf_error *err)
         return err_memory(err, columns->count * sizeof(shard->columns[0]));
     shard->column_count = columns->count;
     for (size_t i = 0; i < columns->count && code == SHEAF_OK; i++)
-        code = open_column(shard, columns_place(columns, shard->number, i), &shard->columns[i],
-                           err);
+        code = open_column(shard, i, err);
     return code;
 }
 
@@ -111,6 +165,7 @@ void shards_close_columns(struct shard *shard)
     for (size_t i = 0; i < shard->column_count; i++) {
         store_close(shard->columns[i].object);
         free(shard->columns[i].offsets);
+        free(shard->columns[i].kept);
     }
     free(shard->columns);
 }

@@ -330,6 +330,27 @@ class Columns(Case):
         self.assertGreater(at, 10)
 
 
+class ColumnsOverHttp(Case):
+    def test_one_read_for_a_shard(self):
+        """A small column is read once for each shard of the base, however often that is read."""
+        chance = support.random.Random(3)
+        source = make_tree(self.path("source"), {"k%02d.bin" % i: chance.randbytes(150000)
+                                                 for i in range(40)})
+        pack(source, self.path("web/set"), "webdataset", "none", "--shard-count", "2")
+        sheaf("column", "add", self.path("web/set"), "--name", "cap", "--from",
+              captions(self.path("c.jsonl"), keys_of(source)))
+        server = servers.Nginx(self.path("web"))
+        self.addCleanup(server.stop)
+        for order in (("--no-shuffle",), ("--shuffle-buffer", "4")):
+            before = len(server.requests())
+            done = sheaf("cat", server.url + "/set/", "--columns", "cap", "--list", "--memory",
+                         "4MB", *order)
+            self.assertEqual(done.stdout.count(b"cap.txt:"), 40)
+            asked = server.requests()[before:]
+            self.assertEqual(sum("GET /set/columns/cap/1/column-" in line for line in asked), 2)
+            self.assertGreater(sum("GET /set/shard-" in line for line in asked), 6)
+
+
 class ColumnsInBucket(servers.S3Case):
     def test_whole_way(self):
         source = make_tree(self.path("source"), files("s"))

@@ -35,7 +35,7 @@ ROWS = {
     13: [remote.read_numbers], 14: [views.read_views], 15: [remote.pack_s3_tls],
     16: [remote.read_paced], 17: [remote.small_objects], 18: [packing.pack_smaller],
     19: [local.crop_photos],
-    20: [local.read_columns], 21: [remote.pack_far],
+    20: [local.read_columns, remote.read_columns_s3], 21: [remote.pack_far],
 }
 DROP = "/proc/sys/vm/drop_caches"
 

@@ -137,9 +137,15 @@ def _run(words):
     subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL)
 
 
+def files_of(folder):
+    """All files of a data set, with those of its columns."""
+    return [path for path in glob.glob(os.path.join(folder, "**"), recursive=True)
+            if os.path.isfile(path)]
+
+
 def _warm(folder):
     """Brings a data set into the page cache; returns its directory."""
-    for path in glob.glob(os.path.join(folder, "*")):
+    for path in files_of(folder):
         with open(path, "rb") as file:
             while file.read(1 << 20):
                 pass

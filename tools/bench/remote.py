@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 6 to 8, 13, 15 to 17, 21 and the second half of 11: nginx and radosgw on loopback, beside curl with the same
+"""Rows 6 to 8, 13, 15 to 17, 21 and parts of 11 and 20: nginx and radosgw on loopback, beside curl with the same
 requests.  The servers are those of the tests (tests/system/servers.py)."""
 
 import contextlib
@@ -177,6 +177,27 @@ def read_s3(bench, results):
                     ",".join(os.path.basename(key) for key, _ in found)])],
                     size=size, env=rgw.environment())
             take_turns(turns, results, most=7, seconds=20)
+
+
+def read_columns_s3(bench, results):
+    """A far server, because what counts is the number of requests."""
+    folder = bench.data.column_shards("webdataset")
+    size = data.size_of(data.shard_files(folder))
+    names = ["sheaf base alone, from S3", "sheaf with a column, from S3"]
+    with server(servers.Radosgw, results, names) as rgw:
+        if not rgw:
+            return
+        rgw.client.make_bucket(BUCKET)
+        for path in data.files_of(folder):
+            with open(path, "rb") as file:
+                rgw.client.put(BUCKET, "data/" + os.path.relpath(path, folder), file.read())
+        with shaped(bench, rgw.plain, LATENCY_MS) as endpoint:
+            take_turns([Contender(name, [bench.data.program("read_sheaf"), "4", "--skip-passes", "1",
+                                         *more, "s3://%s/data/" % BUCKET],
+                                  bytes=3 * size, items=3 * bench.data.images,
+                                  env=rgw.environment(endpoint))
+                        for name, more in zip(names, ([], ["--column", "cap"]))],
+                       results, most=15, seconds=20)
 
 
 @contextlib.contextmanager

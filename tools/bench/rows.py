@@ -137,7 +137,7 @@ for _kind, _pillow, _torchvision in (("photos", 1.9, 1.45), ("large photos", 1.8
     _check(19, _kind, _name, "items/CPU s", "Pillow crops, " + _kind, least=_pillow)
     _check(19, _kind, _name, "items/CPU s", "torchvision crops, " + _kind, least=_torchvision)
 
-for _order in ("in order", "shuffled"):
+for _order in ("in order", "shuffled", "from S3"):
     _check(20, _order, "sheaf with a column, " + _order, "items/s", "sheaf base alone, " + _order,
            least=0.95)
 
