@@ -119,7 +119,8 @@ enum sheaf_reason {
     SHEAF_REASON_FILE_OR_DIRECTORY, /* UNSUPPORTED: a file to be unpacked has a directory's name */
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
-    SHEAF_REASON_NOT_IN_BASE        /* NOT_FOUND: the base does not have the key of a value */
+    SHEAF_REASON_NOT_IN_BASE,       /* NOT_FOUND: the base does not have the key of a value */
+    SHEAF_REASON_UNKNOWN_KEYS       /* NOT_FOUND: keys or files of no sample: on_unknown */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -895,6 +896,54 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
+
+/* ---- Editing a data set (sheaf_edit) --------------------------------------------------------
+ * sheaf_edit deletes samples, gives samples other labels, and replaces files of samples. It writes
+ * the shards that have such samples under new names, copies the other records of these shards as
+ * they are, and then replaces the manifest. All other shards keep their bytes and names.
+ *
+ * Samples keep their order. After a deletion, the samples after it have lower numbers. The data
+ * set has another fingerprint, so earlier positions, states, and views of chosen numbers are
+ * SHEAF_ERR_CHANGED. Open readers continue with the data set as it was. */
+struct sheaf_edit_options {
+    size_t sizeof_options;          /* set by _init */
+    const char *delete_keys;        /* NULL; a file with a key in each line */
+    /* NULL; a list of keys or paths with a label or labels (*.csv, *.tsv, *.jsonl, *.lst). A new
+     * class gets the number that follows. */
+    const char *labels;
+    const char *replace;            /* NULL; a source as of sheaf_pack. Each file takes the place of
+                                       the field with its key and suffix. */
+    enum sheaf_on_error on_unknown; /* FAIL; with SKIP, keys and files of no sample are left out */
+    int resume;                     /* 0; 1 keeps finished shards of an interrupted edit */
+    int overwrite;                  /* 0; 1 removes what an interrupted run has left */
+    int purge;                      /* 0; 1 removes the shards that this and earlier edits have
+                                       replaced, once the manifest is published */
+    int dry_run;                    /* 0; 1 only finds the samples and shards */
+    unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
+    uint64_t memory_bytes;          /* 512 MiB; hard limit, without the lists */
+    sheaf_progress_fn *progress;    /* NULL */
+    sheaf_report_fn *report;        /* NULL; called for each key or file of no sample */
+    void *context;
+    const volatile int *interrupt;  /* NULL */
+    const char *const *s3;          /* NULL; as in sheaf_pack_options */
+};
+struct sheaf_edit_result {
+    uint64_t samples;               /* samples afterwards */
+    uint64_t deleted, relabelled, replaced;     /* samples */
+    uint64_t unknown;               /* keys and files of no sample */
+    uint64_t shards;                /* shards afterwards */
+    uint64_t shards_written;        /* of them written again by this call, */
+    uint64_t shards_kept;           /* or before by an interrupted one */
+    uint64_t stored_bytes;          /* of these shards */
+    uint64_t memory_peak_bytes;
+    int is_done;                    /* whether the last edit was this one already */
+};
+SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size);
+/* Edits the data set `dataset`, a directory or URL. Returns SHEAF_ERR_NOT_FOUND if a key or file
+ * belongs to no sample, _UNSUPPORTED for views and foreign shards, _CORRUPT if a shard that must be
+ * written again is damaged. Without a list, only `purge` acts. */
+SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
+    struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
 /* ---- Packing on many machines (sheaf_plan) --------------------------------------------------
  *   1) sheaf_plan_make, once: lists the sources and stores a plan

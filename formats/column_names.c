@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <strings.h>
 
-#define NAMES_MOST 5
+#define NAMES_MOST 7
 
 static const char *const names[][NAMES_MOST + 1] = {
     [COLUMN_PATH] = { "path", "file", "file_name", "filename", "image", NULL },
+    [COLUMN_KEY] = { "key", "__key__", "path", "file", "file_name", "filename", "image", NULL },
     [COLUMN_LABEL] = { "label", "labels", NULL },
     [COLUMN_CLASS] = { "class", "class_name", NULL },
 };

@@ -9,6 +9,7 @@
 enum column_role {
     COLUMN_PATH,                /* path, file, file_name, filename, image */
     COLUMN_LABEL,               /* label, labels */
+    COLUMN_KEY,                 /* of a list of keys: key, __key__, or a name of a path */
     COLUMN_CLASS                /* class, class_name: a label, or the name of the label */
 };
 

@@ -16,18 +16,18 @@
 static const uint8_t magic[8] = { 'S', 'H', 'E', 'A', 'F', 'K', 'E', 'Y' };
 
 int key_table_make(struct key_table *t, const char *fingerprint, uint64_t samples,
-                   struct sheaf_error *err)
+                   uint64_t keyed, struct sheaf_error *err)
 {
     *t = (struct key_table){
         .samples = samples,
-        .buckets = samples / BUCKET_SAMPLES + (samples % BUCKET_SAMPLES != 0),
+        .buckets = keyed / BUCKET_SAMPLES + (keyed % BUCKET_SAMPLES != 0),
         .entry_bytes = samples <= (uint64_t)UINT32_MAX + 1 ? 8 : 12,
     };
     if (strlen(fingerprint) != sizeof(t->fingerprint) - 1)
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"%.40s\" is not a fingerprint", fingerprint);
-    if (samples > KEY_TABLE_SAMPLES_MOST)
+    if (MAX(samples, keyed) > KEY_TABLE_SAMPLES_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "%" PRIu64 " samples are too many for a table of keys",
-                       samples);
+                       MAX(samples, keyed));
     memcpy(t->fingerprint, fingerprint, sizeof(t->fingerprint));
     t->bytes = KEY_TABLE_HEADER + samples * t->entry_bytes + t->buckets * RECORD_BYTES;
     return SHEAF_OK;
@@ -246,17 +246,24 @@ static int end_buckets(struct table_writing *w, uint64_t before, struct sheaf_er
     return code;
 }
 
-static int add_entry(struct table_writing *w, uint64_t hash, uint64_t number,
+static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
                      struct sheaf_error *err)
 {
     uint8_t entry[12];
-    int code = end_buckets(w, key_table_bucket(w->table, hash), err);
 
-    store32(entry, (uint32_t)hash);
+    store32(entry, tag);
     store64(entry + 4, number);         /* in a small table, only the lower half of the number is
                                            kept */
     w->added++;
-    return code == SHEAF_OK ? buf_append(&w->entries, entry, w->table->entry_bytes, err) : code;
+    return buf_append(&w->entries, entry, w->table->entry_bytes, err);
+}
+
+static int add_entry(struct table_writing *w, uint64_t hash, uint64_t number,
+                     struct sheaf_error *err)
+{
+    const int code = end_buckets(w, key_table_bucket(w->table, hash), err);
+
+    return code == SHEAF_OK ? put_entry(w, (uint32_t)hash, number, err) : code;
 }
 
 static int write_entries(struct table_writing *w, struct sort *sort, struct sheaf_error *err)
@@ -287,26 +294,120 @@ int key_table_add(struct sort *sort, uint64_t hash, uint64_t number, struct shea
     return code;
 }
 
+static int begin_writing(struct table_writing *w, const struct key_table *t, key_table_put_fn *put,
+                         void *context, struct sheaf_error *err)
+{
+    uint8_t header[KEY_TABLE_HEADER];
+
+    *w = (struct table_writing){ .table = t, .put = put, .context = context,
+                           .out = BUF_INIT(SIZE_MAX / 4), .entries = BUF_INIT(SIZE_MAX / 4),
+                           .records = BUF_INIT(SIZE_MAX / 4) };
+    make_header(t, header);
+    return buf_append(&w->out, header, sizeof(header), err);
+}
+
+/* Writes the rest, unless `code` is an error. */
+static int end_writing(struct table_writing *w, int code, struct sheaf_error *err)
+{
+    if (code == SHEAF_OK)
+        code = put_out(w, true, err);
+    if (code == SHEAF_OK && w->records.size != 0)
+        code = w->put(w->context, w->records.data, w->records.size, err);
+    buf_free(&w->out);
+    buf_free(&w->entries);
+    buf_free(&w->records);
+    return code;
+}
+
 int key_table_write(const struct key_table *t, struct sort *sort, key_table_put_fn *put,
                     void *context, struct sheaf_error *err)
 {
-    struct table_writing w = { .table = t, .put = put, .context = context,
-                               .out = BUF_INIT(SIZE_MAX / 4),
-                         .entries = BUF_INIT(SIZE_MAX / 4), .records = BUF_INIT(SIZE_MAX / 4) };
-    uint8_t header[KEY_TABLE_HEADER];
-    int code = sort_finish(sort, err);
+    struct table_writing w;
+    int code = begin_writing(&w, t, put, context, err);
 
-    make_header(t, header);
     if (code == SHEAF_OK)
-        code = buf_append(&w.out, header, sizeof(header), err);
+        code = sort_finish(sort, err);
     if (code == SHEAF_OK)
         code = write_entries(&w, sort, err);
-    if (code == SHEAF_OK)
-        code = put_out(&w, true, err);
-    if (code == SHEAF_OK && w.records.size != 0)
-        code = put(context, w.records.data, w.records.size, err);
-    buf_free(&w.out);
-    buf_free(&w.entries);
-    buf_free(&w.records);
+    return end_writing(&w, code, err);
+}
+
+/* ---- Editing --------------------------------------------------------------------------------- */
+
+#define EDIT_BUCKETS ((uint64_t)1024)   /* that are read at once: half a MiB */
+
+/* Adds the entries of a checked bucket that remain. */
+static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
+                       const uint8_t *entries,
+                       size_t size, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t at = 0; at < size && code == SHEAF_OK; at += e->from->entry_bytes) {
+        const uint64_t number = e->number(e->number_context, number_at(e->from, entries + at));
+
+        if (number != UINT64_MAX)
+            code = put_entry(w, load32(entries + at), number, err);
+    }
+    return code == SHEAF_OK ? end_bucket(w, err) : code;
+}
+
+/* Reads the records of the buckets from `first` to before `end`, and of the one before them. */
+static int get_records(const struct key_table_edit *e, uint64_t first, uint64_t end,
+                       struct buf *records, struct sheaf_error *err)
+{
+    const uint64_t from = first == 0 ? 0 : first - 1;
+    const size_t size = (size_t)(end - from) * RECORD_BYTES;
+    const int code = buf_reserve(records, size, err);
+
+    return code != SHEAF_OK ? code : e->get(e->get_context, record_offset(e->from, from),
+                                            records->data, size, err);
+}
+
+static int edit_buckets(struct table_writing *w, const struct key_table_edit *e, uint64_t first,
+                        uint64_t end, struct buf *records, struct buf *entries,
+                        struct sheaf_error *err)
+{
+    int code = get_records(e, first, end, records, err);
+
+    for (uint64_t b = first; b < end && code == SHEAF_OK; b++) {
+        const uint8_t *record = records->data + (b == first ? 0 : (b - first - (first == 0)) *
+                                                                  RECORD_BYTES);
+        struct key_bucket bucket;
+
+        code = key_table_find_bucket(e->from, b, record, &bucket, err);
+        if (code == SHEAF_OK)
+            code = buf_reserve(entries, bucket.range.size + 1, err);
+        if (code == SHEAF_OK && bucket.range.size != 0)
+            code = e->get(e->get_context, bucket.range.offset, entries->data, bucket.range.size,
+                          err);
+        if (code == SHEAF_OK)
+            code = key_table_check_bucket(e->from, &bucket, entries->data, err);
+        if (code == SHEAF_OK)
+            code = edit_bucket(w, e, entries->data, bucket.range.size, err);
+    }
     return code;
+}
+
+int key_table_edit(const struct key_table_edit *e, key_table_put_fn *put, void *context,
+                   struct sheaf_error *err)
+{
+    struct buf records = BUF_INIT(SIZE_MAX / 4), entries = BUF_INIT(SIZE_MAX / 4);
+    uint8_t header[KEY_TABLE_HEADER];
+    struct table_writing w;
+    int code = begin_writing(&w, e->to, put, context, err);
+
+    if (code == SHEAF_OK)
+        code = e->get(e->get_context, 0, header, sizeof(header), err);
+    if (code == SHEAF_OK)
+        code = key_table_check_header(e->from, header, err);
+    for (uint64_t b = 0; b < e->from->buckets && code == SHEAF_OK; b += EDIT_BUCKETS)
+        code = edit_buckets(&w, e, b, MIN(b + EDIT_BUCKETS, e->from->buckets), &records, &entries,
+                            err);
+    if (code == SHEAF_OK && w.added != e->to->samples)
+        code = err_set(err, SHEAF_ERR_MISMATCH, "an edited table of keys has %" PRIu64 " keys, "
+                       "expected %" PRIu64, w.added, e->to->samples);
+    buf_free(&records);
+    buf_free(&entries);
+    return end_writing(&w, code, err);
 }

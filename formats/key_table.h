@@ -37,9 +37,11 @@ struct key_table {
     uint64_t bytes;             /* of the file */
 };
 
-/* Sets the table up. Returns SHEAF_ERR_LIMIT if there are more samples than a table can have. */
+/* Sets the table up. `keyed` is the number of samples that the table had when it was made; an edit
+ * may have removed some of them. Returns SHEAF_ERR_LIMIT if there are more samples than a table can
+ * have. */
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
-                   struct sheaf_error *err);
+                   uint64_t keyed, struct sheaf_error *err);
 
 /* Returns the bucket of a key's hash. The table must have samples. */
 uint64_t key_table_bucket(const struct key_table *table, uint64_t hash);
@@ -94,5 +96,24 @@ int key_table_add(struct sort *sort, uint64_t hash, uint64_t number, struct shea
  * their number is not the table's number of samples. */
 int key_table_write(const struct key_table *table, struct sort *sort, key_table_put_fn *put,
                     void *context, struct sheaf_error *err);
+
+/* ---- Editing --------------------------------------------------------------------------------- */
+
+typedef int key_table_get_fn(void *context, uint64_t offset, void *data, size_t size,
+                             struct sheaf_error *err);
+/* Returns the new number of a sample, or UINT64_MAX if the sample was removed. */
+typedef uint64_t key_table_number_fn(const void *context, uint64_t number);
+
+/* Writes the file of the table `to`, which has the buckets of `from` and the samples that
+ * `number` leaves. Reads the file of `from` with `get`, and checks its sums. */
+struct key_table_edit {
+    const struct key_table *from, *to;
+    key_table_get_fn *get;
+    void *get_context;
+    key_table_number_fn *number;
+    const void *number_context;
+};
+int key_table_edit(const struct key_table_edit *edit, key_table_put_fn *put, void *context,
+                   struct sheaf_error *err);
 
 #endif

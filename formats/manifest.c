@@ -20,11 +20,18 @@
 #include "base/json.h"
 #include "formats/format.h"
 #include "formats/manifest_check.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 
 #define VERSION 1
 #define VERSION_GROWN 2     /* version of manifests with "grown", which releases without append
                                refuse */
+#define VERSION_EDITED 3    /* and of manifests with "edited" */
+
+static int version_of(bool is_grown, bool is_edited)
+{
+    return is_edited ? VERSION_EDITED : is_grown ? VERSION_GROWN : VERSION;
+}
 
 /* Sets SHEAF_ERR_MEMORY without a size, because the amount that jansson or xxHash wanted is
  * unknown. */
@@ -165,13 +172,24 @@ static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
     return options;
 }
 
+/* Adds a member, which may be NULL after an error. Returns NULL, and frees the document, after an
+ * error. */
+static json_t *add_member(json_t *document, const char *name, json_t *member)
+{
+    if (member != NULL && json_object_set_new(document, name, member) == 0)
+        return document;
+    errno = member == NULL ? errno : ENOMEM;
+    json_decref(document);
+    return NULL;
+}
+
 /* The document without its fingerprint. */
 static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t,
                        json_error_t *error)
 {
     json_t *options = tree_of_options(m, error);
     json_t *classes = options != NULL ? tree_of_classes(m, error) : NULL;
-    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL, *document, *grown;
+    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL, *document;
 
     if (shards == NULL) {
         json_decref(options);
@@ -181,7 +199,7 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
     document = add_counts(m, json_pack_ex(error, 0,
                         "{s:i, s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:i, s:o,"
                         " s:o}",
-                        "sheaf", m->growth_count == 0 ? VERSION : VERSION_GROWN,
+                        "sheaf", version_of(m->growth_count != 0, m->edit_count != 0),
                         "container", sheaf_container_name(m->container),
                         "codec", sheaf_codec_name(m->codec),
                         "single_member", (int)m->single_member,
@@ -196,14 +214,11 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
                         "label_base", m->label_base,
                         "classes", classes,
                         "shards", shards));
-    if (document == NULL || m->growth_count == 0)
-        return document;
-    grown = manifest_growth_tree(m, error);
-    if (grown != NULL && json_object_set_new(document, "grown", grown) == 0)
-        return document;
-    errno = grown == NULL ? errno : ENOMEM;
-    json_decref(document);
-    return NULL;
+    if (document != NULL && m->growth_count != 0)
+        document = add_member(document, "grown", manifest_growth_tree(m, error));
+    if (document != NULL && m->edit_count != 0)
+        document = add_member(document, "edited", manifest_edit_tree(m, error));
+    return document;
 }
 
 static int print_value(const json_t *value, struct buf *out, struct sheaf_error *err)
@@ -509,6 +524,10 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
         o.taken++;
         o.code = manifest_growth_read(json_object_get(document, "grown"), m, err);
     }
+    if (json_object_get(document, "edited") != NULL && o.code == SHEAF_OK) {
+        o.taken++;
+        o.code = manifest_edit_read(json_object_get(document, "edited"), m, err);
+    }
     code = end_object(&o);
     if (code == SHEAF_OK)
         code = manifest_check(m, &totals, err);
@@ -520,17 +539,22 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     struct json_object o = { .json = document, .err = err };
     const uint64_t version = take_number(&o, "sheaf");
     const bool is_grown = json_object_get(document, "grown") != NULL;
+    const bool is_edited = json_object_get(document, "edited") != NULL;
 
     if (json_object_get(document, "sheaf") == NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "no manifest of a data set: \"sheaf\" is missing, "
                        "so another program wrote the file; shards beside it can be read by their "
                        "own names, as in \"DIRECTORY/*.tar\"");
-    if (o.code == SHEAF_OK && version != VERSION && version != VERSION_GROWN)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d or %d",
-                       (unsigned long long)version, VERSION, VERSION_GROWN);
-    if (o.code == SHEAF_OK && (version == VERSION_GROWN) != is_grown)
+    if (o.code == SHEAF_OK && (version < VERSION || version > VERSION_EDITED))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d to %d",
+                       (unsigned long long)version, VERSION, VERSION_EDITED);
+    if (o.code == SHEAF_OK && version != VERSION_EDITED &&
+        (version == VERSION_GROWN) != is_grown)
         return err_set(err, SHEAF_ERR_CORRUPT, "version %llu %s \"grown\"",
                        (unsigned long long)version, is_grown ? "with" : "without");
+    if (o.code == SHEAF_OK && (version == VERSION_EDITED) != is_edited)
+        return err_set(err, SHEAF_ERR_CORRUPT, "version %llu %s \"edited\"",
+                       (unsigned long long)version, is_edited ? "with" : "without");
     return o.code;
 }
 
@@ -600,6 +624,7 @@ void manifest_clear(struct manifest *m)
     free(m->shards);
     free(m->options_json);
     manifest_growth_clear(m);
+    manifest_edit_clear(m);
     *m = (struct manifest){ 0 };
 }
 

@@ -54,9 +54,8 @@ int manifest_option(const struct manifest *manifest, const char *name, char **va
  * if there is no such option. The caller frees the strings and the array. */
 int manifest_option_texts(const struct manifest *manifest, const char *name, char ***values,
                           struct sheaf_error *err);
-/* Copies a string option of the last append, like manifest_option. */
-int manifest_growth_option(const struct manifest *manifest, const char *name, char **value,
-                           struct sheaf_error *err);
+/* Copies the hash of the plan of the last append or edit, like manifest_option. */
+int manifest_change_plan(const struct manifest *manifest, char **hash, struct sheaf_error *err);
 /* Set *has to whether the manifest, or such a JSON text, has this option, of any type. The text may
  * be NULL. */
 int manifest_has_option(const struct manifest *manifest, const char *name, bool *has,

@@ -36,17 +36,25 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Names of replaced shards are not used again. */
 static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
 {
-    const char **names = calloc(m->shard_count + 1, sizeof(*names));
+    size_t count = m->shard_count, at = 0;
+    const char **names;
     int code = SHEAF_OK;
 
+    for (size_t i = 0; i < m->edit_count; i++)
+        count += m->edits[i].shard_count;
+    names = calloc(count + 1, sizeof(*names));
     if (names == NULL)
-        return err_memory(err, (m->shard_count + 1) * sizeof(*names));
+        return err_memory(err, (count + 1) * sizeof(*names));
     for (size_t i = 0; i < m->shard_count; i++)
-        names[i] = m->shards[i].name;
-    qsort(names, m->shard_count, sizeof(*names), compare_names);
-    for (size_t i = 1; i < m->shard_count && code == SHEAF_OK; i++) {
+        names[at++] = m->shards[i].name;
+    for (size_t i = 0; i < m->edit_count; i++)
+        for (size_t k = 0; k < m->edits[i].shard_count; k++)
+            names[at++] = m->edits[i].shards[k];
+    qsort(names, count, sizeof(*names), compare_names);
+    for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
         if (strcmp(names[i - 1], names[i]) == 0)
             code = err_set(err, SHEAF_ERR_CORRUPT, "two shards are named \"%s\"", names[i]);
     }
@@ -128,6 +136,22 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+/* Checks that edits came between appends in their order, and that what they replaced is in the
+ * data set's directory, because it may be removed. */
+static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
+{
+    const struct manifest_edit *e = &m->edits[i];
+
+    if (e->grown > m->growth_count || (i != 0 && e->grown < e[-1].grown))
+        return err_set(err, SHEAF_ERR_CORRUPT, "\"edited\", entry %zu: %llu appends do not agree "
+                       "with the others", i, (unsigned long long)e->grown);
+    for (size_t k = 0; k < e->shard_count; k++)
+        if (!is_file_name(e->shards[k]))
+            return err_set(err, SHEAF_ERR_CORRUPT, "\"edited\", entry %zu: the name of shard %zu "
+                           "is not a plain file name", i, k);
+    return SHEAF_OK;
+}
+
 int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                    struct sheaf_error *err)
 {
@@ -142,6 +166,8 @@ int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                        (unsigned long long)m->index_bytes, (unsigned long long)index_end);
     if (code == SHEAF_OK)
         code = check_growths(m, err);
+    for (size_t i = 0; code == SHEAF_OK && i < m->edit_count; i++)
+        code = check_edit(m, i, err);
     return code != SHEAF_OK ? code : check_names_differ(m, err);
 }
 

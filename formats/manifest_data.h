@@ -37,6 +37,19 @@ struct manifest_growth {
     char *options_json;
 };
 
+/* The state of the data set before an edit: its fingerprint and its number of appends and samples;
+ * what the edit changed; and the names of the shards that it replaced. */
+struct manifest_edit {
+    char fingerprint[33];
+    char plan[33];              /* hash that identifies the edit */
+    uint64_t grown, samples;
+    uint64_t *keyed;            /* grown + 1 numbers: those of samples from which the buckets of
+                                   each table of keys follow (key_table.h) */
+    uint64_t deleted, relabelled, replaced;     /* samples */
+    char **shards;
+    size_t shard_count;
+};
+
 struct manifest {
     enum sheaf_container container;
     enum sheaf_codec codec;
@@ -57,9 +70,11 @@ struct manifest {
     size_t shard_count;
     uint64_t repeated_keys;     /* number of samples with the key of an earlier sample */
     uint64_t index_bytes;       /* size of all sections, which is the size of dataset.index
-                                   unless samples were appended */
+                                   unless the data set was changed */
     struct manifest_growth *growths;    /* the oldest first; NULL if nothing was appended */
     size_t growth_count;
+    struct manifest_edit *edits;        /* the oldest first; NULL if nothing was edited */
+    size_t edit_count;
     char fingerprint[33];       /* set by manifest_write and manifest_parse */
 };
 

@@ -44,7 +44,7 @@ static int each_of_shard(const struct files *f, const struct manifest *m, size_t
     return code == SHEAF_OK ? f->each(f->context, name, false, err) : code;
 }
 
-static int each_of_part(const struct files *f, size_t part, struct sheaf_error *err)
+static int each_of_part(const struct files *f, size_t part, size_t edit, struct sheaf_error *err)
 {
     static const char *const names[] = { INDEX_NAME, KEYS_NAME, SKIPPED_NAME, CONVERTED_NAME };
     int code = SHEAF_OK;
@@ -52,7 +52,7 @@ static int each_of_part(const struct files *f, size_t part, struct sheaf_error *
     for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
         char name[GROWN_NAME_BYTES];
 
-        manifest_part_name(names[i], part, name);
+        manifest_part_name(names[i], part, i < 2 ? edit : 0, name);
         code = f->each(f->context, name, true, err);
     }
     return code;
@@ -73,7 +73,7 @@ int manifest_each_file(const struct manifest *m, manifest_file_fn *each, void *c
     if (code == SHEAF_OK)
         code = interop_finish_dataset(&interop, m, NULL, put, (void *)(uintptr_t)&f, err);
     for (size_t part = 0; part <= m->growth_count && code == SHEAF_OK; part++)
-        code = each_of_part(&f, part, err);
+        code = each_of_part(&f, part, m->edit_count, err);
     interop_free(&interop);
     free(list);
     return code;

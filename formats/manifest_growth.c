@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/manifest_check.h"
+#include "formats/manifest_edit.h"
 
 static json_t *tree_of_growth(const struct manifest_growth *g, json_error_t *error)
 {
@@ -96,7 +97,7 @@ bool manifest_undo_growth(struct manifest *m)
 {
     struct manifest_growth *last;
 
-    if (m->growth_count == 0)
+    if (m->growth_count == 0 || manifest_edit_is_last(m))
         return false;
     last = &m->growths[--m->growth_count];
     while (m->shard_count > last->shards) {
@@ -110,20 +111,39 @@ bool manifest_undo_growth(struct manifest *m)
     return true;
 }
 
-void manifest_part_name(const char *name, size_t part, char text[GROWN_NAME_BYTES])
+void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES])
 {
     const int stem = (int)strcspn(name, ".");
+    char number[24] = "", mark[24] = "";
 
-    if (part == 0)
-        snprintf(text, GROWN_NAME_BYTES, "%s", name);
-    else
-        snprintf(text, GROWN_NAME_BYTES, "%.*s-%zu%s", stem, name, part, name + stem);
+    if (part != 0)
+        snprintf(number, sizeof(number), "-%zu", part);
+    if (edit != 0)
+        snprintf(mark, sizeof(mark), ".e%zu", edit);
+    snprintf(text, GROWN_NAME_BYTES, "%.*s%s%s%s", stem, name, number, mark, name + stem);
+}
+
+/* Skips `mark` and the digits after it. Skips nothing if the text does not begin with them. */
+static const char *skip_number(const char *text, const char *mark)
+{
+    const size_t size = strlen(mark);
+    const size_t digits = strncmp(text, mark, size) != 0 ? 0 : strspn(text + size, "0123456789");
+
+    return digits == 0 ? text : text + size + digits;
+}
+
+bool manifest_part_is(const char *text, const char *name)
+{
+    const size_t stem = strcspn(name, ".");
+
+    return strncmp(text, name, stem) == 0 &&
+           strcmp(skip_number(skip_number(text + stem, "-"), ".e"), name + stem) == 0;
 }
 
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples)
 {
-    for (size_t i = m->growth_count; i-- > 0;) {
+    for (size_t i = m->growth_count; i-- > manifest_edit_growths(m);) {
         const struct manifest_growth *g = &m->growths[i];
 
         if (strncmp(g->fingerprint, fingerprint, digits) != 0)

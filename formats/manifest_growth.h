@@ -18,17 +18,20 @@ json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error);
 int manifest_growth_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_growth_clear(struct manifest *m);
 
-/* Turns the manifest back into the one before the last append. Returns false if there was no
- * append. */
+/* Turns the manifest back into the one before the last append. Returns false if the last change was
+ * not an append. */
 bool manifest_undo_growth(struct manifest *m);
 
 /* Writes the name of a part's file: "dataset.index" for the first part, "dataset-1.index" for the
- * first append, and so on. `name` is the name of the first part's file. */
+ * first append, and so on; "dataset.e2.index" and "dataset-1.e2.index" after the second edit.
+ * `name` is the name of the first part's file. */
 #define GROWN_NAME_BYTES 48
-void manifest_part_name(const char *name, size_t part, char text[GROWN_NAME_BYTES]);
+void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
+/* Returns whether a text is such a name, of any part and edit. */
+bool manifest_part_is(const char *text, const char *name);
 
 /* Returns whether the data set had this fingerprint, or one with these first digits, before an
- * append; and the number of samples that it then had. */
+ * append that no edit followed; and the number of samples that it then had. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "formats/manifest.h"
+#include "formats/manifest_edit.h"
 
 static int find_option(const char *all, const char *name, json_t **value, struct sheaf_error *err)
 {
@@ -65,11 +66,14 @@ int manifest_option_texts(const struct manifest *m, const char *name, char ***va
     return code;
 }
 
-int manifest_growth_option(const struct manifest *m, const char *name, char **value,
-                           struct sheaf_error *err)
+int manifest_change_plan(const struct manifest *m, char **hash, struct sheaf_error *err)
 {
-    return text_option(m->growth_count == 0 ? NULL : m->growths[m->growth_count - 1].options_json,
-                       name, value, err);
+    if (!manifest_edit_is_last(m))
+        return text_option(m->growth_count == 0 ? NULL
+                                                : m->growths[m->growth_count - 1].options_json,
+                           "plan", hash, err);
+    *hash = strdup(m->edits[m->edit_count - 1].plan);
+    return *hash == NULL ? err_memory(err, sizeof(m->edits[0].plan)) : SHEAF_OK;
 }
 
 int manifest_options_have(const char *options_json, const char *name, bool *has,

@@ -291,6 +291,64 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
     return code;
 }
 
+/* ---- Removing -------------------------------------------------------------------------------- */
+
+static void subtract_sizes(struct tally_field *f, const struct tally_field *removed)
+{
+    struct tally_size *sizes = sizes_of(f);
+    size_t kept = 0, r = 0;
+
+    for (size_t i = 0; i < size_count(f); i++) {
+        while (r < size_count(removed) && sizes_of(removed)[r].floor < sizes[i].floor)
+            r++;
+        if (r < size_count(removed) && sizes_of(removed)[r].floor == sizes[i].floor)
+            sizes[i].count -= MIN(sizes[i].count, sizes_of(removed)[r].count);
+        if (sizes[i].count != 0)
+            sizes[kept++] = sizes[i];
+    }
+    f->sizes.size = kept * sizeof(*sizes);
+    if (kept == 0)
+        return;
+    f->least = MAX(f->least, sizes[0].floor);
+    f->most = MIN(f->most, sizes[kept - 1].floor + step_of(sizes[kept - 1].floor) - 1);
+}
+
+void tally_subtract(struct tally *t, const struct tally *removed)
+{
+    size_t kept = 0;
+
+    t->samples -= MIN(t->samples, removed->samples);
+    for (size_t i = 0; i < t->count; i++) {
+        struct tally_field *f = &t->fields[i];
+        bool found;
+        const size_t at = place_of(removed, f->name, i, &found);
+
+        if (found) {
+            f->samples -= MIN(f->samples, removed->fields[at].samples);
+            f->bytes -= MIN(f->bytes, removed->fields[at].bytes);
+            subtract_sizes(f, &removed->fields[at]);
+        }
+        if (f->samples == t->samples) {
+            free(f->lacking);
+            f->lacking = NULL;
+        }
+        if (f->samples == 0)
+            free_field(f);
+        else
+            t->fields[kept++] = *f;
+    }
+    t->count = kept;
+}
+
+void tally_forget_key(struct tally *t, const char *key)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->fields[i].lacking != NULL && strcmp(t->fields[i].lacking, key) == 0) {
+            free(t->fields[i].lacking);
+            t->fields[i].lacking = NULL;
+        }
+}
+
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
 static bool is_same_key(const char *a, const char *b)
@@ -298,15 +356,16 @@ static bool is_same_key(const char *a, const char *b)
     return a == NULL || b == NULL || strcmp(a, b) == 0;
 }
 
-static const char *field_difference(const struct tally_field *a, const struct tally_field *b)
+static const char *field_difference(const struct tally_field *a, const struct tally_field *b,
+                                    bool limits)
 {
     if (a->samples != b->samples)
         return "samples";
     if (a->bytes != b->bytes)
         return "bytes";
-    if (a->least != b->least)
+    if (a->least != b->least && !(limits && a->least > b->least))
         return "least";
-    if (a->most != b->most)
+    if (a->most != b->most && !(limits && a->most < b->most))
         return "most";
     if (a->sizes.size != b->sizes.size ||
         memcmp(a->sizes.data, b->sizes.data, a->sizes.size) != 0)
@@ -314,7 +373,8 @@ static const char *field_difference(const struct tally_field *a, const struct ta
     return is_same_key(a->lacking, b->lacking) ? NULL : "lacking";
 }
 
-const char *tally_difference(const struct tally *a, const struct tally *b, const char **name)
+const char *tally_difference(const struct tally *a, const struct tally *b, bool limits,
+                             const char **name)
 {
     const char *found = NULL;
     size_t i = 0;
@@ -327,7 +387,7 @@ const char *tally_difference(const struct tally *a, const struct tally *b, const
     for (; i < a->count && found == NULL; i++) {
         *name = a->fields[i].name;
         found = strcmp(a->fields[i].name, b->fields[i].name) != 0
-                    ? "names" : field_difference(&a->fields[i], &b->fields[i]);
+                    ? "names" : field_difference(&a->fields[i], &b->fields[i], limits);
     }
     return found;
 }

@@ -47,6 +47,11 @@ struct tally {
 int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* Adds the tally of the samples that follow. */
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
+/* Removes samples that the tally of a manifest counts. Sizes that no sample need have any more stay
+ * limits: `least` is at most the smallest size, and `most` at least the largest. */
+void tally_subtract(struct tally *tally, const struct tally *removed);
+/* Makes `lacking` unknown where it is this key. */
+void tally_forget_key(struct tally *tally, const char *key);
 /* Frees the tally's memory and empties it. */
 void tally_clear(struct tally *tally);
 
@@ -56,8 +61,9 @@ uint64_t tally_median(const struct tally_field *field);
 void tally_decades(const struct tally_field *field, uint64_t decades[SHEAF_SURVEY_DECADES]);
 
 /* Returns the first difference between two tallies of the same samples, or NULL if they are
- * equal. */
-const char *tally_difference(const struct tally *a, const struct tally *b, const char **name);
+ * equal. With `limits`, the smallest and largest sizes of `b` are only limits (tally_subtract). */
+const char *tally_difference(const struct tally *a, const struct tally *b, bool limits,
+                             const char **name);
 
 /* ---- As JSON --------------------------------------------------------------------------------- */
 

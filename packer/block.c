@@ -304,6 +304,21 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
     return SHEAF_OK;
 }
 
+int block_copy(struct block *b, const struct block_copy *r, struct sheaf_error *err)
+{
+    struct block_sample added = { .number = r->number, .label = r->label, .frame_bytes = r->size,
+                                  .crc = r->crc };
+    int code = buf_append(&b->raw, r->frame, r->size, err);
+
+    if (code == SHEAF_OK && r->name_line != NULL) {
+        added.name_line_size = (uint32_t)r->name_line_size + 1;
+        code = buf_append(&b->names, r->name_line, r->name_line_size, err);
+        if (code == SHEAF_OK)
+            code = buf_append(&b->names, "\n", 1, err);
+    }
+    return code == SHEAF_OK ? buf_append(&b->samples, &added, sizeof(added), err) : code;
+}
+
 int block_finish(struct block *b, struct sheaf_error *err)
 {
     const struct block_setup *setup = b->setup;

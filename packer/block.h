@@ -190,6 +190,17 @@ void block_run(struct job *job);
 /* Encodes one sample and checks its JPEGs. A failure leaves the block unchanged. If the error is a
  * field's, block->refused is the field, and the error text does not name it. */
 int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
+/* A record that is copied. */
+struct block_copy {
+    const uint8_t *frame;
+    size_t size;
+    const char *name_line;      /* its line in the .lst without the newline; or NULL */
+    size_t name_line_size;
+    uint32_t crc;               /* the index's */
+    uint64_t number, label;     /* as in struct block_sample */
+};
+/* Copies a record with its line. Its fields are not counted. */
+int block_copy(struct block *block, const struct block_copy *record, struct sheaf_error *err);
 /* Appends the end of the shard (if ends_shard is set) and compresses the block. */
 int block_finish(struct block *block, struct sheaf_error *err);
 

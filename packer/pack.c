@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/manifest_edit.h"
 #include "publish/destination.h"
 #include "packer/few_fields.h"
 #include "packer/pack.h"
@@ -266,6 +267,7 @@ static int open_output(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK && p->grow != NULL) {
         p->output.grows = &p->grow->manifest;
         p->output.part = p->grow->part;
+        p->output.generation = p->grow->manifest.edit_count;
         p->output.first_shard = p->grow->plan.first_shard;
     }
     return code;
@@ -375,7 +377,7 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
 {
     struct sheaf_pack_result there = { .samples = 0 };
     char *hash = NULL;
-    int code = manifest_growth_option(&p->grow->manifest, "plan", &hash, err);
+    int code = manifest_change_plan(&p->grow->manifest, &hash, err);
 
     count_appended(&p->grow->manifest, &there);
     grow_undo(p->grow);
@@ -411,7 +413,8 @@ static int find_appended(const struct pack *given, const char *manifest,
     int code = grow_open(&grow, manifest, strlen(manifest), err);
 
     *found = false;
-    if (code == SHEAF_OK && grow.manifest.growth_count != 0) {
+    if (code == SHEAF_OK && grow.manifest.growth_count != 0 &&
+        !manifest_edit_is_last(&grow.manifest)) {
         p.grow = &grow;
         p.options.report = NULL;
         p.options.note = NULL;

@@ -71,11 +71,13 @@ static bool is_of_plan(const struct output *o, const char *hash, const char *not
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
 }
 
-/* Returns the number of samples from before the first append. */
+/* Returns the number of samples from before the first append or edit. */
 static uint64_t samples_at_first(const struct manifest *m)
 {
     uint64_t samples = 0;
 
+    if (m->edit_count != 0)
+        return m->edits[0].samples;
     for (uint64_t i = 0; i < m->growths[0].shards; i++)
         samples += m->shards[i].samples;
     return samples;
@@ -93,15 +95,16 @@ static int classify(const struct output *o, const char *directory, struct manife
         return SHEAF_OK;
     code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
     if (code == SHEAF_OK && o->grows != NULL)
-        code = manifest_growth_option(&f->manifest, "plan", &hash, &f->fault);
+        code = manifest_change_plan(&f->manifest, &hash, &f->fault);
     else if (code == SHEAF_OK)
         code = manifest_option(&f->manifest, "plan", &hash, &f->fault);
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
         f->kind = is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
-    if (f->kind == MANIFEST_OF_PLAN && o->grows == NULL && f->manifest.growth_count != 0) {
-        f->kind = MANIFEST_OF_OTHER_PLAN;       /* it is more */
+    if (f->kind == MANIFEST_OF_PLAN && o->grows == NULL &&
+        (f->manifest.growth_count != 0 || f->manifest.edit_count != 0)) {
+        f->kind = MANIFEST_OF_OTHER_PLAN;       /* it was changed */
         f->grown_from = samples_at_first(&f->manifest);
     }
     free(hash);
@@ -298,6 +301,7 @@ static int inspect_dataset(struct inspection *x, const char *directory, bool is_
     d->is_ours |= f.manifest.ours;
     if (is_output && f.grown_from != 0) {
         d->grown_from = f.grown_from;
+        d->is_edited = f.manifest.edit_count != 0;
         for (size_t i = 0; i < f.manifest.shard_count; i++)
             d->samples += f.manifest.shards[i].samples;
     }
@@ -461,7 +465,7 @@ static int find_stray(struct inspection *x, char *urls[], size_t count)
 }
 
 /* Finds leftover files with fixed names, such as an index. Such a file has no owner if the
- * directory has no data set and no run. */
+ * directory has no data set and no run. An edit writes no reports. */
 static int inspect_stray(struct inspection *x)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -475,8 +479,8 @@ static int inspect_stray(struct inspection *x)
         const uint32_t directories = i < 2 ? 1 : o->split_count;    /* reports are in DEST */
         char name[GROWN_NAME_BYTES];
 
-        manifest_part_name(names[i], o->part, name);
-        for (uint32_t s = 0; s < directories && code == SHEAF_OK; s++) {
+        manifest_part_name(names[i], o->part, i < 2 ? 0 : o->generation, name);
+        for (uint32_t s = 0; s < directories && !(i < 2 && o->is_edit) && code == SHEAF_OK; s++) {
             urls[count] = store_join(i < 2 ? o->dest : o->directories[s], name);
             code = urls[count++] == NULL ? err_memory(x->err, sizeof(name)) : SHEAF_OK;
         }
@@ -552,9 +556,9 @@ int destination_count_reports(const struct output *o, size_t part,
     char name[GROWN_NAME_BYTES];
     int code;
 
-    manifest_part_name(SKIPPED_NAME, part, name);
+    manifest_part_name(SKIPPED_NAME, part, 0, name);
     code = count_lines(o, name, &result->skipped, err);
-    manifest_part_name(CONVERTED_NAME, part, name);
+    manifest_part_name(CONVERTED_NAME, part, 0, name);
     return code == SHEAF_OK ? count_lines(o, name, &result->converted, err) : code;
 }
 
@@ -589,9 +593,10 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
 static int refuse_grown(const struct destination *d, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_EXISTS, "%s: the data set of this plan was published, and has "
-                   "grown since, from %llu to %llu samples: the plan is done (append to the data "
+                   "%s since, from %llu to %llu samples: the plan is done (append to the data "
                    "set, or replace it by a new plan)", d->dataset,
-                   (unsigned long long)d->grown_from, (unsigned long long)d->samples);
+                   d->is_edited ? "been edited" : "grown", (unsigned long long)d->grown_from,
+                   (unsigned long long)d->samples);
 }
 
 /* The other run may be at work or dead, which cannot be seen from here. So the message names the

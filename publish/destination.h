@@ -32,8 +32,8 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* For MANIFEST_OF_OTHER_PLAN: if the data set began as this plan's and other samples were
-     * appended later, the number of samples before that; otherwise 0. */
+    /* For MANIFEST_OF_OTHER_PLAN: if the data set began as this plan's and was changed later, the
+     * number of samples before that; otherwise 0. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -92,6 +92,7 @@ struct destination {
                                    append; 0 if nothing was appended, or the data set was not
                                    published */
     uint64_t samples;           /* number of its samples now */
+    bool is_edited;             /* whether it was edited after this plan */
     struct sheaf_error fault;   /* why a file cannot be read, or that it is missing; code
                                    SHEAF_OK if there is no such fault */
     bool is_ours;               /* whether the data set in DEST was packed, and not only indexed */

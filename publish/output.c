@@ -67,6 +67,10 @@ int output_shard_name(const struct output *o, uint32_t split, uint64_t number,
     const uint64_t shard_count = o->first_shard + o->shard_counts[split];
     int digits = 6, size;
 
+    if (o->names != NULL) {
+        snprintf(name, SHARD_NAME_BYTES, "%s", o->names[number]);
+        return SHEAF_OK;
+    }
     for (uint64_t most = 1000000; shard_count > most; most *= 10)
         digits++;
     size = snprintf(name, SHARD_NAME_BYTES, "%s-%0*llu%s%s", o->prefix, digits,

@@ -37,6 +37,11 @@ struct output {
     const struct manifest *grows;       /* manifest of the data set that grows; NULL: a new data
                                            set */
     size_t part;                /* number of the appended part: 1, 2, ... */
+    size_t generation;          /* number of edits that the index's name tells: with an edit, those
+                                   of the data set and one more */
+    bool is_edit;               /* the data set `grows` is edited: its shards with `names` are
+                                   written, and nothing is appended */
+    const char *const *names;   /* of the shards of an edit */
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
     bool compares_origin;       /* a data set with this hash and another note is a different one */
@@ -55,7 +60,8 @@ void output_close(struct output *output);
 enum output_ask {
     ASK_PACK, ASK_RESUME, ASK_REPLACE,          /* a new data set */
     ASK_JOIN,                                   /* to join the existing run */
-    ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,        /* to append to the data set `grows` */
+    ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,        /* to append to the data set `grows`, or
+                                                           to edit it */
     ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,     /* make an index for existing shards; or only its
                                                    table of keys */
     ASKS
@@ -98,9 +104,9 @@ int output_lock(const struct output *output, bool shared, int *lock, struct shea
 int output_shard_name(const struct output *output, uint32_t split, uint64_t number,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
-/* ---- Appending to a data set (output_grow.c) ------------------------------------------------- */
+/* ---- Changing a data set (output_grow.c) ------------------------------------------------- */
 
-/* Finishes a run whose manifest is already published. */
+/* Finishes a run whose manifest is already published, whether it appended or edited. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* As output_abandon. */
 void output_abandon_grow(const struct output *output, bool keep_shards);

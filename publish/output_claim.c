@@ -189,7 +189,7 @@ static int refuse(const struct output *o, enum action action, const struct desti
     case O_RUN:  return destination_refuse_other_run(o, d, err);
     case BROKEN: return destination_refuse_damaged(o, err);
     case PACKS:  return refuse_run(o, d, "a run that packs it has not finished", err);
-    case GROWS:  return refuse_run(o, d, "another run appends to it, or was interrupted", err);
+    case GROWS:  return refuse_run(o, d, "another run changes it, or was interrupted", err);
     default:     return SHEAF_OK;
     }
 }
@@ -291,7 +291,7 @@ static int replace(struct output *o, const struct destination *d, struct sheaf_e
 static int refuse_changed(const struct output *o, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown or was replaced meanwhile: "
-                   "append again", o->dest);
+                   "run this again", o->dest);
 }
 
 /* Writes the manifest again with another ending. An earlier run that is about to replace the

@@ -301,18 +301,6 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* Returns whether a name is one that manifest_part_name makes from a file's name. */
-static bool is_part_name(const char *name, const char *first)
-{
-    const size_t stem = strcspn(first, ".");
-    size_t digits;
-
-    if (strncmp(name, first, stem) != 0 || name[stem] != '-')
-        return false;
-    digits = strspn(name + stem + 1, "0123456789");
-    return digits != 0 && strcmp(name + stem + 1 + digits, first + stem) == 0;
-}
-
 /* Returns whether a run of this output uploads a file with this name directly to a split's
  * directory: PREFIX-DIGITS.SUFFIX, or a file of the whole data set. */
 static bool is_our_name(const void *context, const char *name)
@@ -325,7 +313,7 @@ static bool is_our_name(const void *context, const char *name)
     size_t digits;
 
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (strcmp(name, others[i]) == 0 || is_part_name(name, others[i]))
+        if (manifest_part_is(name, others[i]))
             return true;
     if (strncmp(name, o->prefix, size) != 0 || name[size] != '-')
         return false;
@@ -347,15 +335,17 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
  * those of the shards, of the index and of the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
-    const size_t part = o->part;
+    const size_t last = o->is_edit ? o->grows->growth_count : o->part;
     char name[SHARD_NAME_BYTES];
-    int code;
+    int code = SHEAF_OK;
 
-    manifest_part_name(INDEX_NAME, part, name);
-    code = clean_object(o, split, name, err);
-    manifest_part_name(KEYS_NAME, part, name);
-    if (code == SHEAF_OK)
+    for (size_t part = o->part; part <= last && code == SHEAF_OK; part++) {
+        manifest_part_name(INDEX_NAME, part, o->generation, name);
         code = clean_object(o, split, name, err);
+        manifest_part_name(KEYS_NAME, part, o->generation, name);
+        if (code == SHEAF_OK)
+            code = clean_object(o, split, name, err);
+    }
     for (uint64_t i = 0; i < o->shard_counts[split] && code == SHEAF_OK; i++) {
         code = output_shard_name(o, split, o->first_shard + i, name, err);
         if (code == SHEAF_OK)

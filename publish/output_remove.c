@@ -76,7 +76,7 @@ int output_remove(const struct output *o, const char *directory, const char *nam
 /* A directory that is being cleared. */
 struct output_clearing {
     const struct output *output;
-    char *directory;
+    const char *directory;
     struct several several;
 };
 
@@ -99,15 +99,13 @@ static int remove_put(void *context, const char *name, const void *data, size_t 
     return several_add(&c->several, name, NULL, err);
 }
 
-static int remove_shard(struct output_clearing *c, const struct manifest *m, size_t i,
-                        struct interop_writer *interop, struct sheaf_error *err)
+static int remove_shard(struct output_clearing *c, const struct manifest *m, const char *name,
+                        bool has_names, struct interop_writer *interop, struct sheaf_error *err)
 {
-    const char *name = m->shards[i].name;
     char *names;
     int code = interop_finish_shard(interop, name, remove_put, c, err);
 
-    if (code == SHEAF_OK && (m->shards[i].names_bytes != 0 ||   /* or the shard is empty */
-                             (m->ours && format_of(m->container)->has_names))) {
+    if (code == SHEAF_OK && has_names) {
         if (asprintf(&names, "%.*s.lst", (int)interop_stem(m->container, m->codec, name), name) < 0)
             return err_memory(err, strlen(name));
         code = several_add(&c->several, names, NULL, err);
@@ -131,24 +129,77 @@ static int remove_note(const struct output *o, const char *directory, struct she
     return code;
 }
 
-/* The files that each part of a data set has. */
-static const char *const part_names[] = { INDEX_NAME, KEYS_NAME, SKIPPED_NAME, CONVERTED_NAME };
-
-static int remove_part(const struct output *o, const char *directory, size_t part,
-                       struct sheaf_error *err)
+static int remove_pair(struct output_clearing *c, const char *const pair[2], size_t part,
+                       size_t edit, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < COUNT_OF(part_names) && code == SHEAF_OK; i++) {
+    for (size_t i = 0; i < 2 && code == SHEAF_OK; i++) {
         char name[GROWN_NAME_BYTES];
 
-        manifest_part_name(part_names[i], part, name);
-        code = output_remove(o, directory, name, err);
+        manifest_part_name(pair[i], part, edit, name);
+        code = several_add(&c->several, name, NULL, err);
     }
     return code;
 }
 
-/* Removes the files that a manifest names, and those of its parts and of one more. */
+/* Removes the indexes and tables of keys of some parts. */
+static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
+                          struct sheaf_error *err)
+{
+    static const char *const names[2] = { INDEX_NAME, KEYS_NAME };
+    int code = SHEAF_OK;
+
+    for (size_t part = first; part <= last && code == SHEAF_OK; part++)
+        code = remove_pair(c, names, part, edit, err);
+    return code;
+}
+
+static int remove_reports(struct output_clearing *c, size_t first, size_t last,
+                          struct sheaf_error *err)
+{
+    static const char *const names[2] = { SKIPPED_NAME, CONVERTED_NAME };
+    int code = SHEAF_OK;
+
+    for (size_t part = first; part <= last && code == SHEAF_OK; part++)
+        code = remove_pair(c, names, part, 0, err);
+    return code;
+}
+
+/* Removes the files that a part of a data set that was never edited has. */
+static int remove_part(const struct output *o, const char *directory, size_t part,
+                       struct sheaf_error *err)
+{
+    struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
+    int code = several_open(&c.several, directory, remove_file, &c, err);
+
+    if (code == SHEAF_OK)
+        code = remove_indexes(&c, part, part, 0, err);
+    if (code == SHEAF_OK)
+        code = remove_reports(&c, part, part, err);
+    return several_close(&c.several, code, err);
+}
+
+/* Removes the files that the data set had before its edits. */
+static int remove_edited(struct output_clearing *c, const struct manifest *m,
+                         struct interop_writer *interop, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < m->edit_count && code == SHEAF_OK; i++) {
+        const struct manifest_edit *e = &m->edits[i];
+
+        for (size_t k = 0; k < e->shard_count && code == SHEAF_OK; k++)
+            code = remove_shard(c, m, e->shards[k], format_of(m->container)->has_names, interop,
+                                err);
+        if (code == SHEAF_OK)
+            code = remove_indexes(c, 0, (size_t)e->grown, i, err);
+    }
+    return code;
+}
+
+/* Removes the files that a manifest names, those that its edits replaced, and those of its parts,
+ * of one more part and of one more edit. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -156,15 +207,19 @@ static int remove_named(const struct output *o, char *directory, const struct ma
     int code = several_open(&c.several, directory, remove_file, &c, err);
 
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
-        code = remove_shard(&c, m, i, interop, err);
+        code = remove_shard(&c, m, m->shards[i].name,
+                            m->shards[i].names_bytes != 0 ||    /* or the shard is empty */
+                                (m->ours && format_of(m->container)->has_names), interop, err);
+    if (code == SHEAF_OK)
+        code = remove_edited(&c, m, interop, err);
     if (code == SHEAF_OK)
         code = interop_finish_dataset(interop, m, NULL, remove_put, &c, err);
-    for (size_t i = 0; i < COUNT_OF(part_names) * (m->growth_count + 2) && code == SHEAF_OK; i++) {
-        char name[GROWN_NAME_BYTES];
-
-        manifest_part_name(part_names[i % COUNT_OF(part_names)], i / COUNT_OF(part_names), name);
-        code = several_add(&c.several, name, NULL, err);
-    }
+    for (size_t edit = m->edit_count; edit <= m->edit_count + 1 && code == SHEAF_OK; edit++)
+        code = remove_indexes(&c, 0, m->growth_count + 1, edit, err);
+    if (code == SHEAF_OK && m->edit_count != 0)
+        code = remove_indexes(&c, 0, m->growth_count + 1, 0, err);
+    if (code == SHEAF_OK)
+        code = remove_reports(&c, 0, m->growth_count + 1, err);
     return several_close(&c.several, code, err);
 }
 
@@ -438,6 +493,22 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
+/* Removes the files, other than shards, that a killed append or edit of the data set left. */
+static int remove_change(const struct output *o, struct sheaf_error *err)
+{
+    const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
+    struct output_clearing c = { o, o->dest, { .code = SHEAF_OK } };
+    int code = several_open(&c.several, o->dest, remove_file, &c, err);
+
+    if (code == SHEAF_OK)
+        code = remove_indexes(&c, next, next, edits, err);
+    if (code == SHEAF_OK)
+        code = remove_reports(&c, next, next, err);
+    if (code == SHEAF_OK)
+        code = remove_indexes(&c, 0, next - 1, edits + 1, err);
+    return several_close(&c.several, code, err);
+}
+
 int output_remove_appended(const struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = remove_entries(o, false, err);
@@ -445,7 +516,27 @@ int output_remove_appended(const struct output *o, bool keep_own, struct sheaf_e
     if (code == SHEAF_OK && !keep_own)
         code = remove_entries(o, true, err);
     if (code == SHEAF_OK && !keep_own)
-        code = remove_part(o, o->dest, o->part, err);
+        code = remove_change(o, err);
+    return code;
+}
+
+int output_purge(const struct output *o, const struct manifest *m, struct sheaf_error *err)
+{
+    struct output_clearing c = { o, o->dest, { .code = SHEAF_OK } };
+    struct interop_writer interop = { .interop = 0 };
+    char *list = NULL;
+    int code = manifest_option(m, "index", &list, err);
+
+    if (code == SHEAF_OK)
+        code = interop_open(&interop, list, m->container, m->codec, err);
+    if (code == SHEAF_OK) {
+        code = several_open(&c.several, o->dest, remove_file, &c, err);
+        if (code == SHEAF_OK)
+            code = remove_edited(&c, m, &interop, err);
+        code = several_close(&c.several, code, err);
+    }
+    interop_free(&interop);
+    free(list);
     return code;
 }
 

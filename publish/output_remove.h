@@ -21,8 +21,11 @@ int output_remove(const struct output *output, const char *directory, const char
 /* Removes the data set with all its splits, and the leftovers of runs of other plans. With
  * `keep_own`, files of the run's own plan remain. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes the samples that unfinished runs appended to the data set that grows. With `keep_own`,
- * those of the run's own plan remain. Files in the manifest remain. */
+/* Removes the files of unfinished runs that appended to the data set that grows, or edited it. With
+ * `keep_own`, those of the run's own plan remain. Files in the manifest remain. */
 int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
+/* Removes the shards, indexes and tables of keys that edits of the data set have replaced. */
+int output_purge(const struct output *output, const struct manifest *manifest,
+                 struct sheaf_error *err);
 
 #endif

@@ -186,12 +186,10 @@ static void drop_class_samples(struct manifest *m)
     m->class_samples = NULL;
 }
 
-/* Counts the samples of each class by the labels in the index. If a shard has no labels there, the
- * counts stay unknown. */
-static int count_classes(struct manifest *m, const struct journal_entry *entry,
-                         struct sheaf_error *err)
+int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
+                          uint64_t samples, struct sheaf_error *err)
 {
-    const uint64_t samples = entry->facts.samples, base = (uint64_t)m->label_base + 1;
+    const uint64_t base = (uint64_t)m->label_base + 1;
     uint32_t *labels;
     int code;
 
@@ -200,7 +198,7 @@ static int count_classes(struct manifest *m, const struct journal_entry *entry,
     labels = calloc(samples, sizeof(labels[0]));
     if (labels == NULL)
         return err_memory(err, samples * sizeof(labels[0]));
-    code = index_labels(entry->section.data, entry->section.size, samples, labels, err);
+    code = index_labels(section, size, samples, labels, err);
     for (uint64_t i = 0; i < samples && code == SHEAF_OK; i++)
         if (labels[i] >= base && labels[i] - base < m->class_count)
             m->class_samples[labels[i] - base]++;
@@ -234,7 +232,8 @@ static int join_section(const struct publish_index *j, const struct journal_entr
         return code;
     add_library(libraries, entry->facts.library);
     count_images(images, entry);
-    code = count_classes(j->manifest, entry, err);
+    code = publish_count_classes(j->manifest, entry->section.data, entry->section.size,
+                                 entry->facts.samples, err);
     if (code == SHEAF_OK)
         code = count_fields(j->manifest, entry, err);
     if (code != SHEAF_OK)

@@ -37,6 +37,38 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
 /* Writes other readers' index files of the whole data set, after the manifest. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
+/* For a change of the data set output->grows: finds its manifest. Returns SHEAF_ERR_CHANGED if the
+ * data set is not the same any more. */
+struct manifest_found;
+int publish_grown_find(const struct output *output, struct manifest_found *there,
+                       struct sheaf_error *err);
+/* Replaces that manifest by the new text. */
+int publish_grown_put(struct output *output, const struct manifest_found *there,
+                      const struct buf *text, struct sheaf_error *err);
+
+/* ---- What is edited (publish_edit.c) --------------------------------------------------------- */
+
+/* An edit of the data set output->grows. */
+struct publish_edit {
+    const char *plan;           /* its hash */
+    const size_t *shards;       /* those that were written again, in order; the journal has the
+                                   entry of each under its new name */
+    size_t shard_count;
+    const uint64_t *payloads;   /* payload of each of them afterwards */
+    const uint64_t *deleted;    /* numbers of samples, ascending */
+    size_t deleted_count;
+    uint64_t relabelled, replaced;
+    const char *const *classes;
+    size_t class_count;
+    struct tally *fields;       /* of all samples afterwards; taken over */
+};
+
+/* Writes the indexes and tables of keys of the edited data set, its manifest, and other readers'
+ * index files. Returns SHEAF_ERR_CHANGED if the data set is no longer the one that was to be
+ * edited. */
+int publish_edited(struct output *output, const struct publish_edit *edit,
+                   struct sheaf_error *err);
+
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
 /* Writes the index, the table of keys and other readers' files for shards that exist already. Then
@@ -73,6 +105,10 @@ int publish_index(void *index, struct store_writer *writer, struct sheaf_error *
 /* Adds the classes that the manifest lacks. It must have room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
+/* Counts the samples of each class by the labels in a shard's section of the index. If the section
+ * has no labels, the counts of the manifest become unknown. */
+int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
+                          uint64_t samples, struct sheaf_error *err);
 /* Writes other readers' files of the whole data set. `name` is the split's name, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);

@@ -74,9 +74,8 @@ static int start_manifest(const struct manifest_found *there, const struct publi
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
-/* Finds the manifest, and checks that the data set is still the one to which samples were to be
- * appended. */
-static int find_same(const struct output *o, struct manifest_found *there, struct sheaf_error *err)
+int publish_grown_find(const struct output *o, struct manifest_found *there,
+                       struct sheaf_error *err)
 {
     const int code = destination_manifest(o, o->dest, there, err);
 
@@ -88,8 +87,8 @@ static int find_same(const struct output *o, struct manifest_found *there, struc
                    o->dest);
 }
 
-static int put_manifest(struct output *o, const struct manifest_found *there,
-                        const struct buf *text, struct sheaf_error *err)
+int publish_grown_put(struct output *o, const struct manifest_found *there,
+                      const struct buf *text, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME);
     struct store_seen now;
@@ -119,16 +118,16 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     char name[GROWN_NAME_BYTES];
     int code = publish_keys_open(&keys, o->dest, UINT64_MAX, err);
 
-    manifest_part_name(INDEX_NAME, o->part, name);
+    manifest_part_name(INDEX_NAME, o->part, m->edit_count, name);
     if (code == SHEAF_OK)
         code = output_write_over(o, o->dest, name, publish_index, &index, err);
     if (code == SHEAF_OK)
         code = manifest_write(m, &text, err);
-    manifest_part_name(KEYS_NAME, o->part, name);
+    manifest_part_name(KEYS_NAME, o->part, m->edit_count, name);
     if (code == SHEAF_OK)
         code = publish_keys_put(&keys, o, 0, name, m->fingerprint, err);
     if (code == SHEAF_OK)
-        code = put_manifest(o, there, &text, err);
+        code = publish_grown_put(o, there, &text, err);
     publish_keys_close(&keys);
     buf_free(&text);
     return code;
@@ -163,12 +162,12 @@ int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_
     struct manifest_found there;
     struct manifest m = { .shards = NULL };
     char name[GROWN_NAME_BYTES];
-    int code = find_same(o, &there, err);
+    int code = publish_grown_find(o, &there, err);
 
-    manifest_part_name(SKIPPED_NAME, o->part, name);
+    manifest_part_name(SKIPPED_NAME, o->part, 0, name);
     if (code == SHEAF_OK)
         code = publish_report(o, &f->skipped, name, err);
-    manifest_part_name(CONVERTED_NAME, o->part, name);
+    manifest_part_name(CONVERTED_NAME, o->part, 0, name);
     if (code == SHEAF_OK)
         code = publish_report(o, &f->converted, name, err);
     if (code == SHEAF_OK)

@@ -65,7 +65,8 @@ static int write_table(void *context, struct store_writer *writer, struct sheaf_
 {
     const struct contents *c = context;
     struct key_table table;
-    const int code = key_table_make(&table, c->fingerprint, c->keys->samples, err);
+    const int code = key_table_make(&table, c->fingerprint, c->keys->samples,
+                                    MAX(c->keys->samples, c->keys->keyed), err);
 
     return code == SHEAF_OK ? key_table_write(&table, c->keys->sort, write_some, writer, err)
                             : code;

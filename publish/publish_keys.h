@@ -13,6 +13,8 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
+    uint64_t keyed;             /* as key_table_make takes it; less than `samples`: unknown, the
+                                   number of samples */
     bool is_incomplete;         /* whether some entry is of a release that kept no keys */
 };
 

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 #include "reader/view/view.h"
 #include "reader/epoch.h"
@@ -391,6 +392,17 @@ static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct s
                    d->url, before, d->end_number - d->first_number);
 }
 
+/* Returns SHEAF_ERR_CHANGED if the data set had this fingerprint before an edit. */
+static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, size_t digits,
+                        struct sheaf_error *err)
+{
+    if (!manifest_edited_from(&d->manifest, fingerprint, digits))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was edited since the position was "
+                   "taken, so samples may have other numbers: begin an epoch of the data set as it "
+                   "is now", d->url);
+}
+
 /* Reports that the position belongs to another view, and what differs. */
 static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
@@ -409,6 +421,8 @@ static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
             continue;
         if (manifest_grew_from(m, digits, SOURCE_DIGITS, &before))
             return refuse_grown(d->sources[i], before, err);
+        if (check_edited(d->sources[i], digits, SOURCE_DIGITS, err) != SHEAF_OK)
+            return SHEAF_ERR_CHANGED;
         return err_set(err, SHEAF_ERR_CHANGED, "%s: this source of the view has changed since "
                        "the position was taken: its fingerprint began with %.*s, and is %s",
                        d->sources[i]->url, (int)SOURCE_DIGITS, digits, m->fingerprint);
@@ -435,6 +449,8 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     if (!is_of_this && manifest_grew_from(&r->dataset->manifest, p->fingerprint, FINGERPRINT_SIZE,
                                           &before))
         return refuse_grown(r->dataset, before, err);
+    if (!is_of_this && check_edited(r->dataset, p->fingerprint, FINGERPRINT_SIZE, err) != SHEAF_OK)
+        return SHEAF_ERR_CHANGED;
     if (!is_of_this)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint,

@@ -9,6 +9,7 @@
 
 #include "formats/key_table.h"
 #include "formats/manifest.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 #include "sheaf.h"
 
@@ -49,7 +50,7 @@ static void check_shard(const struct manifest_shard *s)
         seen_blame("is another than the manifest says", s->name);
     if (s->names_bytes == 0)
         return;
-    snprintf(side, sizeof(side), "%.*s.lst", (int)(strchr(s->name, '.') - s->name), s->name);
+    snprintf(side, sizeof(side), "%.*s.lst", (int)(strrchr(s->name, '.') - s->name), s->name);
     o = seen_find(side);
     if (o == NULL || o->size != s->names_bytes)
         seen_blame("is missing, or of another size than the manifest says", side);
@@ -59,8 +60,7 @@ static void check_shard(const struct manifest_shard *s)
  * be missing, but is never that of another data set. */
 static void check_part(const struct manifest *m, size_t part, size_t begin, size_t end)
 {
-    const char *fingerprint = part < m->growth_count ? m->growths[part].fingerprint
-                                                     : m->fingerprint;
+    const char *fingerprint = manifest_edit_fingerprint(m, part);
     const struct model_object *index, *keys;
     uint64_t bytes = 0, samples = 0;
     struct key_table table;
@@ -70,13 +70,14 @@ static void check_part(const struct manifest *m, size_t part, size_t begin, size
         bytes += m->shards[i].index_bytes;
         samples += m->shards[i].samples;
     }
-    manifest_part_name(INDEX_NAME, part, name);
+    manifest_part_name(INDEX_NAME, part, m->edit_count, name);
     index = seen_find(name);
     if (index == NULL || index->size != bytes)
         seen_blame("is missing, or of another size than the manifest says", name);
-    manifest_part_name(KEYS_NAME, part, name);
+    manifest_part_name(KEYS_NAME, part, m->edit_count, name);
     keys = seen_find(name);
-    if (keys == NULL || key_table_make(&table, fingerprint, samples, &error) != SHEAF_OK)
+    if (keys == NULL || key_table_make(&table, fingerprint, samples,
+                                       manifest_edit_keyed(m, part, samples), &error) != SHEAF_OK)
         return;
     if (keys->size != table.bytes || key_table_check_header(&table, keys->data, &error) != SHEAF_OK)
         seen_blame("is that of another data set", name);
@@ -133,7 +134,7 @@ int seen_tree(void)
     return -1;
 }
 
-int seen_growths(void)
+static int seen_changes(int *edits)
 {
     const struct model_object *manifest = seen_find(MANIFEST_NAME);
     struct manifest m;
@@ -143,6 +144,22 @@ int seen_growths(void)
         manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK)
         return -1;
     count = (int)m.growth_count;
+    *edits = (int)m.edit_count;
     manifest_clear(&m);
     return count;
+}
+
+int seen_growths(void)
+{
+    int edits;
+
+    return seen_changes(&edits);
+}
+
+int seen_edits(void)
+{
+    int edits = -1;
+
+    (void)seen_changes(&edits);
+    return edits;
 }

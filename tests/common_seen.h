@@ -26,5 +26,7 @@ extern char seen_plans[2][33];
 int seen_tree(void);
 /* How often the data set has grown; -1: there is none. */
 int seen_growths(void);
+/* How many times it was edited; -1: there is none. */
+int seen_edits(void);
 
 #endif

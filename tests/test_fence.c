@@ -56,12 +56,14 @@ static size_t first_scene, scene_count;
 
 enum what {
     PACK, OVERWRITE, RESUME, PART, COMMIT,
-    APPEND, APPEND_RESUME, APPEND_OVERWRITE, INDEX, INDEX_OVERWRITE, KEYS
+    APPEND, APPEND_RESUME, APPEND_OVERWRITE, EDIT, EDIT_RESUME, EDIT_OVERWRITE,
+    INDEX, INDEX_OVERWRITE, KEYS
 };
 
 struct step {
     enum what what;
-    int tree;                   /* 0 or 1; 2 or 3 to append; of parts and commits 0 */
+    int tree;                   /* 0 or 1; 2 or 3 to append; of parts and commits 0; 0 or 1 to
+                                   edit: it deletes a sample of its own, and 1 purges */
 };
 
 struct acting {
@@ -116,9 +118,24 @@ static int act_index(enum what what, char run, struct sheaf_error *err)
                                       err);
 }
 
+static int act_edit(const struct step *step, char run, struct sheaf_error *err)
+{
+    struct sheaf_edit_options o;
+    char path[TREE_PATH];
+
+    snprintf(path, sizeof(path), "%s", tree_path(&tree, step->tree == 0 ? "keys-0" : "keys-1"));
+    sheaf_edit_options_init(&o, sizeof(o));
+    o.jobs = 1;
+    o.delete_keys = path;
+    o.resume = step->what == EDIT_RESUME;
+    o.overwrite = step->what == EDIT_OVERWRITE;
+    o.purge = step->tree == 1;
+    return sheaf_edit(dest_of(run), &o, NULL, 0, err);
+}
+
 static int act(const struct step *step, char run, struct sheaf_error *err)
 {
-    const char *source = source_of(step->tree);
+    const char *source = step->what < EDIT ? source_of(step->tree) : NULL;
     struct sheaf_pack_options o;
 
     set_options(&o, step->what);
@@ -128,6 +145,8 @@ static int act(const struct step *step, char run, struct sheaf_error *err)
         return sheaf_commit(plan_of(run), &o, NULL, err);
     if (step->what >= INDEX)
         return act_index(step->what, run, err);
+    if (step->what >= EDIT)
+        return act_edit(step, run, err);
     if (step->what >= APPEND)
         return sheaf_append(&source, 1, dest_of(run), &o, NULL, err);
     return sheaf_pack(source, dest_of(run), &o, NULL, err);
@@ -210,6 +229,16 @@ static const struct {
     { FULL_ONE, { APPEND_OVERWRITE, 2 }, { APPEND_OVERWRITE, 3 }, false },
     { FULL_ONE, { APPEND, 2 }, { OVERWRITE, 1 }, false },
     { FULL_ONE, { OVERWRITE, 1 }, { APPEND, 2 }, false },
+    { FULL_ONE, { EDIT, 0 }, { EDIT, 1 }, false },
+    { FULL_ONE, { EDIT, 0 }, { EDIT_OVERWRITE, 1 }, false },
+    { FULL_ONE, { EDIT, 0 }, { EDIT_RESUME, 0 }, false },
+    { FULL_ONE, { EDIT, 0 }, { APPEND, 2 }, false },
+    { FULL_ONE, { EDIT, 0 }, { APPEND_OVERWRITE, 2 }, false },
+    { FULL_ONE, { APPEND, 2 }, { EDIT, 0 }, false },
+    { FULL_ONE, { APPEND, 2 }, { EDIT_OVERWRITE, 1 }, false },
+    { FULL_ONE, { EDIT, 0 }, { OVERWRITE, 1 }, false },
+    { FULL_ONE, { OVERWRITE, 1 }, { EDIT, 0 }, false },
+    { FULL_ONE, { KEYS, 0 }, { EDIT, 0 }, false },
     { FULL_ONE, { KEYS, 0 }, { OVERWRITE, 1 }, false },
     { FULL_ONE, { KEYS, 0 }, { APPEND, 2 }, false },
     { FULL_ONE, { KEYS, 0 }, { KEYS, 0 }, false },
@@ -272,21 +301,28 @@ static bool has_said(const struct acting *a)
     return a->code == SHEAF_OK && a->step.what != PART;
 }
 
-/* Who says that it has appended has, and what it has found is still there.  Two that resume one
- * another append once. */
-static void check_grown(const struct acting acting[2])
+/* How many say that they have appended, or edited.  Two that resume one another do so once. */
+static int count_said(const struct acting acting[2], enum what first, enum what last)
 {
     const bool is_one = acting[0].step.tree == acting[1].step.tree;
     int said = 0;
 
     for (int i = 0; i < 2; i++)
-        said += has_said(&acting[i]) && acting[i].step.what >= APPEND &&
-                acting[i].step.what <= APPEND_OVERWRITE;
+        said += has_said(&acting[i]) && acting[i].step.what >= first &&
+                acting[i].step.what <= last;
+    return is_one ? MIN(said, 1) : said;
+}
+
+/* Who says that it has appended or edited has, and what it has found is still there. */
+static void check_grown(const struct acting acting[2])
+{
     if (seen_tree() != 0)
         seen_blame("is gone", "the data set that was appended to");
-    else if (seen_growths() < (is_one ? MIN(said, 1) : said))
+    else if (seen_growths() < count_said(acting, APPEND, APPEND_OVERWRITE))
         seen_blame("a run says that it has appended, but what it appended is not there",
                    "the place");
+    else if (seen_edits() < count_said(acting, EDIT, EDIT_OVERWRITE))
+        seen_blame("a run says that it has edited, but what it deleted is there", "the place");
 }
 
 /* Whoever says that it has made an index has, unless the other one has packed since. */
@@ -507,6 +543,8 @@ static int setup(void **state)
     make_tree("two", 7, 800);
     make_more("more");
     make_more("most");
+    tree_text(&tree, "keys-0", "x/1\n");
+    tree_text(&tree, "keys-1", "x/2\n");
     model_open(see_change);
     for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
         make_places(kind);

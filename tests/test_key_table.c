@@ -47,7 +47,7 @@ static struct key_table table_of(uint64_t samples)
 {
     struct key_table table;
 
-    assert_int_equal(key_table_make(&table, FINGERPRINT, samples, &err), SHEAF_OK);
+    assert_int_equal(key_table_make(&table, FINGERPRINT, samples, samples, &err), SHEAF_OK);
     return table;
 }
 
@@ -146,9 +146,9 @@ static void numbers_of_many_samples_have_more_bytes(void **state)
     t = table_of(((uint64_t)1 << 32) + 1);
     assert_int_equal(t.entry_bytes, 12);
     assert_int_equal(table_of(100000000).bytes, 64 + 8 * 100000000u + 16 * 1562500u);
-    assert_int_equal(key_table_make(&t, FINGERPRINT, KEY_TABLE_SAMPLES_MOST + 1, &err),
+    assert_int_equal(key_table_make(&t, FINGERPRINT, KEY_TABLE_SAMPLES_MOST + 1, 1, &err),
                      SHEAF_ERR_LIMIT);
-    assert_int_equal(key_table_make(&t, "", 1, &err), SHEAF_ERR_ARGUMENT);
+    assert_int_equal(key_table_make(&t, "", 1, 1, &err), SHEAF_ERR_ARGUMENT);
 }
 
 static void the_sum_is_that_of_the_entries(void **state)
@@ -258,7 +258,7 @@ static void another_data_set_s_table_is_refused(void **state)
     size_t count;
 
     (void)state;
-    assert_int_equal(key_table_make(&other, OTHER, 2, &err), SHEAF_OK);
+    assert_int_equal(key_table_make(&other, OTHER, 2, 2, &err), SHEAF_OK);
     assert_int_equal(look_up(&t, &file, 5, numbers, &count), SHEAF_OK);
     assert_int_equal(look_up(&other, &file, 5, numbers, &count), SHEAF_ERR_CORRUPT);
     assert_int_equal(key_table_check_header(&other, file.data, &err), SHEAF_ERR_CHANGED);
@@ -283,6 +283,75 @@ static void another_version_is_unsupported(void **state)
     buf_free(&file);
 }
 
+/* ---- Editing --------------------------------------------------------------------------------- */
+
+static int get(void *context, uint64_t offset, void *data, size_t size, struct sheaf_error *error)
+{
+    const struct buf *file = context;
+
+    (void)error;
+    assert_true(offset + size <= file->size);
+    memcpy(data, file->data + offset, size);
+    return SHEAF_OK;
+}
+
+/* Every third sample is removed. */
+static uint64_t number_left(const void *context, uint64_t number)
+{
+    (void)context;
+    return number % 3 == 0 ? UINT64_MAX : number - number / 3 - 1;
+}
+
+static void edited(const uint64_t *hashes, size_t total)
+{
+    const struct key_table from = table_of(total);
+    const size_t left = total - (total + 2) / 3;
+    struct buf file = write_table(&from, hashes, total), out = BUF_INIT(SIZE_MAX / 4);
+    struct key_table to;
+    struct key_table_edit edit = { &from, &to, get, &file, number_left, NULL };
+    uint64_t numbers[100];
+    size_t count;
+
+    assert_int_equal(key_table_make(&to, OTHER, left, total, &err), SHEAF_OK);
+    assert_int_equal(key_table_edit(&edit, put, &out, &err), SHEAF_OK);
+    assert_int_equal(out.size, to.bytes);
+    assert_int_equal(key_table_check_header(&to, out.data, &err), SHEAF_OK);
+    for (size_t i = 0; i < total && left != 0; i++) {
+        bool found = false;
+
+        assert_int_equal(look_up(&to, &out, hashes[i], numbers, &count), SHEAF_OK);
+        while (count-- > 0)
+            found |= numbers[count] == number_left(NULL, i);
+        assert_true(found == (i % 3 != 0));
+    }
+    buf_free(&out);
+    assert_int_equal(key_table_make(&to, OTHER, left + 1, total, &err), SHEAF_OK);
+    assert_int_equal(key_table_edit(&edit, put, &out, &err), SHEAF_ERR_MISMATCH);
+    out.size = 0;
+    file.data[KEY_TABLE_HEADER] ^= total != 0;
+    assert_int_equal(key_table_edit(&edit, put, &out, &err),
+                     total == 0 ? SHEAF_ERR_MISMATCH : SHEAF_ERR_CORRUPT);
+    buf_free(&out);
+    buf_free(&file);
+}
+
+static void edited_tables_keep_the_other_keys(void **state)
+{
+    static const size_t counts[] = { 0, 1, 2, 64, 65, 1000, 64 * 1024, 64 * 1024 + 1, 140000 };
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (size_t c = 0; c < COUNT_OF(counts); c++) {
+        uint64_t *hashes = calloc(counts[c] + 1, sizeof(*hashes));
+
+        for (size_t i = 0; i < counts[c]; i++)
+            hashes[i] = rng_next(&rng);
+        edited(hashes, counts[c]);
+        free(hashes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +363,7 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_found),
         cmocka_unit_test(another_data_set_s_table_is_refused),
         cmocka_unit_test(another_version_is_unsupported),
+        cmocka_unit_test(edited_tables_keep_the_other_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

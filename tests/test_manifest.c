@@ -418,7 +418,7 @@ static void what_does_not_hold_is_refused(void **state)
 
 static void another_version_is_not_supported(void **state)
 {
-    const struct change c = { false, "sheaf", "3" };
+    const struct change c = { false, "sheaf", "4" };
 
     (void)state;
     assert_int_equal(parse_changed(set_key, &c), SHEAF_ERR_UNSUPPORTED);

@@ -54,7 +54,7 @@ static void assert_same(const struct tally *a, const struct tally *b)
     const char *name;
 
     assert_int_equal(a->samples, b->samples);
-    assert_null(tally_difference(a, b, &name));
+    assert_null(tally_difference(a, b, false, &name));
     assert_int_equal(tally_write(a, &x, NULL), SHEAF_OK);
     assert_int_equal(tally_write(b, &y, NULL), SHEAF_OK);
     assert_int_equal(x.size, y.size);
@@ -222,6 +222,38 @@ static void decades_are_exact(void **state)
     tally_clear(&t);
 }
 
+/* What is left after some samples were removed is the count of the others, except that the smallest
+ * and the largest size may be limits. */
+static void removed_samples_are_not_counted(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    random_start(&rng);
+    for (int round = 0; round < 50; round++) {
+        struct tally whole, some = { .samples = 0 }, others = { .samples = 0 };
+        const char *name;
+
+        make_samples(&rng);
+        whole = count(0, SAMPLES);
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            const bool goes = rng_below(&rng, round % 5 + 1) != 0;
+
+            assert_int_equal(tally_add(goes ? &some : &others, &samples[i], NULL), SHEAF_OK);
+            if (goes)
+                tally_forget_key(&whole, samples[i].key);
+        }
+        tally_subtract(&whole, &some);
+        assert_int_equal(whole.samples, others.samples);
+        name = tally_difference(&others, &whole, true, &name);
+        if (name != NULL)
+            fail_msg("%s", name);
+        tally_clear(&whole);
+        tally_clear(&some);
+        tally_clear(&others);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +263,7 @@ int main(void)
         cmocka_unit_test(too_many_names_are_none),
         cmocka_unit_test(unknown_is_unknown),
         cmocka_unit_test(decades_are_exact),
+        cmocka_unit_test(removed_samples_are_not_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ struct advice {
 };
 
 #define THAT_WRITE " pack plan convert "
-#define THAT_RESUME " pack plan convert append "
+#define THAT_RESUME " pack plan convert append edit "
 
 static const struct advice all[] = {
     { SHEAF_REASON_DATASET, 0, THAT_WRITE, "--overwrite replaces it" },
@@ -37,7 +37,7 @@ static const struct advice all[] = {
     { SHEAF_REASON_EXCLUSIVE, 0, THAT_RESUME, "use --resume or --overwrite" },
     { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },
     { SHEAF_REASON_FILES_PLAN, 0, NULL, "use sheaf pack --plan" },
-    { SHEAF_REASON_MEMORY, 0, " pack append unpack ", "--memory raises it" },
+    { SHEAF_REASON_MEMORY, 0, " pack append edit unpack ", "--memory raises it" },
     { SHEAF_REASON_MEMORY, 0, " cat ",
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
     { SHEAF_REASON_MEMORY, 0, " convert ", "--memory raises it: half of it is for reading" },
@@ -70,6 +70,7 @@ static const struct advice all[] = {
       "when the source is back, --resume keeps what is finished" },
     { SHEAF_REASON_SOURCE_CHANGED, 0, " pack plan append ",
       "pack again, or use --on-error skip with --on-change skip to leave out such files" },
+    { SHEAF_REASON_UNKNOWN_KEYS, 0, " edit ", "--unknown-keys skip leaves them out" },
     { SHEAF_REASON_TOO_MANY_SKIPPED, 0, " pack plan append ", "--max-skipped allows more" },
     { SHEAF_REASON_ODD_IMAGE, 0, " pack append ",
       "--fix-images makes plain JPEGs of such images, --on-error skip packs the rest" },

@@ -13,6 +13,7 @@
 static const struct { const char *name; const struct command *command; } commands[] = {
     { "pack", &pack_command },
     { "append", &append_command },
+    { "edit", &edit_command },
     { "cat", &cat_command },
     { "info", &info_command },
     { "report", &report_command },

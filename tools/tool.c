@@ -19,6 +19,7 @@
 static char last[LINE_ROOM];
 
 const char *command_name = "";
+struct verbosity verbosity;
 
 const char *last_complaint(void)
 {

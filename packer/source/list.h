@@ -54,6 +54,7 @@ struct list_parser {
     struct buf labels;          /* double[] */
     struct buf fields;          /* struct list_field[] */
     struct buf names;           /* CSV: the names of the header, each with a NUL */
+    bool by_key;                /* set by the caller: the list names samples by key or by path */
     bool begun;                 /* whether the first record was seen */
     bool has_header;
     char separator;             /* CSV: between cells */

@@ -20,6 +20,11 @@ static size_t cell_count(const struct list_parser *p)
     return p->cells.size / sizeof(struct list_cell);
 }
 
+static enum column_role path_role(const struct list_parser *p)
+{
+    return p->by_key ? COLUMN_KEY : COLUMN_PATH;
+}
+
 static const struct list_cell *cell_at(const struct list_parser *p, size_t i)
 {
     return (const struct list_cell *)(const void *)p->cells.data + i;
@@ -134,7 +139,7 @@ static bool split_copy(struct list_parser *p, const char *line, size_t size, cha
     return true;
 }
 
-/* Returns whether the first cell is the path of a file and the others are labels. */
+/* Returns whether the first cell is the path of a file, or a key, and the others are labels. */
 static bool is_entry(const struct list_parser *p)
 {
     const size_t count = cell_count(p);
@@ -143,7 +148,7 @@ static bool is_entry(const struct list_parser *p)
     const char *dot = strrchr(base, '.');
     double number;
 
-    if (count < 2 || dot == NULL || dot == base || dot[1] == '\0')
+    if (count < 2 || (!p->by_key && (dot == NULL || dot == base || dot[1] == '\0')))
         return false;
     for (size_t i = 1; i < count; i++) {
         const struct list_cell *c = cell_at(p, i);
@@ -160,7 +165,7 @@ static void take_header(struct list_parser *p)
 {
     char *to = (char *)p->names.data;
 
-    p->path_column = column_of(p, COLUMN_PATH);
+    p->path_column = column_of(p, path_role(p));
     p->label_column = column_of(p, COLUMN_LABEL);
     p->class_column = column_of(p, COLUMN_CLASS);
     if (p->label_column == SIZE_MAX) {
@@ -188,7 +193,7 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
     for (size_t i = 0; i < COUNT_OF(separators) && code == SHEAF_OK; i++) {
         if (!split_copy(p, line, size, separators[i], &code, err))
             continue;
-        if (column_of(p, COLUMN_PATH) != SIZE_MAX && cell_count(p) > most) {
+        if (column_of(p, path_role(p)) != SIZE_MAX && cell_count(p) > most) {
             most = cell_count(p);
             of_header = separators[i];
         }

@@ -92,16 +92,17 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
-/* Returns the member that is the path: by its name, or the first object of an augmented manifest.
- * Returns NULL if there is none. */
-static const struct attribute *path_of(const struct augmented_line *l)
+/* Returns the member that is the path or key: by its name, or the first object of an augmented
+ * manifest. Returns NULL if there is none. */
+static const struct attribute *path_of(const struct list_parser *p,
+                                       const struct augmented_line *l)
 {
     const struct attribute *found = NULL;
     unsigned least = COLUMN_RANK_NONE;
 
     for (size_t i = 0; i < l->count; i++) {
         const struct attribute *a = &l->attributes[i];
-        const unsigned rank = column_rank(COLUMN_PATH, a->name);
+        const unsigned rank = column_rank(p->by_key ? COLUMN_KEY : COLUMN_PATH, a->name);
 
         if (rank < least && json_is_string(a->value)) {
             least = rank;
@@ -140,13 +141,14 @@ static int add_member(struct list_parser *p, const struct attribute *a, struct s
 static int take_members(struct list_parser *p, const struct augmented_line *l,
                         struct list_entry *entry, struct sheaf_error *err)
 {
-    const struct attribute *path = path_of(l), *label = augmented_line_label(l);
+    const struct attribute *path = path_of(p, l), *label = augmented_line_label(l);
     const struct attribute *name = augmented_line_class(l, label);
     int code = SHEAF_OK;
 
     if (path == NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"path\" "
-                       "(or file, file_name, filename, image, NAME-ref)");
+        return err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"%s\" "
+                       "(or file, file_name, filename, image, NAME-ref)",
+                       p->by_key ? "key" : "path");
     code = keep_text(p, path->value, &entry->path, &entry->path_size, err);
     if (code == SHEAF_OK && label != NULL)
         code = list_json_label(p, label->value, entry, err);

@@ -31,6 +31,7 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      ExistsError, InterruptedError, LimitError, MismatchError, NetworkError,
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
+from ._edit import EditResult, edit
 from ._member import check_rank as _check_rank
 from ._member import epoch_of as _epoch_of
 from ._member import part_of as _part_of
@@ -42,10 +43,10 @@ from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanSh
                      Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _size, _text,
                      _told, _warn)
 
-__all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "FetchResult",
+__all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "EditResult", "FetchResult",
            "Field", "Note", "PackResult", "Packer", "PipeResult", "Pixels", "PlanShard", "Problem", "Progress", "Reader",
            "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
-           "append", "columns", "commit", "convert", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
+           "append", "columns", "commit", "convert", "edit", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
            "pipe", "plan", "sources", "unpack", "verify", "view",
            "AccessError", "ArgumentError", "ChangedError", "CorruptError", "Error", "ExistsError",
            "InterruptedError", "LimitError", "MismatchError", "NetworkError", "NotFoundError",

@@ -81,9 +81,14 @@ def state_of(order: Order, place: Place, batches: int, batch_size: int, world_si
 
 
 def _grown(source: sheaf.SourceInfo, digits: str) -> Optional[str]:
-    """Of a data set whose fingerprint began so before samples were appended: what to say of it."""
+    """Returns the message about a data set whose fingerprint began so before it was changed."""
     manifest = json.loads(source.manifest_json) if source.manifest_json else {}
-    for former in manifest.get("grown", ()):
+    edits, grown = manifest.get("edited", []), manifest.get("grown", [])
+    until = edits[-1]["grown"] if edits else 0
+    if any(former["fingerprint"].startswith(digits) for former in edits + grown[:until]):
+        return "%s: the data set was edited since the state was taken, so samples may have other " \
+               "numbers: begin an epoch of the data set as it is now" % source.url
+    for former in grown[until:]:
         if former["fingerprint"].startswith(digits):
             samples = sum(shard["samples"] for shard in manifest["shards"][:former["shards"]])
             return "%s: the data set has grown since the state was taken, from %d to %d samples: " \

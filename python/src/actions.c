@@ -90,6 +90,8 @@ PyObject *action_append(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
     return pack_by(sheaf_append, args, keywords);
 }
 
+/* ---- plan and its parts ---------------------------------------------------------------------- */
+
 PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
     PyObject *given, *dest = NULL, *plan = NULL, *made = NULL;

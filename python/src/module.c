@@ -48,6 +48,8 @@ static PyMethodDef functions[] = {
       "verify(source, **options) -> dict" },
     { "index", (PyCFunction)(void (*)(void))action_index, METH_VARARGS | METH_KEYWORDS,
       "index(directory, peers, overwrite, **options) -> dict" },
+    { "edit", (PyCFunction)(void (*)(void))action_edit, METH_VARARGS | METH_KEYWORDS,
+      "edit(dataset, delete, labels, replace, flags, jobs, memory_bytes, **calls) -> dict" },
     { "append", (PyCFunction)(void (*)(void))action_append, METH_VARARGS | METH_KEYWORDS,
       "append(source, dataset, **options) -> dict" },
     { "column_add", (PyCFunction)(void (*)(void))action_column_add, METH_VARARGS | METH_KEYWORDS,

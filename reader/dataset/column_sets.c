@@ -23,7 +23,8 @@ int column_directory(const struct sheaf_dataset *source, const char *name, size_
                      char **url, struct sheaf_error *err)
 {
     const char *index = source->part_count == 0 ? "" : source->parts[0].index_url;
-    const int stem = (int)(strlen(index) - MIN(strlen(index), strlen(INDEX_NAME)));
+    const char *slash = strrchr(index, '/');
+    const int stem = slash == NULL ? 0 : (int)(slash + 1 - index);
     int size;
 
     *url = NULL;

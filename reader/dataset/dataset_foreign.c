@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_text.h"
+#include "formats/manifest_growth.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/probe.h"
 #include "reader/dataset/scan.h"
@@ -54,19 +55,6 @@ static int add_url(void *context, char *url, struct sheaf_error *err)
 
 /* ---- Directories and lists ------------------------------------------------------------------ */
 
-/* Returns whether this is the name of a later table of keys, such as "dataset-1.keys", which a data
- * set has after it has grown. */
-static bool is_later_keys(const char *name)
-{
-    const size_t stem = strcspn(KEYS_NAME, ".");
-    size_t digits;
-
-    if (strncmp(name, KEYS_NAME, stem) != 0 || name[stem] != '-')
-        return false;
-    digits = strspn(name + stem + 1, "0123456789");
-    return digits != 0 && strcmp(&name[stem + 1 + digits], &KEYS_NAME[stem]) == 0;
-}
-
 bool foreign_is_side_file(const char *name)
 {
     static const char *const suffixes[] = {
@@ -75,7 +63,7 @@ bool foreign_is_side_file(const char *name)
         ".sh", ".sbatch", ".c", ".h", ".log", ".out", ".err", ".pt", ".pth", ".ckpt",
     };
     static const char *const names[] = {
-        KEYS_NAME, "_SUCCESS", "README", "LICENSE", "Makefile", "MD5SUMS", "SHA256SUMS",
+        "_SUCCESS", "README", "LICENSE", "Makefile", "MD5SUMS", "SHA256SUMS",
     };
     const char *dot = strrchr(name, '.');
 
@@ -85,7 +73,7 @@ bool foreign_is_side_file(const char *name)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return is_later_keys(name);
+    return manifest_part_is(name, KEYS_NAME);
 }
 
 struct directory {

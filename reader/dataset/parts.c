@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 #include "store/store.h"
 
@@ -17,9 +18,9 @@ static int make_part(const struct manifest *m, const char *directory, size_t i,
     const size_t end = i == m->growth_count ? m->shard_count : (size_t)m->growths[i].shards;
     char name[GROWN_NAME_BYTES];
 
-    manifest_part_name(INDEX_NAME, i, name);
+    manifest_part_name(INDEX_NAME, i, m->edit_count, name);
     part->index_url = store_join(directory, name);
-    manifest_part_name(KEYS_NAME, i, name);
+    manifest_part_name(KEYS_NAME, i, m->edit_count, name);
     part->keys_url = store_join(directory, name);
     if (part->index_url == NULL || part->keys_url == NULL)
         return err_memory(err, strlen(directory));
@@ -27,13 +28,12 @@ static int make_part(const struct manifest *m, const char *directory, size_t i,
         part->samples += m->shards[s].samples;
         part->index_bytes += m->shards[s].index_bytes;
     }
+    part->keyed = manifest_edit_keyed(m, i, part->samples);
     if (i != 0) {
         part->first_number = part[-1].first_number + part[-1].samples;
         part->index_offset = part[-1].index_offset + part[-1].index_bytes;
     }
-    memcpy(part->fingerprint,
-           i == m->growth_count ? m->fingerprint : m->growths[i].fingerprint,
-           sizeof(part->fingerprint));
+    memcpy(part->fingerprint, manifest_edit_fingerprint(m, i), sizeof(part->fingerprint));
     return SHEAF_OK;
 }
 

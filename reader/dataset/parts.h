@@ -15,8 +15,8 @@ struct dataset_part {
     char *index_url, *keys_url;
     uint64_t index_offset, index_bytes;     /* where its sections begin among those of all parts */
     uint64_t first_number, samples;         /* numbers of its samples in the source */
-    char fingerprint[33];                   /* fingerprint of the data set when this was its last
-                                               part */
+    uint64_t keyed;                         /* as key_table_make takes it */
+    char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 
 /* Makes the parts of a manifest whose files are in `directory`. There is at least one part. */

@@ -251,7 +251,7 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     char *url = NULL;
     int code;
 
-    if (asprintf(&url, "%.*s%s", (int)(strlen(index_url) - strlen(INDEX_NAME)), index_url,
+    if (asprintf(&url, "%.*s%s", (int)(strrchr(index_url, '/') + 1 - index_url), index_url,
                  name) < 0)
         return err_memory(err, strlen(index_url));
     code = shards_open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names,

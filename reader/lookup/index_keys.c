@@ -81,6 +81,7 @@ static int end_part(struct keys_indexing *x, struct sheaf_error *err)
     const struct dataset_part *part = &x->dataset->parts[x->part++];
     int code = check_same(x, err);
 
+    x->keys.keyed = part->keyed;
     if (code == SHEAF_OK)
         code = publish_keys_put(&x->keys, &x->output, 0, strrchr(part->keys_url, '/') + 1,
                                 part->fingerprint, err);

@@ -69,7 +69,8 @@ static bool is_absent(const struct dataset_part *part, int code, struct sheaf_er
 
 static int open_file(struct key_file *f, struct sheaf_error *err)
 {
-    const int code = key_table_make(&f->table, f->part->fingerprint, f->part->samples, err);
+    const int code = key_table_make(&f->table, f->part->fingerprint, f->part->samples,
+                                    f->part->keyed, err);
 
     return code != SHEAF_OK ? code
          : store_open_known(f->part->keys_url, f->table.bytes, 0, &f->object, err);

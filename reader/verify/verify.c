@@ -447,7 +447,7 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
     part = dataset_part(d, c->shard);
     c->part = source->first_part + (size_t)(part - source->parts);
     c->first_number = d->first_numbers[c->shard] - source->first_number - part->first_number;
-    return key_table_make(&c->keys, part->fingerprint, part->samples, &c->error);
+    return key_table_make(&c->keys, part->fingerprint, part->samples, part->keyed, &c->error);
 }
 
 /* Opens the shard's section, using the cache of open shards, and starts the check. */

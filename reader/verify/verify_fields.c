@@ -20,7 +20,8 @@ static void compare_fields(const struct sheaf_dataset *source,
                            const struct sheaf_verify_options *options, const struct tally *counted,
                            struct sheaf_verify_result *result)
 {
-    const char *name, *what = tally_difference(counted, &source->manifest.fields, &name);
+    const char *name, *what = tally_difference(counted, &source->manifest.fields,
+                                               source->manifest.edit_count != 0, &name);
     struct sheaf_error error;
 
     if (what == NULL)

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/hash_text.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 #include "reader/order/selection.h"
 #include "store/store.h"
@@ -59,6 +60,11 @@ static int refuse_other(const struct sheaf_dataset *d, const char *path, const c
                        "were chosen by number, from %" PRIu64 " to %" PRIu64 ": choose them again, "
                        "and save the view again (%s was the choice)", d->url, before,
                        dataset_samples(d), path);
+    if (fingerprint[0] != '\0' &&
+        manifest_edited_from(&d->manifest, fingerprint, sizeof(fingerprint) - 1))
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was edited since samples of it "
+                       "were chosen by number: choose them again, and save the view again (%s was "
+                       "the choice)", d->url, path);
     return err_set(err, SHEAF_ERR_CHANGED, "%s: these numbers were chosen of another data set "
                    "than that with fingerprint %s: choose them again", path,
                    d->manifest.fingerprint);

@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *copy;
     size_t copy_size;
 
-    require(key_table_make(&table, "0123456789abcdef0123456789abcdef", SAMPLES, NULL) == SHEAF_OK);
+    require(key_table_make(&table, "0123456789abcdef0123456789abcdef", SAMPLES, SAMPLES,
+                           NULL) == SHEAF_OK);
     file = make_file(&table);
     copy = patched(file.data, file.size, data, size, &copy_size);
     read_file(&table, data, size);

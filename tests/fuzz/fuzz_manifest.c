@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/manifest.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
 #include "tests/common_seal.h"
 #include "tests/fuzz/patch.h"
@@ -44,7 +45,7 @@ static void ask_options(const struct manifest *m)
     require(manifest_images(m, &images, NULL) == SHEAF_OK);
     require(manifest_option(m, "seed", &value, NULL) == SHEAF_OK);
     free(value);
-    require(manifest_growth_option(m, "seed", &value, NULL) == SHEAF_OK);
+    require(manifest_change_plan(m, &value, NULL) == SHEAF_OK);
     free(value);
 }
 
@@ -72,9 +73,10 @@ static void parse(const char *text, size_t size)
         return;
     read_again(&m);
     ask_options(&m);
-    manifest_part_name(INDEX_NAME, m.growth_count, name);
-    require((strcmp(name, INDEX_NAME) == 0) == (m.growth_count == 0));
-    while (m.growth_count != 0)
+    manifest_part_name(INDEX_NAME, m.growth_count, m.edit_count, name);
+    require(manifest_part_is(name, INDEX_NAME));
+    require((strcmp(name, INDEX_NAME) == 0) == (m.growth_count + m.edit_count == 0));
+    while (m.growth_count != 0 && !manifest_edit_is_last(&m))
         undo_growth(&m);
     require(!manifest_undo_growth(&m));
     manifest_clear(&m);

@@ -102,7 +102,7 @@ static void require_same(const struct tally *a, const struct tally *b)
     const char *name;
 
     require(a->samples == b->samples);
-    require(tally_difference(a, b, &name) == NULL);
+    require(tally_difference(a, b, false, &name) == NULL);
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */

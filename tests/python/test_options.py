@@ -25,7 +25,7 @@ ELSEWHERE = {
 FUNCTIONS = {"pack": sheaf.pack, "append": sheaf.append, "plan": sheaf.plan,
              "verify": sheaf.verify, "index": sheaf.index,
              "convert": sheaf.convert, "unpack": sheaf.unpack, "fetch": sheaf.fetch,
-             "pipe": sheaf.pipe, "commit": sheaf.commit, "cat": sheaf.Reader}
+             "pipe": sheaf.pipe, "commit": sheaf.commit, "cat": sheaf.Reader, "edit": sheaf.edit}
 
 
 def options_of(command):

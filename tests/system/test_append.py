@@ -271,7 +271,8 @@ class Append(Case):
         sheaf("plan", self.dest, self.path("parts"), "-o", plan, "--format", "tfrecord")
         more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
         sheaf("append", more, self.dest)
-        self.assert_error(sheaf("convert", "--plan", plan, status=1), "has grown since the plan")
+        self.assert_error(sheaf("convert", "--plan", plan, status=1),
+                          "has grown or was edited since the plan")
 
     def test_nothing_new(self):
         """Done with nothing, but only if the data set has all of it; what was left is no less in
@@ -468,7 +469,7 @@ class Append(Case):
         run.kill()
         run.communicate()
         os.unlink(self.path("mark"))
-        self.assert_error(self.append(status=1), "another run appends to it, or was interrupted",
+        self.assert_error(self.append(status=1), "another run changes it, or was interrupted",
                           "if it has ended, --resume continues it and --overwrite starts again")
         done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)
         self.assert_error(done, "another plan")

@@ -12,7 +12,7 @@ from support import BUILD, MAKE_JPEGS, ROOT, Case, read, write
 README = os.path.join(ROOT, "README.md")
 PAGES = [README] + sorted(glob.glob(os.path.join(ROOT, "doc", "*.md")))
 COMMANDS = ("pack", "plan", "commit", "cat", "info", "verify", "index", "view", "unpack",
-            "convert", "fetch", "pipe", "advise", "get", "locate")
+            "convert", "fetch", "pipe", "advise", "get", "locate", "edit")
 
 
 def blocks(language, page=README):

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_edit: deletes samples, gives them other labels, and replaces files of samples. */
+#include "copy/edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/sized.h"
+#include "formats/manifest_edit.h"
+#include "publish/destination.h"
+#include "publish/output_remove.h"
+#include "publish/own_source.h"
+#include "store/interrupt.h"
+#include "store/scopes.h"
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static void set_defaults(struct sheaf_edit_options *o)
+{
+    *o = (struct sheaf_edit_options){ .memory_bytes = (uint64_t)512 << 20 };
+}
+
+void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size)
+{
+    struct sheaf_edit_options defaults;
+
+    set_defaults(&defaults);
+    defaults.sizeof_options = size;
+    sized_give(options, size, &defaults, sizeof(defaults));
+}
+
+static int take_options(struct edit *e, const struct sheaf_edit_options *given,
+                        struct sheaf_error *err)
+{
+    struct sheaf_edit_options *o = &e->options;
+
+    set_defaults(o);
+    if (given != NULL && given->sizeof_options == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
+    if (given != NULL)
+        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    if (o->resume && o->overwrite)
+        return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude "
+                                        "each other"), SHEAF_REASON_EXCLUSIVE);
+    if (o->on_unknown != SHEAF_FAIL && o->on_unknown != SHEAF_SKIP)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "on_unknown is %d, expected SHEAF_FAIL or "
+                       "SHEAF_SKIP", (int)o->on_unknown);
+    if (o->delete_keys == NULL && o->labels == NULL && o->replace == NULL && !o->purge)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "nothing to edit: give keys to delete, labels, "
+                       "files that replace others, or ask for a purge");
+    e->watch = (struct watch){ .progress = o->progress, .context = o->context,
+                               .interrupt = o->interrupt };
+    e->problems.on_error = SHEAF_FAIL;
+    return SHEAF_OK;
+}
+
+/* ---- The data set ---------------------------------------------------------------------------- */
+
+#define MANIFEST_SUFFIX "/" MANIFEST_NAME
+
+/* Sets the directory. The caller may name a data set by its manifest. */
+static int name_directory(struct edit *e, const char *dataset, struct sheaf_error *err)
+{
+    const size_t size = strlen(dataset), suffix = strlen(MANIFEST_SUFFIX);
+    const bool is_manifest = size > suffix &&
+                             strcmp(dataset + size - suffix, MANIFEST_SUFFIX) == 0;
+
+    e->directory = strndup(dataset, is_manifest ? size - suffix : size);
+    return e->directory == NULL ? err_memory(err, size) : SHEAF_OK;
+}
+
+static int check_kind(const struct edit *e, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = e->dataset;
+    const struct codec_ops *codec = codec_of(d->manifest.codec);
+
+    if (d->view != NULL || d->sources != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view: edit its sources", e->directory);
+    if (!d->has_manifest)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no " MANIFEST_NAME ": only a data set "
+                       "that was packed can be edited", e->directory);
+    if (!d->manifest.ours)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards were made by another program, "
+                       "and only indexed: convert it first, or leave samples out in a view",
+                       e->directory);
+    if (codec != NULL && codec->single_member != d->manifest.single_member)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards were compressed by release 0.1 "
+                       "in another way: convert it first", e->directory);
+    return SHEAF_OK;
+}
+
+static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error *err)
+{
+    char *key_end = NULL;
+    int code = name_directory(e, dataset, err);
+
+    if (code == SHEAF_OK)
+        code = sheaf_dataset_open(&dataset, 1, &e->dataset, err);
+    if (code == SHEAF_OK)
+        code = check_kind(e, err);
+    if (code != SHEAF_OK)
+        return code;
+    e->manifest = &e->dataset->manifest;
+    if (e->options.replace != NULL)
+        code = refuse_own_source(e->directory, &e->options.replace, 1, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(e->manifest, "key_end", &key_end, err);
+    e->last_dot = key_end != NULL && strcmp(key_end, "last-dot") == 0;
+    free(key_end);
+    return code;
+}
+
+/* ---- The output ------------------------------------------------------------------------------ */
+
+/* The names that the shards of a data set share, and the new names of changed shards. */
+struct names {
+    char *prefix, *index;
+    const char **shards;
+};
+
+static int read_names(const struct edit *e, struct names *n, struct sheaf_error *err)
+{
+    int code = manifest_option(e->manifest, "prefix", &n->prefix, err);
+
+    if (code == SHEAF_OK)
+        code = manifest_option(e->manifest, "index", &n->index, err);
+    n->shards = calloc(e->shard_count + 1, sizeof(n->shards[0]));
+    if (code == SHEAF_OK && n->prefix == NULL)
+        n->prefix = strdup("shard");
+    if (code == SHEAF_OK && (n->prefix == NULL || n->shards == NULL))
+        code = err_memory(err, e->shard_count * sizeof(n->shards[0]));
+    for (size_t i = 0; i < e->shard_count && code == SHEAF_OK; i++)
+        n->shards[i] = e->shards[i].name;
+    return code;
+}
+
+static void free_names(struct names *n)
+{
+    free(n->prefix);
+    free(n->index);
+    free(n->shards);
+}
+
+/* `hash` identifies the run. */
+static int open_output(struct edit *e, const struct names *n, const char *hash,
+                       struct sheaf_error *err)
+{
+    struct output *o = &e->output;
+    int code;
+
+    e->setup = (struct block_setup){
+        .format = format_of(e->manifest->container), .codec = codec_of(e->manifest->codec),
+        .interop = n->index, .interrupt = e->options.interrupt, .source = &e->source,
+        .context = { .classes = e->plan.classes, .class_count = e->plan.class_count,
+                     .label_base = e->manifest->label_base },
+    };
+    code = output_open(o, e->directory, e->setup.format, e->setup.codec, n->prefix, err);
+    o->interop = n->index;
+    o->interrupt = e->options.interrupt;
+    o->grows = e->manifest;
+    o->is_edit = true;
+    o->generation = e->manifest->edit_count + 1;
+    o->names = n->shards;
+    snprintf(o->plan_hash, sizeof(o->plan_hash), "%s", hash);
+    snprintf(o->journal.plan.hash, sizeof(o->journal.plan.hash), "%s", hash);
+    return code == SHEAF_OK ? output_add_split(o, "", e->shard_count, err) : code;
+}
+
+static enum output_ask ask_of(const struct edit *e)
+{
+    return output_ask(e->options.resume, e->options.overwrite, true);
+}
+
+/* ---- Purge ----------------------------------------------------------------------------------- */
+
+/* Removes what edits have replaced. A run that was killed while it did this is taken over. */
+static int purge(struct edit *e, struct sheaf_error *err)
+{
+    struct names names = { .prefix = NULL };
+    char hash[HASH_TEXT_BYTES];
+    bool finished;
+    int code;
+
+    if (e->manifest->edit_count == 0)
+        return SHEAF_OK;
+    e->sum = XXH3_128bits("purge", 5);
+    edit_hash(e, e->manifest->fingerprint, hash);
+    code = read_names(e, &names, err);
+    if (code == SHEAF_OK)
+        code = open_output(e, &names, hash, err);
+    if (code == SHEAF_OK && e->options.dry_run)
+        code = output_look(&e->output, ASK_GROW_RESUME, err);
+    else if (code == SHEAF_OK) {
+        code = output_claim(&e->output, ASK_GROW_RESUME, &finished, err);
+        if (code == SHEAF_OK)
+            code = output_purge(&e->output, e->manifest, err);
+        if (code == SHEAF_OK)
+            code = output_end(&e->output, err);
+    }
+    output_close(&e->output);
+    free_names(&names);
+    return code;
+}
+
+/* ---- An edit that is done -------------------------------------------------------------------- */
+
+static void count_manifest(struct edit *e, const struct manifest *m)
+{
+    e->result.samples = 0;
+    for (size_t i = 0; i < m->shard_count; i++)
+        e->result.samples += m->shards[i].samples;
+    e->result.shards = m->shard_count;
+}
+
+/* Ends a run that published this edit, and may have been killed then. */
+static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
+{
+    const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];
+    struct names names = { .prefix = NULL };
+    int code = SHEAF_OK;
+
+    e->result.is_done = true;
+    e->result.deleted = last->deleted;
+    e->result.relabelled = last->relabelled;
+    e->result.replaced = last->replaced;
+    e->result.shards_kept = last->shard_count;
+    count_manifest(e, e->manifest);
+    if (e->options.dry_run)
+        return SHEAF_OK;
+    code = read_names(e, &names, err);
+    if (code == SHEAF_OK)
+        code = open_output(e, &names, hash, err);
+    if (code == SHEAF_OK)
+        code = output_grown(&e->output, err);
+    output_close(&e->output);
+    free_names(&names);
+    return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
+}
+
+/* Sets *is_done to whether the last change of the data set was this edit. */
+static void find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
+{
+    const struct manifest *m = e->manifest;
+    const struct manifest_edit *last = m->edit_count == 0 ? NULL : &m->edits[m->edit_count - 1];
+
+    *is_done = false;
+    if (!manifest_edit_is_last(m))
+        return;
+    edit_hash(e, last->fingerprint, hash);
+    *is_done = strcmp(hash, last->plan) == 0;
+}
+
+/* ---- The edit -------------------------------------------------------------------------------- */
+
+static int edit_publish(struct edit *e, struct sheaf_error *err)
+{
+    size_t *shards = calloc(e->shard_count + 1, sizeof(*shards));
+    struct publish_edit p = {
+        .plan = e->output.plan_hash, .shards = shards, .shard_count = e->shard_count,
+        .payloads = e->payloads, .deleted = e->deleted, .deleted_count = e->deleted_count,
+        .relabelled = e->relabelled, .replaced = e->replaced, .classes = e->plan.classes,
+        .class_count = e->plan.class_count, .fields = &e->fields,
+    };
+    struct manifest now = { .shards = NULL };
+    int code;
+
+    if (shards == NULL)
+        return err_memory(err, e->shard_count * sizeof(*shards));
+    for (size_t i = 0; i < e->shard_count; i++)
+        shards[i] = e->shards[i].shard;
+    code = publish_edited(&e->output, &p, err);
+    free(shards);
+    if (code == SHEAF_OK && e->options.purge) {
+        code = destination_read_manifest(e->directory, &now, err);
+        if (code == SHEAF_OK)
+            code = output_purge(&e->output, &now, err);
+        manifest_clear(&now);
+    }
+    return code == SHEAF_OK ? output_end(&e->output, err) : code;
+}
+
+static int edit_claimed(struct edit *e, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (e->options.resume || e->options.overwrite)
+        code = output_clean(&e->output, err);
+    if (code == SHEAF_OK)
+        code = edit_write(e, err);
+    if (code == SHEAF_OK)
+        code = watch_check(&e->watch, err);
+    if (code == SHEAF_OK)
+        code = edit_publish(e, err);
+    if (e->engine_open)
+        engine_close(&e->engine);
+    if (code != SHEAF_OK)
+        output_abandon_grow(&e->output, e->options.resume || e->result.shards_written != 0);
+    return code;
+}
+
+static void count_result(struct edit *e)
+{
+    count_manifest(e, e->manifest);
+    e->result.samples -= e->deleted_count;
+    e->result.deleted = e->deleted_count;
+    e->result.relabelled = e->relabelled;
+    e->result.replaced = e->replaced;
+    if (e->options.dry_run)
+        e->result.shards_written = e->shard_count;
+}
+
+static int edit_shards(struct edit *e, const char *hash, struct sheaf_error *err)
+{
+    struct names names = { .prefix = NULL };
+    bool finished;
+    int code = read_names(e, &names, err);
+
+    if (code == SHEAF_OK)
+        code = open_output(e, &names, hash, err);
+    if (code == SHEAF_OK && e->options.dry_run)
+        code = output_look(&e->output, ask_of(e), err);
+    else if (code == SHEAF_OK) {
+        code = output_claim(&e->output, ask_of(e), &finished, err);
+        if (code == SHEAF_OK)
+            code = edit_claimed(e, err);
+    }
+    output_close(&e->output);
+    free_names(&names);
+    return code;
+}
+
+static int run(struct edit *e, struct sheaf_error *err)
+{
+    char hash[HASH_TEXT_BYTES];
+    bool is_done;
+    int code = edit_read_lists(e, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    find_done(e, hash, &is_done);
+    if (e->wanted_count != 0 && is_done)
+        return finish_done(e, hash, err);
+    code = edit_find_changes(e, err);
+    if (code != SHEAF_OK)
+        return code;
+    edit_hash(e, e->manifest->fingerprint, hash);
+    count_result(e);
+    if (e->shard_count == 0)    /* nothing changes */
+        return e->options.purge ? purge(e, err) : SHEAF_OK;
+    return edit_shards(e, hash, err);
+}
+
+static void close_edit(struct edit *e)
+{
+    edit_changes_free(e);
+    edit_lists_free(e);
+    problems_free(&e->problems);
+    sheaf_dataset_free(e->dataset);
+    free(e->directory);
+}
+
+int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
+               struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error)
+{
+    struct edit e = { .output.lock = -1, .source.root_fd = -1 };
+    struct store_scopes scopes = { .count = 0 };
+    const volatile int *before;
+    struct sheaf_error own;
+    int code;
+
+    error = error != NULL ? error : &own;
+    code = take_options(&e, options, error);
+    before = interrupt_watch(e.options.interrupt);
+    if (code == SHEAF_OK)
+        code = scopes_open(&scopes, dataset, NULL, e.options.s3, error);
+    if (code == SHEAF_OK)
+        code = open_dataset(&e, dataset, error);
+    if (code == SHEAF_OK)
+        code = run(&e, error);
+    close_edit(&e);
+    scopes_close(&scopes);
+    interrupt_watch(before);
+    if (result != NULL)
+        sized_give(result, sizeof_result, &e.result, sizeof(e.result));
+    return code;
+}

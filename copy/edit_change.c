@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the samples of an edit by their keys, and what the data set has afterwards. Only samples
+ * that change are read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "copy/edit.h"
+#include "formats/interop_index.h"
+#include "formats/key_table.h"
+#include "formats/label.h"
+#include "formats/manifest_edit.h"
+#include "packer/plan/plan_grow.h"
+
+#define KEYS_ONCE    256u       /* keys that are looked up at once */
+#define NUMBERS_ONCE 256u       /* samples that are read at once */
+
+static struct sheaf_read_options reading_of(const struct edit *e)
+{
+    struct sheaf_read_options reading;
+
+    sheaf_read_options_init(&reading, sizeof(reading));
+    reading.memory_bytes = e->options.memory_bytes;
+    reading.interrupt = e->options.interrupt;
+    return reading;
+}
+
+/* ---- Labels ---------------------------------------------------------------------------------- */
+
+/* Gives the classes their numbers: those of the data set, and then those that follow. */
+static int number_labels(struct edit *e, struct sheaf_error *err)
+{
+    const struct manifest *m = e->manifest;
+    const struct plan_grow grow = {
+        .classes = { .names = (const char *const *)m->classes, .count = m->class_count },
+        .label_base = m->label_base, .samples = 1,
+    };
+    bool *used = calloc((size_t)e->labels.label_count + 1, sizeof(*used));
+    uint32_t *renamed = NULL;
+    int code = SHEAF_OK;
+
+    if (used == NULL)
+        return err_memory(err, e->labels.label_count);
+    for (size_t i = 0; i < e->wanted_count; i++)
+        if (e->wanted[i].has_label)
+            used[e->wanted[i].label] = true;
+    code = plan_rank_labels(&e->plan, &e->labels, used, m->label_base, &grow, NULL, &renamed, err);
+    for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++)
+        if (e->wanted[i].has_label)
+            e->wanted[i].label = renamed[e->wanted[i].label];
+    free(used);
+    free(renamed);
+    return code;
+}
+
+const struct plan_label *edit_label_of(const struct edit *e, const struct edit_change *c)
+{
+    return c->has_label ? &e->plan.labels[c->label] : NULL;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+const struct catalog_file *edit_file_of(const struct edit *e, const struct edit_change *c,
+                                        const char *field)
+{
+    for (size_t i = 0; i < c->file_count; i++) {
+        const struct catalog_file *f = &e->files.files[c->file + i];
+
+        if (strcasecmp(f->path + f->key_size + 1, field) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static int unknown(struct edit *e, const char *what, const char *where, const char *kind)
+{
+    struct sheaf_error found;
+
+    e->result.unknown++;
+    err_set(&found, SHEAF_ERR_NOT_FOUND, "%s: %s", kind, where);
+    if (e->options.report != NULL)
+        e->options.report(e->options.context, what, &found);
+    return SHEAF_OK;
+}
+
+static int add_change(struct edit *e, uint64_t number, size_t wanted, struct sheaf_error *err)
+{
+    const struct edit_wanted *w = &e->wanted[wanted];
+    struct edit_change *changes = e->changes;
+
+    if ((e->change_count & (e->change_count - 1)) == 0) {
+        changes = reallocarray(changes, MAX(2 * e->change_count, (size_t)1), sizeof(*changes));
+        if (changes == NULL)
+            return err_memory(err, e->change_count * sizeof(*changes));
+        e->changes = changes;
+    }
+    changes[e->change_count++] = (struct edit_change){
+        .number = number, .wanted = wanted, .is_deleted = w->is_deleted,
+        .has_label = w->has_label, .label = w->label, .file = w->file,
+        .file_count = w->file_count,
+    };
+    return SHEAF_OK;
+}
+
+/* Looks up some keys, and notes which of them were found. */
+static int find_some(struct edit *e, const char *const *keys, const size_t *wanted, size_t count,
+                     bool *found, struct sheaf_error *err)
+{
+    const struct sheaf_read_options reading = reading_of(e);
+    const struct sheaf_sample *samples;
+    struct sheaf_kept *kept;
+    const size_t *firsts;
+    int code = sheaf_dataset_find(e->dataset, keys, count, &reading, &samples, &firsts, &kept,
+                                  err);
+
+    if (code == SHEAF_ERR_LIMIT && count > 1) {
+        const size_t half = count / 2;
+
+        code = find_some(e, keys, wanted, half, found, err);
+        return code != SHEAF_OK ? code : find_some(e, keys + half, wanted + half, count - half,
+                                                   found, err);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        found[wanted[i]] = firsts[i] < firsts[i + 1];
+        for (size_t s = firsts[i]; s < firsts[i + 1] && code == SHEAF_OK; s++)
+            code = add_change(e, samples[s].number, wanted[i], err);
+    }
+    sheaf_kept_free(kept);
+    return code;
+}
+
+/* Looks up all keys that are not found yet. `others` looks up the keys of paths. */
+static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
+{
+    struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
+    const char *keys[KEYS_ONCE];
+    size_t wanted[KEYS_ONCE], count = 0;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++) {
+        const char *key = others ? e->wanted[i].other : e->wanted[i].key;
+
+        if (!found[i] && key != NULL) {
+            keys[count] = key;
+            wanted[count++] = i;
+        }
+        if (count < KEYS_ONCE && i + 1 < e->wanted_count)
+            continue;
+        code = watch_check(&e->watch, err);
+        if (code == SHEAF_OK && count != 0)
+            code = find_some(e, keys, wanted, count, found, err);
+        count = 0;
+        progress.done_count = i + 1;
+        watch_show(&e->watch, &progress);
+    }
+    return code;
+}
+
+static int find_all(struct edit *e, struct sheaf_error *err)
+{
+    bool *found = calloc(e->wanted_count + 1, sizeof(*found));
+    int code = found == NULL ? err_memory(err, e->wanted_count) : find_keys(e, false, found, err);
+
+    if (code == SHEAF_OK)
+        code = find_keys(e, true, found, err);
+    for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++)
+        if (!found[i])
+            code = unknown(e, e->wanted[i].key, e->wanted[i].where, "no sample has this key");
+    free(found);
+    return code;
+}
+
+/* ---- Changes --------------------------------------------------------------------------------- */
+
+static int by_number(const void *x, const void *y)
+{
+    const struct edit_change *a = x, *b = y;
+
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->wanted > b->wanted) - (a->wanted < b->wanted);
+}
+
+static int refuse_both(const struct edit *e, const struct edit_change *c, const char *what,
+                       struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_ARGUMENT, "the sample \"%.300s\" %s", e->wanted[c->wanted].key,
+                   what);
+}
+
+/* Adds a change to an earlier one of the same sample. */
+static int merge_change(const struct edit *e, struct edit_change *to,
+                        const struct edit_change *from, struct sheaf_error *err)
+{
+    if ((to->is_deleted || from->is_deleted) && !(to->is_deleted && from->is_deleted))
+        return refuse_both(e, to, "is to be deleted, and also changed", err);
+    if (to->has_label && from->has_label && to->label != from->label)
+        return refuse_both(e, to, "is to get two different labels", err);
+    if (from->has_label) {
+        to->has_label = true;
+        to->label = from->label;
+    }
+    if (from->file_count != 0) {
+        to->file = from->file;
+        to->file_count = from->file_count;
+    }
+    return SHEAF_OK;
+}
+
+/* Sorts the changes by number, and makes one of all changes of a sample. */
+static int merge_changes(struct edit *e, struct sheaf_error *err)
+{
+    size_t kept = 0;
+    int code = SHEAF_OK;
+
+    if (e->change_count > 1)
+        qsort(e->changes, e->change_count, sizeof(e->changes[0]), by_number);
+    for (size_t i = 0; i < e->change_count && code == SHEAF_OK; i++)
+        if (kept != 0 && e->changes[kept - 1].number == e->changes[i].number)
+            code = merge_change(e, &e->changes[kept - 1], &e->changes[i], err);
+        else
+            e->changes[kept++] = e->changes[i];
+    e->change_count = kept;
+    return code;
+}
+
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+struct counting {
+    struct edit *edit;
+    struct tally removed, added;
+    struct buf fields;          /* struct sheaf_field[] of a changed sample */
+};
+
+static bool is_same_label(const struct sheaf_sample *s, const struct plan_label *l)
+{
+    return s->label_count == l->value_count &&
+           memcmp(s->labels, l->values, l->value_count * sizeof(l->values[0])) == 0;
+}
+
+/* Returns the size of a field `cls` of numbers with other labels: numbers as text; or `size` if the
+ * field contains anything else. */
+static int cls_size(const struct sheaf_field *f, const struct plan_label *l, size_t *size,
+                    struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(SIZE_MAX / 4);
+    double number;
+    int code;
+
+    *size = f->size;
+    if (l == NULL || strcmp(f->name, "cls") != 0 || label_parse(f->data, f->size, &number, 1) <= 0)
+        return SHEAF_OK;
+    code = label_print(&text, l->values, l->value_count, err);
+    *size = text.size;
+    buf_free(&text);
+    return code;
+}
+
+/* Reports files that the sample has no field for. They are left out. */
+static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->file_count; i++) {
+        const struct catalog_file *f = &e->files.files[c->file + i];
+        bool has = false;
+
+        for (size_t k = 0; k < s->field_count; k++)
+            has |= strcasecmp(s->fields[k].name, f->path + f->key_size + 1) == 0;
+        kept += has;
+        if (!has)
+            unknown(e, catalog_shown(f), e->options.replace, "its sample has no such field");
+    }
+    if (kept == 0)
+        c->file_count = 0;
+    return SHEAF_OK;
+}
+
+/* Counts a changed sample as it will be. The content of files does not matter. */
+static int count_added(struct counting *n, const struct edit_change *c,
+                       const struct sheaf_sample *s, uint64_t *payload, struct sheaf_error *err)
+{
+    struct sheaf_sample after = *s;
+    struct sheaf_field *fields;
+    int code;
+
+    n->fields.size = 0;
+    n->fields.limit = SIZE_MAX / 4;
+    code = buf_reserve(&n->fields, (s->field_count + 1) * sizeof(*fields), err);
+    fields = (struct sheaf_field *)(void *)n->fields.data;
+    for (size_t i = 0; i < s->field_count && code == SHEAF_OK; i++) {
+        const struct catalog_file *f = edit_file_of(n->edit, c, s->fields[i].name);
+
+        fields[i] = s->fields[i];
+        if (f != NULL)
+            fields[i].size = f->bytes;
+        else
+            code = cls_size(&s->fields[i], edit_label_of(n->edit, c), &fields[i].size, err);
+        *payload += fields[i].size;
+    }
+    after.fields = fields;
+    return code == SHEAF_OK ? tally_add(&n->added, &after, err) : code;
+}
+
+static int count_one(struct counting *n, struct edit_change *c, const struct sheaf_sample *s,
+                     uint64_t *payload, struct sheaf_error *err)
+{
+    struct edit *e = n->edit;
+    int code = check_files(e, c, s);
+
+    if (c->has_label && !c->is_deleted && is_same_label(s, edit_label_of(e, c)))
+        c->has_label = false;
+    if (!c->is_deleted && !c->has_label && c->file_count == 0)
+        return SHEAF_OK;        /* nothing changes */
+    code = tally_add(&n->removed, s, err);
+    for (size_t i = 0; i < s->field_count; i++)
+        *payload -= s->fields[i].size;
+    e->relabelled += c->has_label;
+    e->replaced += c->file_count != 0;
+    if (c->is_deleted) {
+        tally_forget_key(&e->fields, s->key);
+        e->deleted[e->deleted_count++] = c->number;
+    } else if (code == SHEAF_OK)
+        code = count_added(n, c, s, payload, err);
+    return code;
+}
+
+/* Counts changes of one shard, from `first` to before `end`. */
+static int count_some(struct counting *n, size_t first, size_t end, uint64_t *payload,
+                      struct sheaf_error *err)
+{
+    struct edit *e = n->edit;
+    const struct sheaf_read_options reading = reading_of(e);
+    const struct sheaf_sample *samples;
+    uint64_t numbers[NUMBERS_ONCE];
+    struct sheaf_kept *kept;
+    int code;
+
+    for (size_t i = first; i < end; i++)
+        numbers[i - first] = e->changes[i].number;
+    code = sheaf_dataset_read(e->dataset, numbers, end - first, &reading, &samples, &kept, err);
+    if (code == SHEAF_ERR_LIMIT && end - first > 1) {
+        const size_t middle = first + (end - first) / 2;
+
+        code = count_some(n, first, middle, payload, err);
+        return code == SHEAF_OK ? count_some(n, middle, end, payload, err) : code;
+    }
+    if (code != SHEAF_OK)
+        return code;
+    for (size_t i = first; i < end && code == SHEAF_OK; i++)
+        code = count_one(n, &e->changes[i], &samples[i - first], payload, err);
+    sheaf_kept_free(kept);
+    return code;
+}
+
+/* Leaves out changes that change nothing. Returns their number. */
+static size_t drop_idle(struct edit_change *changes, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (changes[i].is_deleted || changes[i].has_label || changes[i].file_count != 0)
+            changes[kept++] = changes[i];
+    return count - kept;
+}
+
+/* ---- Shards ---------------------------------------------------------------------------------- */
+
+static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_error *err)
+{
+    const struct manifest *m = e->manifest;
+    const char *name = m->shards[s->shard].name;
+    char text[SHARD_NAME_BYTES];
+    int code = manifest_edit_name(name, interop_stem(m->container, m->codec, name),
+                                  m->edit_count + 1, text, sizeof(text), err);
+
+    s->name = code == SHEAF_OK ? strdup(text) : NULL;
+    return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
+}
+
+/* Adds the shard of the changes from `first` to before `end`, after the changes that remain. */
+static int add_shard(struct counting *n, size_t shard, size_t first, size_t end, size_t *kept,
+                     struct sheaf_error *err)
+{
+    struct edit *e = n->edit;
+    struct edit_shard *s = &e->shards[e->shard_count];
+    uint64_t payload = e->manifest->shards[shard].payload_bytes;
+    int code = SHEAF_OK;
+
+    for (size_t i = first; i < end && code == SHEAF_OK; i += NUMBERS_ONCE)
+        code = count_some(n, i, MIN(i + NUMBERS_ONCE, end), &payload, err);
+    if (code != SHEAF_OK)
+        return code;
+    end -= drop_idle(e->changes + first, end - first);
+    memmove(e->changes + *kept, e->changes + first, (end - first) * sizeof(e->changes[0]));
+    *s = (struct edit_shard){ .shard = shard, .change = *kept, .end = *kept + (end - first) };
+    *kept = s->end;
+    if (s->change == s->end)
+        return SHEAF_OK;
+    s->source = XXH3_64bits(&e->sum, sizeof(e->sum));
+    e->payloads[e->shard_count++] = payload;
+    return name_shard(e, s, err);
+}
+
+static int find_shards(struct counting *n, struct sheaf_error *err)
+{
+    struct edit *e = n->edit;
+    size_t kept = 0, first = 0;
+    int code = SHEAF_OK;
+
+    e->shards = calloc(e->change_count + 1, sizeof(e->shards[0]));
+    e->payloads = calloc(e->change_count + 1, sizeof(e->payloads[0]));
+    e->deleted = calloc(e->change_count + 1, sizeof(e->deleted[0]));
+    if (e->shards == NULL || e->payloads == NULL || e->deleted == NULL)
+        return err_memory(err, e->change_count * sizeof(e->shards[0]));
+    while (first < e->change_count && code == SHEAF_OK) {
+        const uint32_t shard = dataset_shard_of(e->dataset, e->changes[first].number);
+        size_t end = first;
+
+        while (end < e->change_count &&
+               e->changes[end].number < e->dataset->first_numbers[shard + 1])
+            end++;
+        code = watch_check(&e->watch, err);
+        if (code == SHEAF_OK)
+            code = add_shard(n, shard, first, end, &kept, err);
+        first = end;
+    }
+    e->change_count = kept;
+    return code;
+}
+
+/* Copies the counts of the manifest, by way of their text. */
+static int copy_fields(const struct manifest *m, uint64_t samples, struct tally *fields,
+                       struct sheaf_error *err)
+{
+    json_t *tree = m->fields.is_unknown ? NULL : tally_tree(&m->fields);
+    int code;
+
+    if (m->fields.is_unknown) {
+        *fields = (struct tally){ .is_unknown = true };
+        return SHEAF_OK;
+    }
+    code = tree == NULL ? err_memory(err, 1024) : tally_of_tree(tree, samples, fields, err);
+    json_decref(tree);
+    return code;
+}
+
+/* Changes the counts of fields. */
+static int change_fields(struct counting *n, struct sheaf_error *err)
+{
+    struct tally *fields = &n->edit->fields;
+
+    if (fields->is_unknown)
+        return SHEAF_OK;
+    if (fields->has_too_many) {
+        fields->samples -= n->removed.samples - n->added.samples;
+        return SHEAF_OK;
+    }
+    tally_subtract(fields, &n->removed);
+    return tally_merge(fields, &n->added, err);
+}
+
+static int refuse_unknown(const struct edit *e, struct sheaf_error *err)
+{
+    return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%llu key%s or file%s belong%s to no "
+                                    "sample of the data set: nothing was changed",
+                                    (unsigned long long)e->result.unknown,
+                                    plural(e->result.unknown), plural(e->result.unknown),
+                                    e->result.unknown == 1 ? "s" : ""),
+                       SHEAF_REASON_UNKNOWN_KEYS);
+}
+
+int edit_find_changes(struct edit *e, struct sheaf_error *err)
+{
+    struct counting n = { .edit = e };
+    int code = number_labels(e, err);
+
+    if (code == SHEAF_OK)
+        code = find_all(e, err);
+    if (code == SHEAF_OK)
+        code = merge_changes(e, err);
+    if (code == SHEAF_OK)
+        code = copy_fields(e->manifest, dataset_samples(e->dataset), &e->fields, err);
+    if (code == SHEAF_OK)
+        code = find_shards(&n, err);
+    if (code == SHEAF_OK && e->result.unknown != 0 && e->options.on_unknown == SHEAF_FAIL)
+        code = refuse_unknown(e, err);
+    if (code == SHEAF_OK)
+        code = change_fields(&n, err);
+    tally_clear(&n.removed);
+    tally_clear(&n.added);
+    buf_free(&n.fields);
+    return code;
+}
+
+void edit_changes_free(struct edit *e)
+{
+    for (size_t i = 0; i < e->shard_count; i++)
+        free(e->shards[i].name);
+    free(e->changes);
+    free(e->shards);
+    free(e->payloads);
+    free(e->deleted);
+    tally_clear(&e->fields);
+    plan_free(&e->plan);
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Changes of samples that a data set has, as `sheaf edit` makes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
+
+from . import _sheaf
+from ._types import S3, Path, Problem, Progress, Size, _s3, _size, _text, _told
+
+Label = Union[str, float, Sequence[float]]
+
+
+class EditResult(NamedTuple):
+    """The result of an edit; sheaf.h describes each number."""
+    samples: int
+    deleted: int
+    relabelled: int
+    replaced: int
+    unknown: int
+    shards: int
+    shards_written: int
+    shards_kept: int
+    stored_bytes: int
+    memory_peak_bytes: int
+    is_done: bool
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def _plain(label: Any) -> Any:
+    """The label as JSON has it: a name, a number or numbers, also of NumPy."""
+    return label.tolist() if hasattr(label, "tolist") else \
+        label if isinstance(label, (str, int, float)) else list(label)
+
+
+def _keys_file(folder: str, keys: Iterable[str]) -> str:
+    path = os.path.join(folder, "keys.txt")
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(key + "\n" for key in keys)
+    return path
+
+
+def _labels_file(folder: str, labels: Mapping[str, Label]) -> str:
+    path = os.path.join(folder, "labels.jsonl")
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        for key, label in labels.items():
+            file.write(json.dumps({"key": key, "label": _plain(label)}, ensure_ascii=False) + "\n")
+    return path
+
+
+def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
+         labels: Union[None, Path, Mapping[str, Label]] = None, replace: Optional[Path] = None,
+         unknown_keys: str = "fail", resume: bool = False, overwrite: bool = False,
+         purge: bool = False, dry_run: bool = False, jobs: int = 0, memory: Size = "512MiB",
+         s3: S3 = None, progress: Optional[Callable[[Progress], Any]] = None,
+         report: Optional[Callable[[Problem], Any]] = None) -> EditResult:
+    """Deletes samples, gives samples other labels and replaces files of samples, as `sheaf edit`
+    does.  `delete` is a file with a key in each line, or the keys; `labels` a list of keys and
+    labels, or a mapping; `replace` a directory or another source.  NotFoundError: a key or file
+    belongs to no sample; unknown_keys="skip" leaves them out, and calls `report` for each.
+
+        sheaf.edit("shards/", delete=["cat/0017"], labels={"dog/0002": "cat"}, purge=True)"""
+    with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
+        keys_at = None if delete is None else _text(delete) if _is_path(delete) else \
+            _keys_file(folder, delete)      # type: ignore[arg-type]
+        labels_at = None if labels is None else _text(labels) if _is_path(labels) else \
+            _labels_file(folder, labels)    # type: ignore[arg-type]
+        return EditResult(**_sheaf.edit(
+            dataset, delete_keys=keys_at, labels=labels_at, replace=_text(replace),
+            on_unknown=unknown_keys, resume=resume, overwrite=overwrite, purge=purge,
+            dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0), s3=_s3(s3),
+            progress=_told(progress, Progress), report=_told(report, Problem)))
