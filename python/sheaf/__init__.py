@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packs many small files into a few large training shards, and streams them back shuffled.
+"""Packs many small files into a few large training shards, and reads them back shuffled.
 
     import sheaf, sheaf.torch
     sheaf.pack("images/", "shards/", shard_size="150MB")    # a directory per class
@@ -8,15 +8,14 @@
     for sample in sheaf.Reader(data, seed=7): print(sample.key, sample.label)   # an epoch
     loader = sheaf.torch.DataLoader(data, batch_size=32, num_workers=2, seed=7)
 
-A sample is a read-only mapping from field names to memoryviews.  A view may be kept for any time.
-It keeps alive the memory that its sample was read into, about a MiB (8 MiB for remote shards).  To
-keep a few of many samples, keep bytes(view) instead.
+A sample is a read-only mapping from field names to memoryviews. A memoryview may be kept as long as you like. It
+keeps a whole block of memory alive, because samples are read in blocks of about 1 MiB (8 MiB for remote shards). If
+you keep only a few of many samples, keep bytes(view) instead.
 
-sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset feed these frameworks.
+sheaf.torch, sheaf.tf, sheaf.numpy and sheaf.webdataset pass samples to these frameworks.
 
-Threads may share a Reader or a Packer; they wait for each other.  After a fork, the child can use a
-Dataset of the parent, but not its readers and packers (StateError).  A Dataset and a Batch can be
-pickled."""
+Threads may share a Reader or a Packer; they wait for each other. After a fork, the child can use a Dataset of the
+parent, but not its readers and packers (StateError). A Dataset and a Batch can be pickled."""
 
 from __future__ import annotations
 
@@ -57,7 +56,8 @@ __version__: str = _sheaf.version
 _log = _logging.getLogger("sheaf")
 
 _abc.Mapping.register(Sample)
-# Batch is not registered as a Sequence: PyTorch takes those apart, down to single bytes.
+# Batch is not registered as a Sequence, because PyTorch would divide a Sequence into its elements, down to single
+# bytes.
 _copyreg.pickle(Batch, lambda batch: (_sheaf.unpack, (batch._pack(),)))
 
 
@@ -66,16 +66,17 @@ def _opened(source: "Union[Source, Dataset]") -> "Dataset":
 
 
 class Dataset(_sheaf.Dataset):
-    """An opened data set: a directory with a dataset.json; or foreign shards (a directory, a brace pattern, files,
-    "@FILE"); or a sequence of these, which together form one data set of several sources, whose classes are merged
-    by name. "-" is standard input.
+    """An opened data set. Its source may be a directory with a dataset.json; foreign shards (a directory, a brace
+    pattern, files, "@FILE"); or "-" for standard input. The source may also be a sequence of sources, which together
+    form one data set. Their classes are merged by name.
 
-    A Channel of a training platform is a Dataset as well. Its `world` is the (rank, world size) that the environment
-    specifies for it, or None. Its `order` (seed, epoch, shuffle_buffer, lanes) is that of the job's hyperparameters,
-    sheaf_seed etc., if there are any. If each host has only some of the shards (ShardedByS3Key), its `host` is
-    (number, count), its samples are those of this host, and its world consists of the processes of this host."""
+    A Channel of a training platform is a source as well. The Dataset then has three more attributes. `world` is the
+    (rank, world size) that the environment specifies for the channel, or None. `order` (seed, epoch, shuffle_buffer,
+    lanes) has the values of the job's hyperparameters, sheaf_seed etc., if there are any. If each host has only some
+    of the shards (ShardedByS3Key), `host` is (number, count), the samples are those of this host, and `world` counts
+    only the processes of this host."""
 
-    wait_seconds = 600                  # a channel's
+    wait_seconds = 600                  # seconds to wait for the pipe of a channel
 
     def __init__(self, source: Source, *, _join: bool = False) -> None:
         if isinstance(source, Channel):
@@ -91,12 +92,12 @@ class Dataset(_sheaf.Dataset):
         self.has_manifest: bool = info["has_manifest"]
         self.is_stream: bool = info["is_stream"]
         self.host: Optional[Tuple[int, int]] = info["host"] if info["host"][1] else None
-        self.is_pipe: bool = info["is_pipe"]                # of a channel: it can be read once
+        self.is_pipe: bool = info["is_pipe"]                # True for a channel that can be read only once
         self.container: Optional[str] = info["container"]
         self.codec: Optional[str] = info["codec"]
-        self.samples: Optional[int] = info["samples"]       # None: a stream
+        self.samples: Optional[int] = info["samples"]       # None for a stream
         self.is_view: bool = info["is_view"]
-        self.epoch_samples: Optional[int] = info["epoch_samples"]   # of a view those of an epoch
+        self.epoch_samples: Optional[int] = info["epoch_samples"]   # for a view, the number of samples in an epoch
         self.bytes: int = info["bytes"]
         self.payload_bytes: int = info["payload_bytes"]
         self.label_base: int = info["label_base"]
@@ -122,8 +123,8 @@ class Dataset(_sheaf.Dataset):
 
     @property
     def fields(self) -> Optional[List[Field]]:
-        """The fields, in byte order of their names. None if the manifest does not count them. Empty, although there
-        are samples, if they have more than 256 names."""
+        """The fields, in byte order of their names. None if the manifest does not count them. The list is empty if
+        there are more than 256 names."""
         fields = self._fields()
         return None if fields is None else [Field(*values) for values in fields]
 
@@ -134,8 +135,9 @@ class Dataset(_sheaf.Dataset):
 
     @property
     def targets(self) -> memoryview:
-        """The label of each sample as int64, or -1 if it has none. They come from the index, without reading data.
-        Raises UnsupportedError if the index has no labels (they are vectors or fractions) or if there is no index."""
+        """The label of each sample as int64, or -1 for a sample without a label. The labels come from the index, so
+        no data is read. Raises UnsupportedError if there is no index, or if the index has no labels because they are
+        vectors or fractions."""
         return memoryview(self._labels()).cast("q").toreadonly()
 
     @property
@@ -160,10 +162,10 @@ class Dataset(_sheaf.Dataset):
     def __getitem__(self, index: slice) -> Batch: ...
 
     def __getitem__(self, index: Union[int, str, slice]) -> Union[Sample, Batch]:
-        """ds[i] is the Sample with number i, and ds[i:j] is a Batch of several samples; negative numbers count from
-        the end, as in a list. ds["key"] is the sample with that key, or the first one if there are several; a
-        KeyError is raised if there is none. Any thread may read. For many scattered samples, `get` is faster than
-        reading them one by one.
+        """ds[i] is the Sample with number i, and ds[i:j] is a Batch of several samples. Negative numbers count from
+        the end, as in a list. ds["key"] is the sample with that key, or the first one if several samples have it.
+        Raises KeyError if no sample has the key. Any thread may read. For many scattered samples, `get` is faster
+        than reading them one by one.
 
             ds[0]["jpg"], ds[-1].label, ds[100:200].keys, ds["001.ak47/001_0001"]"""
         if isinstance(index, str):
@@ -183,12 +185,12 @@ class Dataset(_sheaf.Dataset):
     def get(self, numbers: Union[Sequence[int], Sequence[str]], *,
             memory_bytes: int = 1 << 30) -> Batch:
         """Returns the samples with these numbers, in this order, as a Batch. Reads run concurrently. The call uses at
-        most memory_bytes (1 GiB), including the samples; if that is too little, it raises LimitError. Raises
-        ArgumentError if a number does not exist, and UnsupportedError for a stream.
+        most memory_bytes (1 GiB), including the samples. Raises LimitError if that is too little, ArgumentError if a
+        number does not exist, and UnsupportedError for a stream.
 
-        Keys may be given in place of numbers. If several samples have the same key, all of them are in the batch, one
-        after another. Raises KeyError if no sample has a key. Keys are found by dataset.keys, which the packer and
-        `index` write; without this file, UnsupportedError is raised.
+        Keys may be given in place of numbers. If several samples have the same key, the batch contains all of them,
+        one after another. Raises KeyError if no sample has a key. Keys are found in dataset.keys, which the packer
+        and `index` write. Raises UnsupportedError if the data set does not have this file.
 
             batch = ds.get([7, 30000, 12])
             batch = ds.get(["001.ak47/001_0001", "002.american-flag/002_0007"])"""
@@ -201,7 +203,7 @@ class Dataset(_sheaf.Dataset):
         return self._read(numbers, memory_bytes)
 
     def locate(self, wanted: Union[str, int, Sequence[Any]], **options: Any) -> List[Coming]:
-        """Returns when the samples with these keys or numbers come in an epoch; see sheaf.locate."""
+        """Returns when the samples with these keys or numbers come in an epoch, as sheaf.locate does."""
         return locate(self, wanted, **options)
 
     def __repr__(self) -> str:
@@ -214,7 +216,8 @@ class Dataset(_sheaf.Dataset):
             self.url, self.container, samples, ", {:,} classes".format(classes) if classes else "")
 
 
-# What positions say of the order, with the defaults; and where they have another word than Reader.
+# The options of the order that a position contains, with their defaults; and the options that have another name in a
+# position than in Reader.
 _ORDER = {"seed": 0, "buffer": 10000, "lanes": 0, "shuffle": 1, "remainder": "auto"}
 _OPTION = {"buffer": "shuffle_buffer", "shuffle": "no_shuffle"}
 
@@ -224,19 +227,21 @@ class Reader(_sheaf.Reader):
     of an epoch, the next iteration starts the next epoch.
 
     The order depends only on the data set, seed (0), epoch (0), lanes (0) and shuffle_buffer (10000 samples). If one
-    of them is not given and the data set is a Channel, the job's hyperparameters determine it. rank and world_size
-    are found as everywhere in this package and as by the command: in torch.distributed, or in the environment
-    (torchrun, Open MPI, Slurm, SageMaker). rank=0, world_size=1 reads everything in any case. In the workers of a
-    DataLoader over an IterableDataset, each worker reads its part, unless worker and workers are given. lanes=0 means
+    of these options is not given and the data set is a Channel, the job's hyperparameters determine it. lanes=0 means
     world_size x workers. remainder is "keep", "drop" or "pad"; "auto" means "pad" if world_size > 1, otherwise
     "keep".
 
+    If rank and world_size are not given, they are found in torch.distributed or in the environment (torchrun, Open
+    MPI, Slurm, SageMaker). rank=0, world_size=1 reads everything in any case. In the workers of a DataLoader over an
+    IterableDataset, each worker reads its part, unless worker and workers are given.
+
     memory_bytes is a hard ceiling. on_corrupt="skip" skips bad records, at most max_corrupt of them. `report` is
-    called with a Problem for each of them; without `report`, a warning is given. cache_directory is a local cache for
-    remote shards, which other readers and later epochs share. `columns` names the columns that come with the samples:
-    columns=["cap-v2"] gives sample["cap-v2.txt"]. `missing` is the treatment of a sample for which a column has no
-    value: "fail", "skip" or "none". The command's names memory, cache and cache_size may be used for memory_bytes,
-    cache_directory and cache_bytes."""
+    called with a Problem for each skipped record; without `report`, a warning is given. cache_directory is a local
+    cache for remote shards, which later epochs and other readers share. The command's names memory, cache and
+    cache_size may be used for memory_bytes, cache_directory and cache_bytes.
+
+    `columns` names the columns that come with the samples: columns=["cap-v2"] gives sample["cap-v2.txt"]. If a column
+    has no value for a sample, `missing` decides what happens: "fail", "skip" or "none"."""
 
     def __init__(self, source: Union[Source, Dataset], *, seed: Optional[int] = None,
                  epoch: Optional[int] = None, no_shuffle: bool = False,
@@ -270,10 +275,10 @@ class Reader(_sheaf.Reader):
                          cache_bytes=_size("cache_size", cache_size, cache_bytes),
                          report=_told(_warn if report is None else report, Problem),
                          columns=columns, missing=missing)
-        self._bad = on_corrupt, max_corrupt, report     # what becomes of bad images
+        self._bad = on_corrupt, max_corrupt, report     # the treatment of bad images
         self._order = {"seed": seed, "buffer": shuffle_buffer, "lanes": lanes,
                        "shuffle": int(not no_shuffle), "remainder": remainder}
-        for word, value in self._order.items():     # what a job says is no contradiction
+        for word, value in self._order.items():  # a value from the hyperparameters does not count as a contradiction
             self._order[word] = _ORDER[word] if value is None else value
 
     def __iter__(self) -> "Reader":
@@ -282,13 +287,13 @@ class Reader(_sheaf.Reader):
         return super().__iter__()
 
     def epoch(self, number: int) -> "Reader":
-        """Goes to the beginning of an epoch."""
+        """Moves the reader to the beginning of an epoch."""
         return super().epoch(_epoch_of(number))
 
     def resume(self, position: str) -> None:
-        """Goes to a position. The samples that follow are exactly those that followed when the position was taken.
-        The position states the order of the epoch. An option of the order that was given to the reader must agree
-        with it, unless it has its default value."""
+        """Moves the reader to a position. It then returns exactly the samples that followed when the position was
+        saved. The position contains the options of the order. If such an option was given to the reader, it must
+        agree with the position, unless it has its default value."""
         found = dict(word.split("=", 1) for word in position.split() if "=" in word)
         for word, standard in _ORDER.items():
             value = self._order[word]
@@ -311,7 +316,7 @@ class Reader(_sheaf.Reader):
 
     def batches(self, size: int, drop_last: bool = False) -> Iterator[Batch]:
         """Returns the rest of the epoch in batches of `size` samples. The last batch may be smaller."""
-        iter(self)                      # after the end of an epoch: the next one
+        iter(self)                      # after the end of an epoch, this begins the next epoch
         while True:
             batch = self.next_batch(size)
             if batch is None or (drop_last and len(batch) < size):
@@ -326,7 +331,7 @@ def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
           memory_bytes: Size = 256 << 20, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None) -> FetchResult:
     """Copies the objects of a source, such as an s3:// prefix, into a directory, as `sheaf fetch` does. With n hosts,
-    each host gets each n-th object. Objects that are in the directory already are not copied again."""
+    each host gets every n-th object. Objects that the directory already has are not copied again."""
     return FetchResult(**_sheaf.fetch(source, directory, host=host, hosts=hosts,
                                       memory_bytes=_size("memory", memory, memory_bytes),
                                       threads=threads,
@@ -334,7 +339,7 @@ def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
 
 
 class _Problems:
-    """Keeps the first problems, and tells a callable of all."""
+    """Keeps the first problems in a list, and passes all problems to a callable."""
 
     MOST = 1000
 
@@ -354,9 +359,10 @@ def verify(source: Union[Source, Dataset], *, columns: Union[str, Sequence[str]]
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
     """Reads and checks everything: sizes, hashes, checksums, counts, the index. With `parts`, it checks only part
-    number `part`, counted from 0, of the shards. The columns named in `columns` are checked, too, and each of their
-    records must belong to its sample. Problems that are found are in the result. An exception means
-    that the check itself failed.
+    number `part` of the shards, counted from 0. It also checks the columns that are named in `columns`, and that each
+    of their records belongs to its sample.
+
+    The result contains the problems that were found. An exception means that the check itself failed.
 
         assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
@@ -374,13 +380,14 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None,
           join: bool = False) -> VerifyResult:
-    """Makes a data set of the foreign shards in a directory, as `sheaf index` does: writes an index and a manifest
-    beside them. `index` names other readers ("dali,mxnet,wids,energon") for which index files are written as well.
-    With `keys`, the directory has a data set already, and only its dataset.keys is written, which data sets of
-    older releases lack. With `join`, all files of a tar with the same key are one sample, even if they are not
-    adjacent.
+    """Makes a data set of the foreign shards in a directory, as `sheaf index` does: it writes an index and a manifest
+    beside them. `index` names other readers ("dali,mxnet,wids,energon") whose index files are written as well. With
+    `join`, all files of a tar with the same key are one sample, even if they are not adjacent.
 
-    Raises ExistsError if there is a manifest already and `overwrite` is not set.
+    With `keys`, the directory must already have a data set. Only its dataset.keys is written, which data sets of
+    older releases lack.
+
+    Raises ExistsError if there is already a manifest and `overwrite` is not set.
 
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
@@ -391,7 +398,7 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
                         problems=problems.found)
 
 
-# Last, as it uses what is above.
+# These imports are last, because the modules use the names above.
 from ._copies import (ConvertResult, PipeResult, UnpackResult,  # noqa: E402
                       convert, info, pipe, unpack)
 from ._job import job  # noqa: E402

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The batches of sheaf.torch: a sheaf.Batch whose labels are a tensor."""
+"""The batches of sheaf.torch: a sheaf.Batch with its labels as a tensor."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sheaf._shared import Reduced, reduce_batch
 
 
 class Batch(sheaf.Batch):
-    """A batch of a DataLoader without a decode: a sheaf.Batch whose labels are a tensor."""
+    """A batch of a DataLoader without `decode`: a sheaf.Batch with its labels as a tensor."""
 
     __slots__ = ()
 
     @property
     def labels(self) -> torch.Tensor:   # type: ignore[override]
-        """A tensor [samples] if each sample has one label, otherwise [samples, labels]. It is int64 if all labels of
-        the batch are whole numbers, otherwise float64. Raises ValueError if the samples differ in their number of
-        labels."""
+        """A tensor [samples] if each sample has one label, otherwise [samples, labels]. Its type is int64 if all
+        labels of the batch are whole numbers, otherwise float64. Raises ValueError if the samples differ in their
+        number of labels."""
         view = super().labels
         kind = torch.int64 if view.format == "q" else torch.float64
         if view.nbytes == 0:
@@ -37,20 +37,20 @@ class Batch(sheaf.Batch):
 
 
 class Field(NamedTuple):
-    """A field of all samples of a batch: sample i has data[offsets[i]:offsets[i + 1]]."""
+    """One field of all samples of a batch. Sample i has the bytes data[offsets[i]:offsets[i + 1]]."""
     data: torch.Tensor                  # uint8 [bytes]
     offsets: torch.Tensor               # int64 [samples + 1], on the CPU
 
 
 class FieldBatch:
-    """The bytes of some fields of a batch, each in one tensor:
+    """The bytes of some fields of a batch, each field in one tensor:
 
         loader = sheaf.torch.DataLoader("shards/", 256, fields=("jpg",), pin_memory=True)
         for batch in loader:
             images = torchvision.io.decode_jpeg(batch.tensors("jpg"), device="cuda")
             batch["jpg"].data, batch["jpg"].offsets, batch.labels, batch.keys
 
-    A sample that lacks a field is a KeyError."""
+    Raises KeyError if a sample lacks one of the fields."""
 
     def __init__(self, batch: sheaf.Batch, fields: Sequence[str], pins: bool) -> None:
         self.keys, self.labels, self.repeated = batch.keys, batch.labels, batch.repeated
@@ -68,7 +68,8 @@ class FieldBatch:
         return self._fields[name]
 
     def tensors(self, name: str) -> List[torch.Tensor]:
-        """The bytes of each sample, a part of the one tensor."""
+        """Returns one tensor for each sample with the bytes of the field. These tensors share the memory of the
+        field's one tensor."""
         data, offsets = self._fields[name]
         return list(data.split((offsets[1:] - offsets[:-1]).tolist()))
 
@@ -79,7 +80,7 @@ class FieldBatch:
         return "<sheaf.torch.FieldBatch of %d samples: %s>" % (len(self), ", ".join(self._fields))
 
 
-Batch.__module__ = FieldBatch.__module__ = "sheaf.torch"        # where programs have them from
+Batch.__module__ = FieldBatch.__module__ = "sheaf.torch"        # the module from which programs import them
 
 
 def _made(receive: Callable[..., Any], args: Tuple[Any, ...]) -> Batch:
@@ -87,7 +88,7 @@ def _made(receive: Callable[..., Any], args: Tuple[Any, ...]) -> Batch:
 
 
 def _reduce(batch: Batch) -> Reduced:
-    """As a sheaf.Batch goes to another process."""
+    """Pickles a batch in the same way as a sheaf.Batch."""
     return _made, reduce_batch(batch)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The calls that copy what exists, as the command's do: convert, unpack, pipe; and info."""
+"""The functions that copy existing data, as commands of the same names do: convert, unpack, pipe; and info."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from ._types import S3, _s3
 
 
 class ConvertResult(NamedTuple):
-    """The result of a conversion. corrupt: number of bad records that were skipped (on_corrupt="skip"); lost_bytes:
-    bytes of foreign shards that were lost after damage; passed_over: members of tars that belong to no sample;
-    skipped: number of samples listed in DEST/skipped.tsv; converted, resized: number of images that were
-    converted, and that were only made smaller; duplicates: number of samples with a repeated key."""
+    """The result of a conversion.
+
+    `corrupt` is the number of bad records that were skipped (on_corrupt="skip"). `lost_bytes` is the number of bytes
+    of foreign shards that were lost after damage. `passed_over` is the number of members of tars that belong to no
+    sample. `skipped` is the number of samples that DEST/skipped.tsv lists. `converted` is the number of images that
+    were converted, and `resized` the number of images that were only made smaller. `duplicates` is the number of
+    samples with a repeated key."""
     samples: int
     payload_bytes: int
     stored_bytes: int
@@ -30,8 +33,8 @@ class ConvertResult(NamedTuple):
 
 
 class UnpackResult(NamedTuple):
-    """The result of unpacking: the numbers of samples and files, and the bytes of the files. The other fields are
-    those of ConvertResult."""
+    """The result of unpacking: the number of samples, the number of files, and the bytes of the files. The other
+    fields are those of ConvertResult."""
     samples: int
     files: int
     bytes: int
@@ -42,9 +45,9 @@ class UnpackResult(NamedTuple):
 
 
 class PipeResult(NamedTuple):
-    """The result of feeding pipes: the number of epochs that had a reader, and of those that the reader closed early;
-    objects and bytes over all epochs; and left_out, the number of files in a data set's directory that are not its
-    shards."""
+    """The result of feeding pipes. `epochs` is the number of epochs that had a reader, and `closed_early` the
+    number of these that the reader closed early. `objects` and `bytes` are counted over all epochs. `left_out` is the number of
+    files in the data set's directory that are not its shards."""
     epochs: int
     closed_early: int
     objects: int
@@ -74,21 +77,25 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             resize_mode: str = "shorter", duplicate_keys: str = "fail",
             columns: Optional[Sequence[str]] = None, missing: str = "fail",
             join: bool = False) -> ConvertResult:
-    """Writes the samples of a data set, in its order, as a data set of another container (`format`) or codec at
-    `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay. Each shard keeps its samples,
+    """Writes the samples of a data set, in its order, as a data set in another container (`format`) or codec at
+    `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay the same. Each shard keeps its samples,
     unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
-    field_map={"image": "jpg", "y": "label"} renames a field, or turns its number into the label.
+    field_map={"image": "jpg", "y": "label"} renames a field, or makes the label of its number.
 
     `memory` is a size in bytes or a text such as "512MiB"; half of it is used for reading. Images are copied without
-    a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack().
-    duplicate_keys="number" gives a sample with a repeated key a free key such as KEY-2, and "drop" leaves it out.
-    columns and missing are as in Reader. With `join`, all files with one key in a shard of foreign tars, local and
-    not compressed, are one sample, wherever they are in the shard. With `plan`, the call converts part number `part`, counted from 0, of
-    `parts` of a stored plan for a data set; sheaf.commit publishes the result.
+    a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack(). columns and
+    missing are as in Reader.
+
+    If a key is repeated, duplicate_keys="number" gives the later sample a free key such as KEY-2, and "drop" leaves
+    it out. With `join`, all files with one key in a shard are one sample, wherever they are in the shard. The shards
+    must then be foreign tars, local and not compressed.
+
+    With `plan`, the call converts part number `part`, counted from 0, of `parts` of a stored plan. sheaf.commit then
+    publishes the result.
 
     Raises UnsupportedError if a sample does not fit the container; the message names the sample. Raises CorruptError
-    for a bad record or image, unless on_corrupt is "skip"; then `report` is called for each, or a warning is given.
-    Raises ExistsError if `dest` is not empty or a key is repeated.
+    for a bad record or image. With on_corrupt="skip", it instead calls `report` for each, or gives a warning. Raises
+    ExistsError if `dest` is not empty or a key is repeated.
 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
@@ -123,9 +130,8 @@ def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = Fa
            duplicate_keys: str = "fail", columns: Optional[Sequence[str]] = None,
            missing: str = "fail") -> UnpackResult:
     """Writes each field of each sample to directory/KEY.SUFFIX, byte for byte as it was packed, as `sheaf unpack`
-    does. Nothing outside of that directory is written. Raises ExistsError if a file exists already; with `resume`,
-    an existing file stays if it is identical. duplicate_keys is as in convert(), columns and missing are as in
-    Reader.
+    does. Nothing is written outside of the directory. Raises ExistsError if a file already exists. With `resume`, an
+    existing file is kept if it is identical. duplicate_keys is as in convert(). columns and missing are as in Reader.
 
         sheaf.unpack("shards/", "files/")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
@@ -140,9 +146,10 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
          record_wrapper: str = "none", compression: str = "none",
          attributes: Optional[str] = None, memory: Size = "256MiB",
          progress: Optional[Callable[[Progress], Any]] = None) -> PipeResult:
-    """Feeds the named pipes directory/CHANNEL_0, CHANNEL_1, ..., one epoch for each pipe, as SageMaker's Pipe mode
+    """Writes to the named pipes directory/CHANNEL_0, CHANNEL_1, ..., one epoch to each pipe, as SageMaker's Pipe mode
     and `sheaf pipe` do. epochs=0 continues until a KeyboardInterrupt. record_wrapper is "none" or "recordio".
-    compression is "none" or "gzip"; gzip is decompressed. Raises ExistsError if another process feeds the channel.
+    compression is "none" or "gzip"; gzip objects are decompressed. Raises ExistsError if another process writes to
+    the pipes of the channel.
 
         sheaf.pipe("s3://bucket/train/", "/opt/ml/input/data", epochs=2)"""
     for name, value, words in (("record_wrapper", record_wrapper, ("none", "recordio")),
@@ -161,7 +168,7 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
 
 def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
     """Describes a data set, or a plan that sheaf.plan has stored and its progress. Returns a dict with the keys of
-    `sheaf info --json`, without the shards that each rank reads. Counts that are not known are None.
+    `sheaf info --json`, without the shards that each rank reads. A count that is not known is None.
 
         sheaf.info("s3://bucket/train/")["samples"]"""
     if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):

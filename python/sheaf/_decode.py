@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a program's decode makes of the samples of a batch: an exception names its sample, and with
-on_error="skip" a sample that decode fails on, or returns None for, is left out and reported."""
+"""Calls a program's `decode` for the samples of a batch.
+
+If `decode` raises an exception, the exception names the sample. With on_error="skip", a sample is left out and
+reported if `decode` raises an exception or returns None for it."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Decode = Callable[["sheaf.Sample"], Any]
 
 
 class Decoded(List[Any]):
-    """The results of a batch, and the samples that were left out."""
+    """The decoded samples of a batch, and a problem for each sample that was left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,7 +24,7 @@ class Decoded(List[Any]):
 
 
 class Times:
-    """How long this process took for the batch that it is at, in nanoseconds."""
+    """The time that this process has spent on its present batch, in nanoseconds."""
 
     def __init__(self) -> None:
         self.reading = self.decoding = 0
@@ -32,20 +34,21 @@ times = Times()
 
 
 class Told(NamedTuple):
-    """A batch on its way from a worker to the program, with the samples that it lacks, and with how
-    long its parts took: reading, decoding, collating."""
+    """A batch on its way from a worker to the program, with a problem for each sample that was left out. `took` has
+    the times of reading, decoding and collating."""
     batch: Any
     problems: List[sheaf.Problem]
     took: Tuple[int, int, int]
 
     def pin_memory(self, *_: Any) -> "Told":
-        """PyTorch's thread calls this, and would otherwise take the problems apart."""
+        """PyTorch's pinning thread calls this method. Without it, PyTorch would go through the tuple and its problems
+        itself."""
         from torch.utils.data._utils.pin_memory import pin_memory
         return self._replace(batch=pin_memory(self.batch))
 
 
 def named(error: BaseException, where: str) -> BaseException:
-    """Puts `where` before the exception's message, so that its type and traceback stay."""
+    """Puts `where` before the exception's message, and keeps its type and traceback."""
     text = error.args[0] if error.args else ""
     if len(error.args) <= 1 and isinstance(text, str):
         error.args = ("%s: %s" % (where, text) if text else where,)
@@ -55,7 +58,7 @@ def named(error: BaseException, where: str) -> BaseException:
 
 
 def decode_all(decode: Decode, samples: Iterable["sheaf.Sample"], skips: bool) -> Decoded:
-    """The results of decode, in order."""
+    """Returns the results of `decode`, in the order of the samples."""
     decoded = Decoded()
     begun = time.monotonic_ns()
     for sample in samples:
@@ -80,6 +83,6 @@ def _problem(sample: "sheaf.Sample", what: str) -> sheaf.Problem:
 
 
 def warn_all(problems: List[sheaf.Problem]) -> None:
-    """Where nobody else tells the program: in a loader that is not of this package."""
+    """Warns about samples that were left out, if the loader is not of this package and so does not report them."""
     for problem in problems:
         warnings.warn("skipped: %s" % problem.message, stacklevel=4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a training job owes its platform when it ends: a reason on failure, a state on SIGTERM."""
+"""Does what a platform expects when a training job ends: a failure writes its reason, a SIGTERM saves the state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import NotFoundError, Path, _sheaf
 
 
 class _Stopped(SystemExit):
-    """SIGTERM came."""
+    """The process received a SIGTERM."""
 
 
 def _stop(number: int, _frame: Any) -> None:
@@ -23,11 +23,11 @@ def _stop(number: int, _frame: Any) -> None:
 @contextlib.contextmanager
 def job(root: Path = "/opt/ml", *, save: Optional[Callable[[], Any]] = None) -> Iterator[None]:
     """Runs a block as a training job of a platform. If the block raises an exception, the exception is written as one
-    line of at most 1,024 bytes to ROOT/output/failure, where SageMaker shows it. If there is no ROOT, nothing is
-    written.
+    line of at most 1,024 bytes to ROOT/output/failure, where SageMaker shows it. If the directory ROOT does not
+    exist, nothing is written.
 
-    With `save`, a SIGTERM (a Spot instance is reclaimed, a job is stopped) ends the block, calls save() to store the
-    state, and exits the program with status 143. This works only in the main thread.
+    With `save`, a SIGTERM (a Spot instance is reclaimed, a job is stopped) ends the block. Then save() is called to
+    store the state, and the program exits with status 143. This works only in the main thread.
 
         with sheaf.job(save=lambda: torch.save(loader.state_dict(), "/opt/ml/checkpoints/loader")):
             train(loader)"""
@@ -36,7 +36,7 @@ def job(root: Path = "/opt/ml", *, save: Optional[Callable[[], Any]] = None) -> 
     try:
         yield
     except _Stopped:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)       # a second one does not end save()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)       # so that a second SIGTERM does not end save()
         if save is not None:
             save()
         raise

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Which samples a rank reads: arithmetic on ordinals, and what a training job notes of it.
+"""Computes which samples a rank reads, and makes and checks the states of a loader.
 
-An epoch is one sequence of N samples, whatever the number of ranks: g = 0, 1, ...; rank r of W has
-those with g % W == r, its ordinals 0, 1, ... (the lanes take turns, and W divides their number).
-So a place in an epoch is a count of samples that all ranks together have had, and any world that
-divides the lanes can go on from there."""
+An epoch is one sequence of N samples, numbered g = 0, 1, ..., for any number of ranks. Rank r of W reads the samples
+with g % W == r. Within the rank, they have the ordinals 0, 1, ... (This works because the lanes take turns, and W
+divides their number.) So a place in an epoch is the number of samples that all ranks together have read. A run can
+continue there with any world size that divides the number of lanes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import sheaf
 
-BITS = 40                               # of an ordinal, in the numbers that a sampler yields
+BITS = 40                               # bits of an ordinal in the numbers that a sampler yields
 MASK = (1 << BITS) - 1
-SOURCES_MOST, DIGITS = 256, 4           # of a view, in a state: of each fingerprint the first digits
+SOURCES_MOST, DIGITS = 256, 4           # sources of a view that a state names, and digits of each fingerprint
 
 
 class Share(NamedTuple):
-    """What one rank reads of an epoch, from where all ranks have had `done` samples together."""
-    first: int                          # ordinal
+    """The part of an epoch that one rank reads, after all ranks together have read `done` samples."""
+    first: int                          # ordinal of the first sample
     count: int
 
 
 def share_of(samples: int, rank: int, world_size: int, remainder: str, done: int = 0) -> Share:
-    """All ranks have equally many with "pad", which lets some have one sample twice, and with
-    "drop", which leaves out world_size - 1 samples at most.  With "keep" some have one more."""
+    """Returns the part of an epoch that a rank reads after `done` samples.
+
+    With "pad" and "drop", all ranks have the same number of samples: "pad" repeats samples, and "drop" leaves out at
+    most world_size - 1 samples. With "keep", some ranks have one sample more."""
     first = max(0, -(-(done - rank) // world_size))
     left = max(0, samples - done)
     if remainder == "pad":
@@ -38,26 +40,26 @@ def share_of(samples: int, rank: int, world_size: int, remainder: str, done: int
 
 def batches_of(samples: int, world_size: int, remainder: str, done: int, batch_size: int,
                drop_last: bool) -> int:
-    """Of the rest of an epoch, on the rank that has most of it: the epoch is over, for all ranks,
-    when that rank has had its last batch."""
+    """Returns the number of batches in the rest of an epoch, on the rank that has the most samples. The epoch is over
+    for all ranks when that rank has received its last batch."""
     left = max(0, samples - done)
     most = left // world_size if remainder == "drop" else -(-left // world_size)
     return most // batch_size if drop_last else -(-most // batch_size)
 
 
 class Order(NamedTuple):
-    """What the order of an epoch depends on, besides the data set."""
+    """The data set and the options that determine the order of an epoch."""
     fingerprint: str
     seed: int
     no_shuffle: bool
     shuffle_buffer: int
     lanes: int
-    host: Optional[Tuple[int, int]] = None      # (number, count), if each has shards of its own
+    host: Optional[Tuple[int, int]] = None      # (number, count), if each host has shards of its own
 
 
 class Place(NamedTuple):
-    """Where a state is: in an epoch, after so many samples of all ranks together, of which this rank
-    has skipped so many as corrupt."""
+    """The place of a state in an epoch. `done` is the number of samples that all ranks together have read. `skipped`
+    is the number of these that this rank has skipped as corrupt."""
     epoch: int
     done: int
     lanes: int
@@ -66,8 +68,11 @@ class Place(NamedTuple):
 
 def state_of(order: Order, place: Place, batches: int, batch_size: int, world_size: int,
              skipped: int, dataset: sheaf.Dataset) -> Dict[str, Any]:
-    """The same for every rank of a host, but for what it skipped: after `place`, `batches` of
-    batch_size of each of world_size ranks.  Only a host with shards of its own is named."""
+    """Returns the state of a loader at a point after `place`. From `place` to this point, each of world_size ranks
+    has read `batches` batches of batch_size samples.
+
+    The state is the same on every rank of a host, except for the number of skipped samples. It names the host only if
+    each host has shards of its own."""
     words = order._asdict()
     if order.host is None:
         del words["host"]
@@ -81,7 +86,8 @@ def state_of(order: Order, place: Place, batches: int, batch_size: int, world_si
 
 
 def _grown(source: sheaf.SourceInfo, digits: str) -> Optional[str]:
-    """Returns the message about a data set whose fingerprint began so before it was changed."""
+    """Returns a message if a fingerprint that the data set had before it was edited, or before samples were appended,
+    begins with `digits`."""
     manifest = json.loads(source.manifest_json) if source.manifest_json else {}
     edits, grown = manifest.get("edited", []), manifest.get("grown", [])
     until = edits[-1]["grown"] if edits else 0
@@ -97,7 +103,7 @@ def _grown(source: sheaf.SourceInfo, digits: str) -> Optional[str]:
 
 
 def _what_changed(before: Sequence[str], sources: Sequence[sheaf.SourceInfo]) -> str:
-    """The state is of another view: in what it was another."""
+    """Returns a message that says how the view of a state differs from this view."""
     if len(before) != len(sources):
         return "the state is of a view of %d sources, but this one has %d" % (len(before),
                                                                              len(sources))
@@ -111,16 +117,19 @@ def _what_changed(before: Sequence[str], sources: Sequence[sheaf.SourceInfo]) ->
 
 def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Optional[int]],
              world_size: int, dataset: sheaf.Dataset) -> Place:
-    """ChangedError: the state is of another data set; ArgumentError: of another order.  samples_of
-    says how many an epoch of so many lanes has; None: a stream, whose ranks are not equal, so that
-    only the same ranks can go on with it."""
+    """Returns the place of a state. samples_of(lanes) returns the number of samples in an epoch, or None for a
+    stream. A stream can be resumed only with the same number of ranks, because its ranks have unequal numbers of
+    samples.
+
+    Raises ChangedError if the state belongs to another data set, and ArgumentError if it belongs to another order."""
     if not isinstance(state, dict) or state.get("sheaf") != 1:
         raise sheaf.ArgumentError("this is not a state of a sheaf loader: %.80r" % (state,))
     if not order.fingerprint:
         raise sheaf.UnsupportedError("this stream cannot be resumed: it is standard input, or its "
                                      "order is the platform's")
     done = state["start"] + state["batches"] * state["batch_size"] * state["world_size"]
-    # Of a view, stages that begin later may have been appended.  The whole one is in older states.
+    # Stages that begin later may have been appended to a view. States of older releases have the fingerprint with all
+    # stages.
     fingerprint = dataset._fingerprint_at(done, epoch=state["epoch"], lanes=state["lanes"])
     is_of_this = state["fingerprint"] in (fingerprint, order.fingerprint)
     if not is_of_this and order.host and state.get("host"):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""sheaf.pack of samples that are made: by a transform of files, or by another source of samples.
+"""Packs samples instead of files: the results of a transform of files, or the samples of another source.
 
-Files come by a plan, which sheaf.plan makes as ever, but for the destination, which it leaves alone.
-Each process reads the plan's stretches of some 4 MiB itself.  Other samples come from their source
-here, and go to the processes in groups.  Either way the Packer gets them in the order of the source,
-so nothing depends on the number of processes.
+Files are listed in a plan, which sheaf.plan makes with dry_run, so that the destination is left alone. Each process
+reads groups of about 4 MiB of the plan's samples itself. Samples of another source are read here, and sent to the
+processes in groups. In both cases the Packer gets the results in the order of the source, so they do not depend on
+the number of processes.
 
-A shard ends only behind all that was made of one item, and is noted with the number of the next
-item.  A run that resumes begins there."""
+All samples that were made of one item are in the same shard. Each shard is recorded with the number of the item after
+it, and a resumed run begins with this item."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ._samples import Made, made, name_of
 from ._sheaf import ArgumentError, ChangedError
 from ._types import Note, PackResult, Problem
 
-GROUP_ITEMS = 64                    # items of a source that a process gets at once, at most,
-GROUP_BYTES = 1 << 20               # and of their fields
-PART_BYTES = 4 << 20                # of what was made, that it sends at once, about
+GROUP_ITEMS = 64                    # most items of a source that are sent to a process at once
+GROUP_BYTES = 1 << 20               # most bytes of their fields, about
+PART_BYTES = 4 << 20                # bytes of results that a process sends at once, about
 
-# Of one item: its number, the shard of a plan that it is in, and what was made of it.
+# The results of one item: its number, its shard in the plan, and the samples that were made of it.
 _Result = Tuple[int, int, List[Made]]
-# Of some items, and the bad files among them.
+# The results of some items, and the bad files among these items.
 _Part = Tuple[List[_Result], List[Tuple[str, str, str]]]
 
 
@@ -46,14 +46,15 @@ class Transform(NamedTuple):
     @property
     def name(self) -> str:
         function = self.function
-        while hasattr(function, "func"):        # functools.partial
+        while hasattr(function, "func"):        # for a functools.partial
             function = function.func
         return "%s.%s" % (getattr(function, "__module__", ""),
                           getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _transformed(function: Callable[[Any], Any], item: Any, number: int) -> List[Made]:
-    """A generator runs within, so that what it raises has the key, too."""
+    """Calls transform for an item and returns the samples. If the result is a generator, it runs here as well, so
+    that its exceptions also name the sample."""
     try:
         return made(function(item), item, number)
     except ArgumentError:
@@ -62,10 +63,10 @@ def _transformed(function: Callable[[Any], Any], item: Any, number: int) -> List
         raise Raised("sample %r" % name_of(item, number)) from error
 
 
-# ---- What the processes do -----------------------------------------------------------------------
+# ---- Code that runs in the processes --------------------------------------------------------------
 
 class _FromPlan(NamedTuple):
-    """Makes the work on stretches of a plan."""
+    """Makes the function that a process calls with the number of the first sample of a group in a plan."""
     function: Callable[[Any], Any]
     plan: str
     skips: bool
@@ -84,7 +85,7 @@ class _FromPlan(NamedTuple):
 
 
 class _FromItems(NamedTuple):
-    """Makes the work on groups of items, each with its number."""
+    """Makes the function that a process calls with a group of numbered items."""
     function: Callable[[Any], Any]
 
     def __call__(self) -> Work:
@@ -105,10 +106,10 @@ def _in_parts(results: Iterable[_Result], problems: List[Tuple[str, str, str]]) 
         yield some, problems
 
 
-# ---- Where the items come from -------------------------------------------------------------------
+# ---- Sources of items -----------------------------------------------------------------------------
 
 class _Planned:
-    """The files of a plan, in its order."""
+    """The files of a plan, in the order of the plan."""
 
     def __init__(self, path: str, skips: bool) -> None:
         self._path, self._skips, self._planned = path, skips, _sheaf.Planned(path)
@@ -143,8 +144,8 @@ class _Items:
         self.label_base = getattr(source, "label_base", label_base)
 
     def _items(self, first: int) -> Iterator[Tuple[int, Any]]:
-        """With their numbers, from `first` on; what came before is passed over cheaply, if the
-        source can."""
+        """Yields numbers and items, from number `first` on. If the source can begin at a number, the earlier items
+        are not read."""
         begin = getattr(self._source, "begin", None)
         if begin is not None:
             items = begin(first)
@@ -178,7 +179,7 @@ class _Items:
 
 
 def _dataset(dataset: Any, first: int) -> Iterator[Any]:
-    """Its samples in its order, from number `first` on."""
+    """Yields the samples of a data set in order, from number `first` on."""
     from . import Reader
     with Reader(dataset, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1) as reader:
         if first == 0:
@@ -199,7 +200,7 @@ def _bytes_of(item: Any) -> int:
 # ---- Packing -------------------------------------------------------------------------------------
 
 class _Resumable(Packer):
-    """A Packer that can be resumed, and skips what is there."""
+    """A Packer that can be resumed and then skips the items of finished shards."""
 
     def __init__(self, dest: Any, classes: Optional[Sequence[str]], label_base: int, checks: bool,
                  options: Dict[str, Any]) -> None:
@@ -232,14 +233,14 @@ class _Resumable(Packer):
         self.runs.add(labels)
         if self._checks:
             self.append(key, fields, labels, class_name)
-        else:                           # files may have labels that are none of the classes
+        else:                           # files may have labels that are not numbers of classes
             _sheaf.Packer.append(self, key, fields, labels, class_name)
 
 
 def _identify(items: Any, transform: Optional[Transform], version: Optional[str], cut: Any,
               resume: bool) -> Dict[str, str]:
-    """What the samples are, by which a run that resumes knows them again: of what, made by what, and
-    what the caller says of it."""
+    """Returns the two texts by which a resumed run recognises its samples: the source, the name of transform and the
+    caller's version."""
     if items.identity is None:
         if resume:
             raise ArgumentError("resume=True needs version=\"...\", a text for what these samples "
@@ -252,7 +253,7 @@ def _identify(items: Any, transform: Optional[Transform], version: Optional[str]
 
 def _fill(packer: _Resumable, results: Iterator[Any], shard_bytes: int, by_plan: bool,
           report: Callable[[Problem], Any]) -> int:
-    """Appends all that comes; returns how many bad files did."""
+    """Appends all results to the packer. Returns the number of bad files."""
     payload = end = shard = skipped = 0
     for group, problems in results:
         for problem in problems:
@@ -274,7 +275,7 @@ def _fill(packer: _Resumable, results: Iterator[Any], shard_bytes: int, by_plan:
 
 
 def _check(packer: _Resumable, items: Any, note: Callable[[Note], Any]) -> None:
-    """What only all samples together show."""
+    """Checks the samples as a whole: whether any of them has a label, and whether they are sorted by class."""
     if packer.added and not packer.labelled and getattr(items, "names_classes", False):
         raise ArgumentError("classes= names %d classes, but none of %d samples has a label: a label "
                             "is the item or column %s of a row" % (
@@ -303,7 +304,8 @@ def _make(items: Any, dest: Any, transform: Optional[Transform], version: Option
     finally:
         if not packer.finished:
             packer.abort()
-    if packer.labelled and packer.added > packer.labelled:      # as for files, if others have one
+    # unlabelled samples are counted only if others have a label, as for files
+    if packer.labelled and packer.added > packer.labelled:
         result = result._replace(unlabelled=packer.added - packer.labelled,
                                  first_unlabelled=packer.first_unlabelled)
     return result._replace(skipped=result.skipped + skipped)
@@ -312,7 +314,7 @@ def _make(items: Any, dest: Any, transform: Optional[Transform], version: Option
 def pack_planned(source: Any, dest: Any, transform: Transform, skips: bool, shard_bytes: int,
                  shard_count: int, planning: Dict[str, Any], report: Callable[[Problem], Any],
                  options: Dict[str, Any]) -> PackResult:
-    """Of files."""
+    """Packs the results of a transform of files."""
     with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
         path = os.path.join(folder, "plan")
         found = _sheaf.plan(source, dest, path, **dict(planning, dry_run=True))
@@ -331,7 +333,7 @@ def pack_items(source: Any, dest: Any, transform: Optional[Transform], version: 
                classes: Optional[Sequence[str]], label_base: int, shard_bytes: int,
                report: Callable[[Problem], Any], note: Callable[[Note], Any],
                options: Dict[str, Any]) -> PackResult:
-    """Of samples."""
+    """Packs samples of a source or an iterable."""
     return _make(_Items(source, version, classes, label_base), dest, transform, version, shard_bytes,
                  0, report, note, options)
 
@@ -342,8 +344,8 @@ def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
                 classes: Optional[Sequence[str]], label_base: int, shard_bytes: int, shard_count: int,
                 seed: Optional[int], split: Optional[str], report: Callable[[Problem], Any],
                 options: Dict[str, Any]) -> PackResult:
-    """Packs samples that are to be shuffled, or split: first as they come, into a data set in a
-    temporary directory, and then that one, as a conversion, into its place."""
+    """Packs samples that are to be shuffled or split, in two steps. First, they are packed as they come into a data
+    set in a temporary directory. Then this data set is converted to the destination."""
     if options.get("resume"):
         raise ArgumentError("resume=True is not possible with seed= or split= of samples, which are "
                             "packed twice: begin anew, with overwrite=True")
@@ -371,7 +373,7 @@ def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
 
 
 def _chosen(source: str, numbers: List[int], path: str) -> str:
-    """A view of the samples with these numbers."""
+    """Saves a view of the samples with these numbers, and returns its path."""
     from . import View
     view = View(source, where=lambda sample: True)
     view._chosen[0] = numbers

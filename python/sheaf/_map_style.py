@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The map-style data set of sheaf.torch: samples by number, at random or as places in an epoch."""
+"""The map-style data set of sheaf.torch. A number selects a sample by random access, or a place in an epoch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sheaf._rank import RankReader
 
 
 class Fields(Dict[str, Any]):
-    """A dict whose KeyError names the sample and what it has: in a batch of many, that of one
-    without a label cannot be found otherwise."""
+    """A dict whose KeyError names the sample and its fields. In a batch of many samples, a sample without a label
+    could not be found otherwise."""
 
     def __missing__(self, name: str) -> Any:
         raise KeyError("the sample %r has no %r, but %s" % (
@@ -30,8 +30,8 @@ class Fields(Dict[str, Any]):
 
 
 def to_dict(sample: sheaf.Sample) -> Dict[str, Any]:
-    """The default of `decode`: returns a sample as a dict of its fields as bytes, with __key__ and, if it has labels,
-    __label__ (a number, or a list of several)."""
+    """Returns a sample as a dict of its fields as bytes, with __key__ and, if it has labels, __label__ (a number, or
+    a list of several numbers). This is the default of `decode`."""
     result = Fields(sample.to_bytes())
     labels = sample.labels
     result["__key__"] = sample.key
@@ -45,13 +45,14 @@ def as_it_is(batch: Any) -> Any:
 
 
 class Nothing(enum.Enum):
-    """What a batch without samples is, to the DataLoader of this module."""
-    END = 0             # it is behind the end of a stream
-    SKIPPED = 1         # all were corrupt
+    """Stands for a batch without samples in the DataLoader of this module."""
+    END = 0             # the batch lies after the end of a stream
+    SKIPPED = 1         # all samples of the batch were corrupt
 
 
 class Collate:
-    """Leaves a batch without samples alone, and sends the samples that were left out with it."""
+    """Calls the program's collate_fn, except for a batch without samples. Also sends a problem for each sample that
+    was left out."""
 
     def __init__(self, collate: Callable[[Any], Any]) -> None:
         self.collate = collate
@@ -67,27 +68,30 @@ class Collate:
 
 class Dataset(torch.utils.data.Dataset[Any]):
     """A map-style data set: dataset[i] is decode(sample number i), read by random access. The indexes that sampler()
-    yields are places in a shuffled epoch instead. They are read in order, by one reader for all workers.
-    len(dataset) is the number of all samples.
+    yields are places in a shuffled epoch instead. The samples of these places are read in order, by one reader for
+    all workers. len(dataset) is the number of all samples.
 
-    `decode` takes a sheaf.Sample and runs in the workers; the default is to_dict. The sample's views must not outlive
-    the batch if the batch goes to another process, so make tensors, numbers or bytes of them. If decode raises an
-    exception, the message names the sample. With on_error="skip", a sample for which decode raises an exception or
-    returns None is left out, reported and counted. Its batch is then smaller, so all ranks still have the same number
-    of steps.
+    `decode` takes a sheaf.Sample and runs in the workers; the default is to_dict. The sample's memoryviews must not
+    outlive the batch if the batch goes to another process, so make tensors, numbers or bytes of them. If decode
+    raises an exception, the message names the sample. With on_error="skip", a sample is left out, reported and
+    counted if decode raises an exception or returns None for it. Its batch is then smaller, so all ranks still have
+    the same number of steps.
 
-    rank and world_size are those of torch.distributed or of the environment at the time when the data set is made. A
-    later run can be resumed with a world size that divides `lanes` (default world_size). `elastic` sets lanes to the
-    least number that both it and world_size divide. More lanes mix less, because each lane has only its part of the
-    shuffle buffer. remainder: with "pad", ranks may repeat a sample (at most world_size - 1 samples of an epoch,
-    which are marked); with "drop", that many are left out; with "keep", some ranks have one sample more than others,
-    which suits evaluation without collectives. "auto" means "pad" if there are several ranks, or if hosts have shards
-    of their own.
+    rank and world_size are those of torch.distributed or of the environment at the time when the data set is created.
+    A later run can be resumed with any world size that divides `lanes` (default world_size). `elastic` sets lanes to
+    the least common multiple of `elastic` and world_size. With more lanes, samples are shuffled less well, because
+    each lane has only its part of the shuffle buffer.
+
+    remainder="pad" lets ranks repeat a sample (at most world_size - 1 samples of an epoch, which are marked). "drop"
+    leaves out at most that many samples instead. With "keep", some ranks have one sample more than others, which
+    suits evaluation without collectives. "auto" means "pad" if there are several ranks, or if hosts have shards of
+    their own.
 
     The other options are those of sheaf.Reader. memory_bytes is the limit of the rank, for all its workers. If seed
     (0), epoch (0), shuffle_buffer (10000) or lanes is not given and the data set is a Channel, the job's
-    hyperparameters determine it. A stream (compressed foreign shards, a pipe) has no numbers and no length; use the
-    DataLoader of this module, which finds its end. Raises ValueError if options contradict each other."""
+    hyperparameters determine it. A stream (compressed foreign shards, a pipe) has no numbers and no length. Use the
+    DataLoader of this module for it, which finds the end of the stream. Raises ValueError if options contradict each
+    other."""
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, seed: Optional[int] = None,
                  no_shuffle: bool = False, shuffle_buffer: Optional[int] = None,
@@ -116,8 +120,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self.remainder = remainder if remainder != "auto" else \
             "pad" if self.dataset.host or self.world_size > 1 and not self.dataset.is_stream \
             else "keep"
-        self._epoch_samples: Optional[int] = None       # of this order
-        job = self.dataset.order            # of a Channel, what the hyperparameters say
+        self._epoch_samples: Optional[int] = None       # computed when it is first needed
+        job = self.dataset.order            # the hyperparameters, if the data set is a Channel
         if lanes is None and elastic == 1 and job["lanes"] != 0:
             lanes = job["lanes"]
         self.order = Order(self.dataset.fingerprint, job["seed"] if seed is None else seed,
@@ -133,19 +137,20 @@ class Dataset(torch.utils.data.Dataset[Any]):
                          "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes),
                          "columns": columns, "missing": missing}
         if self.dataset.host and not self.dataset.is_stream:
-            # What makes the hosts equal is the line, not this rank's share of it.
+            # The hosts become equal because the line of each host is made longer or shorter, not the share of this
+            # rank.
             self._options["remainder"] = self.remainder
         self.reader = RankReader(self.dataset, self.rank, self.world_size,
                                  sheaf._warn if report is None else report, self._options)
-        self._drops_last = False            # what a DataLoader of this module says
+        self._drops_last = False            # the option drop_last of this module's DataLoader
         self._takes_nothing = False
 
     def again(self) -> "Dataset":
-        """Another one with the same options, and a reader of its own."""
+        """Returns another data set with the same options and a reader of its own."""
         return Dataset(self.dataset, **self._given)
 
     def check_rank(self) -> None:
-        """Raises StateError if the rank has changed since this data set was made."""
+        """Raises StateError if the rank has changed since this data set was created."""
         if self._finds_rank:
             check_rank(self.rank, self.world_size, self.dataset)
 
@@ -178,15 +183,15 @@ class Dataset(torch.utils.data.Dataset[Any]):
             self.close()
 
     def close(self) -> None:
-        """Ends the reader. A new pass opens another one."""
+        """Ends the reader. The next pass opens another one."""
         self.reader.close()
 
     def stats(self) -> sheaf.Stats:
-        """Returns the counts of the rank's reader over all passes since it was opened."""
+        """Returns the counts of the rank's reader over all passes since the reader was opened."""
         return self.reader.stats()
 
     def sampler(self, epoch: Optional[int] = None) -> "sheaf.torch.Sampler":
-        """Returns the sampler of the places that this rank reads, for the option `sampler` of a DataLoader. Raises
+        """Returns a sampler of the places that this rank reads, for the option `sampler` of a DataLoader. Raises
         UnsupportedError for a stream."""
         from sheaf.torch import Sampler
         if self.dataset.is_stream:
@@ -209,7 +214,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def targets(self) -> torch.Tensor:
-        """The label of each sample, an int64 tensor, from the index; see sheaf.Dataset.targets."""
+        """The label of each sample as an int64 tensor, read from the index; see sheaf.Dataset.targets."""
         targets = bytearray(self.dataset.targets)
         return torch.frombuffer(targets, dtype=torch.int64) if targets else \
             torch.empty(0, dtype=torch.int64)
@@ -221,15 +226,15 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     @property
     def epoch_samples(self) -> int:
-        """Of an epoch of all ranks, which of a view are not those of its sources, and of a host's
-        shards as many as every host has."""
+        """The number of samples in an epoch of all ranks. For a view, this is not the number of samples in its
+        sources. If hosts have shards of their own, it is the common length of an epoch on every host."""
         if self._epoch_samples is None:
             samples = self.epoch_samples_of(self.order.lanes)
             self._epoch_samples = len(self.dataset) if samples is None else samples
         return self._epoch_samples
 
     def epoch_samples_of(self, lanes: int) -> Optional[int]:
-        """The same, if there were so many lanes; None: a stream."""
+        """Returns the number of samples in an epoch with `lanes` lanes, or None for a stream."""
         if self.dataset.host and not self.dataset.is_stream:
             return self.dataset._planned(remainder=self.remainder, lanes=lanes)
         return self.dataset.epoch_samples
@@ -253,7 +258,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return decoded
 
     def _samples(self, numbers: Sequence[int]) -> Any:
-        """A Batch, or a list of samples."""
+        """Returns the samples of these numbers as a Batch or a list."""
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
             if self._options["columns"]:
                 raise sheaf.ArgumentError("a sample that is read by its number has no columns: "
@@ -264,7 +269,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return self._run_of(_runs(numbers), len(numbers), numbers[-1] & MASK)
 
     def _run_of(self, runs: Sequence[Tuple[int, int]], count: int, last: int) -> Any:
-        """A Batch, or a list of samples, of runs (number, count); `last` is the last ordinal."""
+        """Returns the samples of `runs` as a Batch or a list. A run is a pair of its first number and the count of
+        consecutive numbers. `last` is the last ordinal."""
         real, batches = 0, []
         for number, some in runs:
             batch, real = self.reader.get(number >> BITS, number & MASK, some)
@@ -281,8 +287,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return [sample for batch in batches for sample in batch]
 
     def _check_skipped(self, count: int, problems: List[sheaf.Problem]) -> None:
-        """Alone, a batch of which nothing is left can be left out; with collectives, one rank would
-        make a step less."""
+        """Raises CorruptError if a batch without samples cannot be left out. With several ranks, one rank would
+        otherwise make one step less than the others, and a collective would hang."""
         if self._takes_nothing and self.world_size == 1:
             return
         what = "by decode (%d), the last one since %s" % (count, problems[-1].message) \
@@ -296,7 +302,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
 
 def _runs(numbers: Sequence[int]) -> List[Tuple[int, int]]:
-    """(first, count) of those that follow one another."""
+    """Divides numbers into runs of consecutive numbers, each as (first, count)."""
     runs: List[Tuple[int, int]] = []
     for number in numbers:
         if runs and number == runs[-1][0] + runs[-1][1]:
@@ -306,4 +312,4 @@ def _runs(numbers: Sequence[int]) -> List[Tuple[int, int]]:
     return runs
 
 
-Dataset.__module__ = "sheaf.torch"      # where programs have it from
+Dataset.__module__ = "sheaf.torch"      # the module from which programs import it

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who this process is in a training job: its rank, its place among a DataLoader's workers, and
-which epoch it is at."""
+"""Finds the place of this process in a training job: its rank, its number among a DataLoader's workers, and its
+epoch."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 WORKERS_MOST = 4096
 DISTRIBUTED = "torch.distributed"
-EPOCH_MOST = (1 << 63) - 2              # the next one is a number, too
+EPOCH_MOST = (1 << 63) - 2              # so that the number of the next epoch is also valid
 _log = logging.getLogger("sheaf")
 
 
 def rank_of(rank: Optional[int], world_size: Optional[int],
             dataset: sheaf.Dataset) -> Tuple[int, int]:
-    """Rank and world size, for every reader of this package: what is given; else a channel's; else
-    torch.distributed's, if it is initialised; else what the environment says, by the rule of
-    sheaf_world_from_environment, which is the command's too (torchrun's, Open MPI's, Slurm's
-    variables, SageMaker's hosts); else 0 of 1."""
+    """Returns rank and world size, for every reader of this package. The first of these that exists is used: the
+    arguments; the values of a channel; those of torch.distributed, if it is initialised; the environment (torchrun's,
+    Open MPI's, Slurm's variables, SageMaker's hosts), by the rule of sheaf_world_from_environment, which the command
+    also uses; rank 0 of 1."""
     if (rank is None) != (world_size is None):
         raise _sheaf.ArgumentError("rank and world_size are given together, or neither")
     if rank is not None and world_size is not None:
@@ -42,7 +42,7 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
 
 
 def _found(dataset: sheaf.Dataset) -> Optional[Tuple[int, int, Optional[str]]]:
-    """Rank, world size, and what says so; None: nothing does."""
+    """Returns rank, world size and their origin, or None if nothing specifies them."""
     if dataset.world is not None:
         if dataset.host is not None:
             size = dataset.world[1]
@@ -58,9 +58,8 @@ _notices: Set[Tuple[int, int, Optional[str]]] = set()
 
 
 def _tell(rank: int, world_size: int, by: Optional[str], is_expected: bool) -> None:
-    """Logs the rank that was found.  If only the environment says it, and not the program or its
-    platform's channel, it is shown once in any case, as the command prints it: the program may not
-    expect to get a part of the samples."""
+    """Logs the rank that was found. If the rank comes only from the environment, it is shown once even if logging is
+    off, as the command does, because the program may not expect to get only a part of the samples."""
     if world_size == 1:
         return
     notice = (rank, world_size, by)
@@ -72,8 +71,8 @@ def _tell(rank: int, world_size: int, by: Optional[str], is_expected: bool) -> N
 
 
 def check_rank(rank: int, world_size: int, dataset: sheaf.Dataset) -> None:
-    """Refuses to begin a pass as a rank that was found when its reader was made, if this process is
-    another one by now.  (A worker's process need not know its rank.)"""
+    """Raises StateError if the rank of this process is no longer the rank that was found when its reader was created.
+    (The process of a worker need not know its rank.)"""
     found = _found(dataset)
     if found is None or found[:2] == (rank, world_size) or is_worker() and found[2] != DISTRIBUTED:
         return
@@ -84,7 +83,7 @@ def check_rank(rank: int, world_size: int, dataset: sheaf.Dataset) -> None:
 
 
 def _distributed() -> Optional[Tuple[int, int]]:
-    """torch.distributed's rank and world size, if it is initialised."""
+    """Returns rank and world size of torch.distributed, or None if it is not initialised."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available() \
             or not torch.distributed.is_initialized():
@@ -93,9 +92,9 @@ def _distributed() -> Optional[Tuple[int, int]]:
 
 
 def _check_world_of_host(world_size: int, *worlds: int) -> None:
-    """Where each host has shards of its own, ranks are those of the host: ranks of all hosts would
-    each leave out what other hosts cannot read.  worlds: the sizes that torch.distributed may
-    have."""
+    """Raises ArgumentError if ranks are counted over all hosts although each host has shards of its own. Each rank
+    would then leave out samples that no other host can read. `worlds` has the sizes that torch.distributed may have.
+    """
     found = _distributed()
     if found is not None and found[1] not in worlds:
         raise _sheaf.ArgumentError(
@@ -110,8 +109,8 @@ _LOCAL = (("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 
 
 def local_rank_of(rank: int, world_size: int) -> Tuple[int, int]:
-    """This rank's place among the ranks of its host, by the variables that sheaf_channel_world
-    reads; 0 of 1 where nothing says that there are others."""
+    """Returns the number of this rank among the ranks of its host, and their count, from the variables that
+    sheaf_channel_world reads. Returns (0, 1) if these variables are not set."""
     for names in _LOCAL:
         words = [os.environ.get(name, "") for name in names]
         if all(word.isdigit() for word in words):
@@ -125,15 +124,15 @@ def local_rank_of(rank: int, world_size: int) -> Tuple[int, int]:
 
 
 def worker_of() -> Tuple[int, int]:
-    """This worker's number and how many there are; 0 of 1 outside of a DataLoader's workers."""
+    """Returns this worker's number and the number of workers. Returns (0, 1) outside of a DataLoader's workers."""
     info = _worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
 
 
 def part_of(worker: Optional[int], workers: Optional[int]) -> Tuple[int, int]:
-    """Which part of a rank's samples a reader gives: the given one; else, in a worker of a
-    DataLoader over an IterableDataset, that worker's, since each worker iterates over its own copy
-    of the data set; else all of them."""
+    """Returns the part of a rank's samples that a reader returns, as (worker, workers). This is the given part. If
+    none is given, a worker of a DataLoader over an IterableDataset gets its own part, because each worker iterates
+    over its own copy of the data set. Any other process gets all samples."""
     if (worker is None) != (workers is None):
         raise _sheaf.ArgumentError("worker and workers are given together, or neither")
     if worker is not None and workers is not None:
@@ -148,7 +147,7 @@ def part_of(worker: Optional[int], workers: Optional[int]) -> Tuple[int, int]:
 
 
 def epoch_of(epoch: Any, most: int = EPOCH_MOST) -> int:
-    """The number of an epoch, checked where it is given."""
+    """Checks the number of an epoch and returns it."""
     try:
         number = operator.index(epoch)
     except TypeError:
@@ -159,63 +158,66 @@ def epoch_of(epoch: Any, most: int = EPOCH_MOST) -> int:
 
 
 def is_worker() -> bool:
-    """Whether this process is a DataLoader's worker."""
+    """Returns whether this process is a DataLoader's worker."""
     return _worker_info() is not None
 
 
 def _worker_info() -> Any:
-    """None outside of a DataLoader's workers; they have imported this."""
+    """Returns PyTorch's information about this worker, or None outside of a DataLoader's workers. In a worker,
+    torch.utils.data is always imported."""
     data = sys.modules.get("torch.utils.data")
     return None if data is None else data.get_worker_info()
 
 
 def _words_in_common(count: int) -> Any:
-    """So many zeros; with torch, those that the processes of a DataLoader have in common."""
+    """Returns `count` zeros. If torch is imported, they are in memory that the processes of a DataLoader share."""
     torch = sys.modules.get("torch")
     zeros = [0] * count
     return zeros if torch is None else torch.tensor(zeros, dtype=torch.int64).share_memory_()
 
 
 class Epochs:
-    """Which epoch a pass is: the one after the last that was begun.
+    """Chooses the epoch of each pass: the epoch after the last one that was begun.
 
-    The workers of a pass must agree, and they are copies of this process, made anew for each pass
-    or not.  So what each began last is in memory that all of them share, with the name of its
-    pass: the DataLoader gives its workers one random number a set of workers, and each counts its
-    passes from the same number.  The first of a pass to look finds the last epoch of all and takes
-    the next; the others find the pass by its name, or, if they look before that is written, take
-    the next as well.  Each has a word of its own to write, so none needs a lock.
+    The workers of a pass must choose the same epoch, but each is a copy of this process, and may be created anew for
+    each pass. So every process writes the epoch that it began last to shared memory, together with a name of its
+    pass. All workers of a pass compute the same name, because the DataLoader gives its workers one random number per
+    set of workers, and each worker counts its passes from the same number.
 
-    A program that seeds torch anew before each pass gives every set of workers the same number, so
-    a name only counts while the process that wrote it lives: an earlier set's are gone by then."""
+    The first worker of a pass finds the last epoch of all processes and takes the next one. The other workers find
+    the entry with the name of their pass and take its epoch. If they look before this entry is written, they compute
+    the same next epoch. Each process writes only its own word, so no lock is needed.
 
-    EPOCH_BITS = 31                     # of a word, for the epoch + 1; the name is above them
+    If a program seeds torch before each pass, every set of workers gets the same random number. So an entry counts
+    only while the process that wrote it lives. The processes of earlier sets have ended by then."""
+
+    EPOCH_BITS = 31                     # bits of a word for the epoch + 1; the name of the pass is in the higher bits
     EPOCH_MASK = (1 << EPOCH_BITS) - 1
     EPOCH_MOST = EPOCH_MASK - 1
 
     def __init__(self, epoch: int) -> None:
-        # The epoch set; this process's; its workers'.
+        # The words have the epoch that was set, the last pass of this process, and the last pass of each worker.
         self._words = _words_in_common(2 + WORKERS_MOST)
-        self._writers = _words_in_common(2 + WORKERS_MOST)  # the process that wrote each
+        self._writers = _words_in_common(2 + WORKERS_MOST)  # the process that wrote each word
         self._count = 0
         self.set(epoch)
 
     def set(self, epoch: int) -> None:
-        """The next pass is this epoch."""
+        """Makes the next pass this epoch."""
         epoch = epoch_of(epoch, self.EPOCH_MOST)
         self._forget(None)
         self._words[0] = epoch
 
     def next(self) -> int:
-        """The epoch of the next pass."""
+        """Returns the epoch of the next pass."""
         return self._after(self._begun())
 
     def begin(self, epoch: Optional[int] = None) -> int:
-        """The epoch of the pass that this process begins: the next one, or that of a state."""
+        """Returns the epoch of the pass that this process begins: the given epoch (of a state), or the next one."""
         name, place = self._pass()
         if epoch is not None:
             self._forget(name)
-        begun = self._begun()           # looked at once: others may be writing theirs
+        begun = self._begun()           # the words are read once, because other processes may write theirs
         for at, word in begun:
             if epoch is None and word >> self.EPOCH_BITS == name and self._writer_lives(at):
                 epoch = (word & self.EPOCH_MASK) - 1
@@ -226,7 +228,7 @@ class Epochs:
         return epoch
 
     def _pass(self) -> Tuple[int, int]:
-        """The name of the pass that this process begins, in 32 bits, and the place of its word."""
+        """Returns the name of the pass that this process begins, in 32 bits, and the index of the process's word."""
         self._count += 1
         info = _worker_info()
         if info is None:
@@ -237,7 +239,7 @@ class Epochs:
         return zlib.crc32(named), 2 + info.id
 
     def _begun(self) -> List[Tuple[int, int]]:
-        """(place, name and epoch + 1) of all that have begun a pass."""
+        """Returns the index and the word of each process that has begun a pass."""
         words = self._words if isinstance(self._words, list) else self._words.tolist()
         return [(place, word) for place, word in enumerate(words[1:], 1) if word != 0]
 
@@ -256,7 +258,7 @@ class Epochs:
         return max(word & self.EPOCH_MASK for _, word in begun)
 
     def _forget(self, name: Optional[int]) -> None:
-        """Forgets all passes but this one."""
+        """Clears the words of all passes except the pass `name`."""
         for place, word in self._begun():
             if word >> self.EPOCH_BITS != name:
                 self._words[place] = 0

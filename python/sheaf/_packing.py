@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packing: of a source, at once or in the parts of a plan; and of samples that a program makes."""
+"""Packing of a source, at once or in the parts of a plan, and of samples that a program makes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Pro
 
 
 class Packer(_sheaf.Packer):
-    """Makes a data set at `dest` of samples that the program makes. Used as a context manager, it finishes the data
-    set at the end of the block. If the block raises an exception, it leaves nothing behind.
+    """Makes a data set at `dest` from samples that the program makes. Used as a context manager, it finishes the data
+    set at the end of the block. If the block raises an exception, nothing is left at `dest`.
 
         with sheaf.Packer("shards/", format="tfrecord", classes=["cat", "dog"]) as packer:
             packer.append("pets/1", {"jpg": data}, labels=1)"""
@@ -46,8 +46,9 @@ class Packer(_sheaf.Packer):
 
     def append(self, key: str, fields: Mapping[str, Any], labels: Labels = None,
                class_name: Optional[str] = None) -> None:
-        """Packs one sample: its key, {name: bytes} and labels. If the packer has `classes`, an ArgumentError names a
-        label that is not the number of a class, or that is not the number of the class class_name.
+        """Packs one sample: its key, {name: bytes} and labels. If the packer has `classes`, the label must be the
+        number of a class, and of the class class_name if this is given. Otherwise raises ArgumentError, which names
+        the label.
 
             packer.append("pets/1", {"jpg": data, "json": b"{}"}, labels=1)"""
         if self._classes is not None and labels is not None:
@@ -84,11 +85,11 @@ class Packer(_sheaf.Packer):
 
 
 Patterns = Union[str, Sequence[str]]
-Classes = Union[None, Path, Sequence[str]]      # the names, or where they are
+Classes = Union[None, Path, Sequence[str]]      # names of classes, or a path or data set that has them
 
 
 def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
-    """The patterns in order, each with whether it packs."""
+    """Returns the patterns in order, each with a flag that is true if files that match it are packed."""
     return [(pattern, packs) for patterns, packs in ((include, True), (exclude, False))
             for pattern in ([patterns] if isinstance(patterns, str) else patterns)]
 
@@ -98,7 +99,7 @@ def _aliases(field_alias: Optional[Mapping[str, str]]) -> List[str]:
 
 
 def _is_files(source: Any) -> bool:
-    """A path, or several: anything else is samples."""
+    """Returns whether the source is one path or several. Any other source consists of samples."""
     if isinstance(source, (str, bytes, os.PathLike)):
         return True
     return isinstance(source, (list, tuple)) and (
@@ -120,7 +121,7 @@ def _refuse(why: str, **given: Any) -> None:
 
 
 def _class_names(classes: Classes) -> Optional[List[str]]:
-    """The names of classes in order: given, in a file, or of a data set."""
+    """Returns the names of the classes in order. They may be given as a list, in a file, or by a data set."""
     if classes is None or not isinstance(classes, (str, bytes, os.PathLike)):
         return None if classes is None else list(classes)
     place = os.fsdecode(classes)
@@ -134,7 +135,8 @@ def _class_names(classes: Classes) -> Optional[List[str]]:
 
 @contextlib.contextmanager
 def _class_file(classes: Classes) -> Iterator[Optional[str]]:
-    """The place that names the classes for files: a file of the names, for as long as it is used."""
+    """Yields the path of a file or data set that names the classes. If the classes are given as a list, this is a
+    temporary file."""
     if classes is None or isinstance(classes, (str, bytes, os.PathLike)):
         yield None if classes is None else os.fsdecode(classes)
         return
@@ -170,28 +172,31 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          max_skipped: Union[None, int, str] = None, class_depth: int = 0) -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.
 
-    `include` and `exclude` are patterns as in a .gitignore, which are applied in this order; a "!" before a pattern
-    inverts it. field_alias={"jpeg": "jpg"} renames a field. fix_images converts files that are named like a JPEG but
-    are other images into plain JPEGs. resize=256 makes larger JPEGs smaller, so that the side that resize_mode
-    selects ("shorter", "longer", "exact") has 256 pixels. on_error="skip" leaves out bad files and lists them in
-    skipped.tsv, at most max_skipped of them (10 or "1%"). on_change="skip" also leaves out files that vanished or
-    changed since the scan. `s3` has settings for objects that are written to S3: s3={"encryption": "aws:kms",
-    "storage_class": "STANDARD_IA"}.
+    `include` and `exclude` are patterns as in a .gitignore. All `include` patterns are applied before the `exclude`
+    patterns; a "!" before a pattern inverts it. field_alias={"jpeg": "jpg"} renames a field. fix_images converts
+    files that are named like a JPEG but are other images to plain JPEGs. resize=256 makes larger JPEGs smaller, so
+    that the side that resize_mode selects ("shorter", "longer", "exact") has 256 pixels. `s3` has settings for
+    objects that are written to S3: s3={"encryption": "aws:kms", "storage_class": "STANDARD_IA"}.
 
-    transform(sample) returns what is packed in place of the sample: a sample, several samples (a list or a
-    generator), or None to leave it out. A sample may be a mapping of fields, which keeps the key and the labels; or a
-    tuple (key, fields[, labels[, class_name]]); or the sample that transform received. sheaf.sources describes how
-    fields that are not bytes are stored. The function runs in `jobs` processes of start_method ("fork", "spawn",
-    "forkserver"; by default Python's own choice). Samples are packed in the order of the plan, so the bytes are the
-    same for any number of processes. If the function raises an exception, TransformError names the key.
+    on_error="skip" leaves out bad files and lists them in skipped.tsv, at most max_skipped of them (10 or "1%").
+    on_change="skip" also leaves out files that vanished or changed since the source was scanned.
+
+    transform(sample) returns a replacement for the sample: a sample, several samples (a list or a generator), or None
+    to leave it out. A sample may be a mapping of fields, which keeps the key and the labels; a tuple (key, fields[,
+    labels[, class_name]]); or the sample that transform received. sheaf.sources describes how fields that are not
+    bytes are stored. If the function raises an exception, TransformError names the key.
+
+    The transform function runs in `jobs` processes of start_method ("fork", "spawn", "forkserver"; by default
+    Python's own choice). Samples are packed in the order of the plan, so the bytes are the same for any number of
+    processes.
 
     `source` may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an iterable. They
-    are packed in their order, unless `seed` shuffles them or `split` divides them; both need disk space for a second
-    copy while they run. `classes` names the labels; it is an error if no sample has a label. If samples are sorted by
-    class, `note` is told, or a warning is given.
+    are packed in their order, unless `seed` shuffles them or `split` divides them. Both options need disk space for a
+    second copy while they run. `classes` names the labels; it is an error if no sample has a label. If samples are
+    sorted by class, `note` is called, or a warning is given.
 
-    `resume` continues a run that was killed after its last finished shard. The source, the options, the name of
-    transform and `version` must be the same as before. `version` is any text; use another one whenever transform
+    `resume` continues a run that was killed, after its last finished shard. The source, the options, the name of
+    transform and `version` must be the same as before. `version` is any text. Use another text whenever transform
     changes. For an iterable, `version` also identifies the samples.
 
         def smaller(sample):
@@ -272,8 +277,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
          on_change: str = "fail", max_skipped: Union[None, int, str] = None,
          classes: Classes = None, class_depth: int = 0) -> PackResult:
-    """Makes the plan for packing on many machines: first plan, once; then pack_part for each part, on any machine;
-    then commit. Lists the sources, decides which sample goes into which shard of `dest`, and stores the plan at
+    """Makes a plan for packing on many machines. Call `plan` once, then pack_part for each part, on any machine, then
+    commit. `plan` lists the sources, decides which sample goes into which shard of `dest`, and stores the plan at
     `plan`, a path or an s3:// URL, as `sheaf plan` does."""
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
@@ -325,10 +330,10 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
            on_change: str = "fail", max_skipped: Union[None, int, str] = None,
            class_depth: int = 0) -> PackResult:
-    """Adds the files of `source` to a data set as new shards, as `sheaf append` does. Known classes keep their
-    numbers, and new ones follow. Readers that have the data set open continue with the earlier samples. Resuming
-    at an earlier position raises ChangedError. shard_size 0 uses the data set's own size. `overwrite` removes what
-    an interrupted append has left, and no samples of the data set.
+    """Adds the files of `source` to a data set as new shards, as `sheaf append` does. Existing classes keep their
+    numbers, and new classes get the numbers after them. Readers that have the data set open continue with the earlier
+    samples. Resuming at an earlier position raises ChangedError. shard_size=0 uses the shard size of the data set.
+    `overwrite` removes the leftovers of an interrupted append, and no samples of the data set.
 
         sheaf.append("new-photos/", "shards/")"""
     return PackResult(**_sheaf.append(
@@ -347,8 +352,8 @@ def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
            memory: Optional[Size] = None,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
-    """Checks that all shards of a plan exist, and publishes them as a data set. If shards are missing, raises
-    NotFoundError, which names them and their parts."""
+    """Checks that all shards of a plan exist, and publishes them as a data set. Raises NotFoundError if shards are
+    missing, and names the shards and their parts."""
     return PackResult(**_sheaf.commit(
         plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Pipes of a channel, which one process of a host reads.
+"""Lets only one process of a host read the pipes of a channel.
 
-The system keeps two processes from reading one pipe at once.  But a process that comes when an
-epoch's pipe was read already would take the next epoch's for it, and go on with other data than it
-should.  So who reads a channel's pipes claims them, as long as it has a reader of them."""
+The system prevents two processes from reading one pipe at once. But a process may come after an epoch's pipe was
+read. It would take the next epoch's pipe for it, and continue with the wrong data. So a process claims the pipes of a
+channel for as long as it has a reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import sheaf
 
 
 class _Claim(socket.socket):
-    """A name of this host, which is free again when nobody has the claim any more."""
+    """A name on this host. The name is free again when no object refers to the claim any more."""
 
     def __del__(self) -> None:
         self.close()
@@ -27,7 +27,7 @@ _claims: "weakref.WeakValueDictionary[str, _Claim]" = weakref.WeakValueDictionar
 
 
 def _forked() -> None:
-    """They are the parent's."""
+    """Drops the claims in a forked child, because they belong to the parent."""
     for claim in list(_claims.values()):
         claim.close()
     _claims.clear()
@@ -41,7 +41,8 @@ def _name(*words: str) -> str:
 
 
 def claim_pipe(dataset: sheaf.Dataset) -> Any:
-    """StateError: another process of this host has it.  What comes back is the claim."""
+    """Claims the pipes of a channel, and returns the claim. Raises StateError if another process of this host has
+    claimed them."""
     directory, channel = os.path.split(dataset.url)
     there = os.stat(directory or ".")
     name = "sheaf-reads-" + _name("%d %d" % (there.st_dev, there.st_ino), channel)
@@ -61,6 +62,6 @@ def claim_pipe(dataset: sheaf.Dataset) -> Any:
 
 
 def pipe_of_job(dataset: sheaf.Dataset) -> str:
-    """The same for all ranks of a job that are on this host, and for no other job's."""
+    """Returns a name that is the same for all ranks of a job on this host, and different for other jobs."""
     return "pipe-" + _name(dataset.url, *(os.environ.get(name, "") for name in (
         "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid")))

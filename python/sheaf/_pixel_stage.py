@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Batches of pixels: crops that threads of the library make of a reader's samples.
+"""Batches of pixels: threads of the library make crops of a reader's samples.
 
     samples of batch k + 2 --begin--> threads --> memory    ...    batch k --> the program
 
-Samples are read ahead in their order, their crops are finished in any, and batches are given in
-order.  The memory of a batch is used again when the program has let go of all that shows it."""
+Samples are read ahead in their order. Their crops may be finished in any order, and batches are returned in order.
+The memory of a batch is reused when the program holds no reference to it any more."""
 
 from __future__ import annotations
 
@@ -21,28 +21,30 @@ from ._pixels import Pixels
 from ._sheaf import Batch, LimitError
 from ._types import Problem, _warn
 
-BOX = 5                             # numbers of a place: top, left, height, width, flipped
-SHARE = 4                           # of a reader's memory, one part of so many is for decoding
-UNDER_WAY = 2                       # batches, at least,
-BATCHES_MOST = 64                   #   and at most;
-AHEAD_SAMPLES = 16                  # and for each thread so many samples
+BOX = 5                             # numbers of a crop: top, left, height, width, flipped
+SHARE = 4                           # 1 / SHARE of a reader's memory is for decoding
+UNDER_WAY = 2                       # least number of batches that are being made,
+BATCHES_MOST = 64                   # and their largest number
+AHEAD_SAMPLES = 16                  # samples that are being made for each thread
 _OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
 
 
 class PixelBatch:
-    """A batch with the crops of its images. `pixels` is a uint8 array [samples, 3, height, width] (or nhwc); with
-    several views it is a list of arrays [samples, crops, ...]. `crops` is an int32 array [samples, 5]: top, left,
-    height, width, flipped (with views [samples, crops, 5]). `masks` is a dict with a uint8 array [samples, height,
-    width] for each name (with views a list of arrays [samples, crops, height, width]). `labels` is an array
-    [samples] or [samples, labels], or None if there are no labels. It also has everything that a sheaf.Batch has:
-    keys, fields(name), seeds, repeated, and the samples themselves."""
+    """A batch with the crops of its images. It also has everything that a sheaf.Batch has: keys, fields(name), seeds,
+    repeated, and the samples themselves.
+
+    `pixels` is a uint8 array [samples, 3, height, width] (or nhwc); with several views it is a list of arrays
+    [samples, crops, ...]. `crops` is an int32 array [samples, 5]: top, left, height, width, flipped (with views
+    [samples, crops, 5]). `masks` is a dict with a uint8 array [samples, height, width] for each name (with views a
+    list of arrays [samples, crops, height, width]). `labels` is an array [samples] or [samples, labels], or None if
+    there are no labels."""
 
     def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any,
                  masks: Dict[str, Any]) -> None:
         self.samples, self.pixels, self.crops, self.labels = samples, pixels, crops, labels
         self.masks = masks
-        self.given = len(samples)       # with those that have no crops;
-        self.rest: Optional[List[int]] = None   # then, which these are
+        self.given = len(samples)       # number of samples, including those without crops
+        self.rest: Optional[List[int]] = None   # numbers of the samples with crops, if some have none
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -70,16 +72,16 @@ class PixelBatch:
 
 
 def _references_if_unused() -> int:
-    """How many references Memory.take counts of a block that nothing shows: those of the list, of the
-    variable, and in some versions of Python of the call."""
+    """Returns the number of references that Memory.take counts for a block that no array shows: the reference of the
+    list, that of the variable, and in some versions of Python that of the call."""
     for block in [object()]:
         return sys.getrefcount(block)
     return 0
 
 
 class Memory:
-    """Blocks that batches are made in.  A block is used again when no array shows it any more: all
-    that show it refer to it."""
+    """Blocks of memory for batches. Every array that shows a block holds a reference to it, so a block without such
+    references is reused."""
 
     def __init__(self, allocate: Callable[[int], Any]) -> None:
         self.allocate = allocate
@@ -87,7 +89,7 @@ class Memory:
         self.unused = _references_if_unused()
 
     def take(self, size: int) -> Any:
-        """An array of so many bytes.  A batch that is not full has a whole one, too."""
+        """Returns an array of `size` bytes. A batch that is not full also gets a whole block."""
         blocks = self.blocks.setdefault(size, [])
         for block in blocks:
             if sys.getrefcount(block) <= self.unused:
@@ -101,7 +103,7 @@ def plain(size: int) -> Any:
 
 
 class Policy:
-    """What becomes of a sample whose image has no crops."""
+    """The treatment of a sample whose image has no crops."""
 
     def __init__(self, dataset: Any, on_corrupt: Optional[str], max_corrupt: Optional[int],
                  report: Optional[Callable[[Problem], Any]]) -> None:
@@ -111,7 +113,7 @@ class Policy:
         self.count = 0
 
     def __call__(self, sample: Any, code: int, name: str, message: str) -> None:
-        """Returns if it is to be left out, and raises otherwise."""
+        """Returns if the sample is to be left out, and raises an error otherwise."""
         where = self.dataset.shards[sample.shard].name
         message = "%s: %s" % (where, message)
         if not self.skips or name not in _OF_IMAGE:
@@ -123,8 +125,8 @@ class Policy:
 
 
 class Shares(NamedTuple):
-    """What is for what: bytes for reading and for decoding, and samples whose crops are under way,
-    besides one batch of batch_size that is with the program."""
+    """The division of the memory: bytes for reading, bytes for decoding, and the number of samples whose crops are
+    being made. In addition, the program has one batch of batch_size samples."""
     reading: int
     decoding: int
     ahead: int
@@ -132,7 +134,7 @@ class Shares(NamedTuple):
 
 
 class Stage:
-    """Makes PixelBatches of batches."""
+    """Makes PixelBatches from batches of samples."""
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
                  allocate: Callable[[int], Any] = plain) -> None:
@@ -141,8 +143,9 @@ class Stage:
         self.memory = Memory(allocate)
         shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        self.parts = [(math.prod(shape), shape) for shape in shapes]    # of a sample
-        self.handing_ns = 0             # time of the program's thread for making batches
+        # bytes and shape of each sample's part of an array
+        self.parts = [(math.prod(shape), shape) for shape in shapes]
+        self.handing_ns = 0             # time that the program's thread has spent on making batches
 
     def begin(self, samples: Batch) -> Tuple[Any, ...]:
         began, count = time.monotonic_ns(), len(samples)
@@ -177,8 +180,8 @@ class Stage:
         return batch
 
     def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
-        """(batch, other) as (PixelBatch, other), in order.  What is no Batch passes, and an error is
-        raised when its turn comes."""
+        """Yields (PixelBatch, other) for each (batch, other), in order. An object that is not a Batch is passed on
+        unchanged. An error is raised when its batch would be next."""
         source, waiting = iter(batches), collections.deque()    # type: Any, Deque[Any]
         is_over = False
         while waiting or not is_over:
@@ -207,25 +210,25 @@ class Stage:
 
 
 def _labels(samples: Batch) -> Any:
-    """None if they have none, or not equally many."""
+    """Returns the labels as an array, or None if the samples have no labels or differ in their number of labels."""
     try:
         labels: Any = samples.labels
     except ValueError:
         return None
     if labels is None:
         return None
-    labels = numpy.array(labels)        # of sheaf.torch's batches they are a tensor
+    labels = numpy.array(labels)        # labels of sheaf.torch's batches are a tensor
     if labels.ndim == 2 and labels.shape[1] <= 1:
         labels = labels[:, 0] if labels.shape[1] == 1 else None
     return labels
 
 
 def memory_of(pixels: Pixels, memory_bytes: int, batch_size: int, reads: bool = True) -> Shares:
-    """Shares memory out between reading (unless the reader has its own), decoding, and batches."""
+    """Divides memory between reading (unless the reader has memory of its own), decoding, and batches."""
     decoding = memory_bytes // SHARE
     rest = memory_bytes - decoding * (2 if reads else 1)
     least = UNDER_WAY * batch_size
-    most = rest // pixels.bytes - batch_size        # one is with the program
+    most = rest // pixels.bytes - batch_size        # the program has one batch
     if most < least:
         needed = (least + batch_size) * pixels.bytes * SHARE // (SHARE - 2 if reads else SHARE - 1)
         raise LimitError("batches of pixels: %d of %d samples have %d bytes, which is too much of the "

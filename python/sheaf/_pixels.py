@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which crops are made of each sample's image.  _pixel_stage.py makes batches of them."""
+"""The options for the crops of each sample's image. _pixel_stage.py makes batches of the crops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _View(NamedTuple):
 
 
 def _size(value: Any) -> Tuple[int, int]:
-    """(width, height) of a number, or of (height, width) as torchvision has it."""
+    """Returns (width, height) for a number, or for (height, width) as in torchvision."""
     height, width = (value, value) if isinstance(value, int) else value
     return width, height
 
@@ -42,14 +42,15 @@ class Pixels:
         sheaf.Pixels(views=[(2, 224, (0.32, 1)), (8, 96, (0.05, 0.32))])    # ten crops of each image
 
     `size` is a number, or (height, width). crop="random" is torchvision's RandomResizedCrop with this `scale` and
-    `ratio`, mirrored with probability `flip`. crop="center" is torchvision's Resize(resize) and CenterCrop(size).
-    crop="whole" resizes the whole picture to the size. Random choices follow from the sample's seed. `filter` is
-    "bilinear", "bicubic" or "lanczos", `layout` "nchw" or "nhwc", and `order` "pillow12" (Pillow up to 12.3) or
-    "pillow13". `field` is the name of the image's field; by default it is the first field whose name ends in jpg,
-    jpeg, png, webp, gif or bmp. threads=0 uses one thread for each processor.
+    `ratio`, mirrored with probability `flip`. Random choices follow from the sample's seed. crop="center" is
+    torchvision's Resize(resize) and CenterCrop(size). crop="whole" resizes the whole picture to the size.
+
+    `filter` is "bilinear", "bicubic" or "lanczos". `layout` is "nchw" or "nhwc". `order` is "pillow12" (Pillow up to
+    12.3) or "pillow13". `field` is the name of the image's field; by default it is the first field whose name ends in
+    jpg, jpeg, png, webp, gif or bmp. threads=0 uses one thread for each processor.
 
     masks=("seg.png",) names fields with masks of the image: PNGs of the same size, with a palette or grey. They are
-    cropped and mirrored as the image is. Their values are not mixed; each pixel takes the nearest one."""
+    cropped and mirrored like the image. Their values are not mixed; each pixel takes the value of the nearest one."""
 
     def __init__(self, size: Union[int, Tuple[int, int], None] = None, *, crop: str = "random",
                  resize: Optional[int] = None, scale: Tuple[float, float] = (0.08, 1.0),
@@ -73,7 +74,7 @@ class Pixels:
         self._options = (_choice("crop", crop, _CROPS), resize or 0, tuple(map(float, ratio)),
                          float(flip), _choice("filter", filter, _FILTERS),
                          _choice("layout", layout, _LAYOUTS), _choice("order", order, _ORDERS))
-        self.open(1, 1 << 20)          # what is wrong with the options is said here
+        self.open(1, 1 << 20)          # raises an error now if an option is wrong
 
     def open(self, threads: int, memory_bytes: int) -> _sheaf.PixelPool:
         views = [(v.count, v.width, v.height, *v.scale) for v in self.views]
@@ -85,18 +86,18 @@ class Pixels:
 
     @property
     def bytes(self) -> int:
-        """Of one sample's crops, with those of its masks."""
+        """The bytes of one sample's crops, including those of its masks."""
         return sum(view.count * view.width * view.height * (3 + len(self.masks))
                    for view in self.views)
 
     def shape(self, view: _View) -> Tuple[int, ...]:
-        """Of one sample's part of a view."""
+        """Returns the shape of one sample's crops in a view."""
         one = (3, view.height, view.width) if self.layout == "nchw" else \
             (view.height, view.width, 3)
         return (view.count, *one) if self.has_views else one
 
     def mask_shape(self, view: _View) -> Tuple[int, ...]:
-        """Of one sample's part of a view of a mask."""
+        """Returns the shape of one sample's crops of a mask in a view."""
         one = view.height, view.width
         return (view.count, *one) if self.has_views else one
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Processes that work on tasks, and give the results in the order of the tasks.
+"""Processes that work on tasks. The results come in the order of the tasks.
 
-One thread asks and answers: it sends a task to a process that waits for one, so no pipe can be full
-on both sides.  A result comes in parts, so that it need not fit into memory.  Parts whose turn has
-not come are taken until they are HELD_BYTES for each process; then those processes wait in their
-pipes.  A process ends with its program however that ends: a thread in it waits for the program's
-death."""
+One thread sends the tasks and receives the results. It sends a task only to a process that waits for one, so no pipe
+can be full in both directions. A result comes in parts, so that it need not fit into memory. Parts that are not due
+yet are received and kept, up to HELD_BYTES for each process. After that, the processes wait in their pipes.
+
+A process ends when its program ends, whatever the reason, because a thread in the process waits for the program's
+end."""
 
 from __future__ import annotations
 
@@ -26,30 +27,30 @@ from ._sheaf import ArgumentError, Error
 HELD_BYTES = 32 << 20
 
 
-# What a process does with a task: it gives the parts of the result.
+# The function that a process calls for each task. It yields the parts of the result.
 Work = Callable[[Any], Iterator[Any]]
 Make = Callable[[], Work]
 
 
 class TransformError(Error, RuntimeError):
-    """transform raised an exception, or its process died.  The message names the sample; the
-    exception's own traceback is shown as the cause."""
+    """transform raised an exception, or its process died. The message names the sample. The exception's own traceback
+    is shown as the cause."""
 
     code = "TRANSFORM"
 
 
-TransformError.__module__ = "sheaf"     # as tracebacks show it
+TransformError.__module__ = "sheaf"     # so that tracebacks show this name
 
 
 class _Remote(Exception):
-    """The traceback in the other process."""
+    """The traceback of an exception in another process."""
 
     def __str__(self) -> str:
         return "\n" + str(self.args[0])
 
 
 class Failure(NamedTuple):
-    """What a task raised: `where` is the sample."""
+    """An exception that a task raised. `where` names the sample."""
     where: str
     error: str
     traceback: str
@@ -61,7 +62,7 @@ class Failure(NamedTuple):
 
 
 class Raised(Exception):
-    """Within a task: the exception that is its cause was raised over the sample that it names."""
+    """Raised within a task. Its cause is an exception that was raised for the sample that the message names."""
 
 
 def _end_with(parent: Any) -> None:
@@ -70,8 +71,8 @@ def _end_with(parent: Any) -> None:
 
 
 def _work(connection: Any, make: Make) -> None:
-    """The life of a process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)        # the program ends it
+    """Runs in each process: receives tasks and sends the parts of their results."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)        # the program ends the process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -95,7 +96,8 @@ def _work(connection: Any, make: Make) -> None:
 
 
 def _failure(error: BaseException) -> Any:
-    """As it can be sent: what the library raised as it is, the rest as texts."""
+    """Returns an exception in a form that can be sent. An error of the library is sent as it is, any other exception
+    as text."""
     where = "the result"
     if isinstance(error, Raised) and error.__cause__ is not None:
         where, error = str(error), error.__cause__
@@ -113,7 +115,7 @@ class _Process:
             self.process.start()
         finally:
             theirs.close()
-        self.number = 0                         # of the task that it has
+        self.number = 0                         # number of the task that the process works on
         self.about = ""
 
     def give(self, number: int, task: Any, about: str) -> None:
@@ -150,7 +152,7 @@ class _Process:
 
 
 class Pool:
-    """`jobs` processes, each of which makes its own worker with make()."""
+    """A number of processes (`jobs`). Each calls make() to make its own worker function."""
 
     def __init__(self, make: Make, jobs: int, start_method: Optional[str]) -> None:
         try:
@@ -180,7 +182,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """Ends the processes, whatever they do."""
+        """Ends the processes, even if they are working."""
         for process in self._processes:
             process.connection.close()
             process.process.terminate()
@@ -189,7 +191,7 @@ class Pool:
         self._processes = []
 
     def results(self, tasks: Iterable[Any], about: Callable[[Any], str]) -> Iterator[Any]:
-        """The parts of the results of the tasks, in their order.  about(task) names it, for
+        """Yields the parts of the results, in the order of the tasks. about(task) returns a name for the task, for
         messages."""
         coming = enumerate(tasks)
         turns = _Turns(len(self._processes))
@@ -208,7 +210,8 @@ class Pool:
 
 
 class _Turns:
-    """The tasks that are under way or wait for their turn: those from `first` to before `given`."""
+    """The tasks from number `first` to `given` - 1. Each of them is under way, or its result waits to be returned in
+    order."""
 
     def __init__(self, processes: int) -> None:
         self.first = self.given = 0
@@ -222,8 +225,8 @@ class _Turns:
         self.given += 1
 
     def wait(self) -> List[_Process]:
-        """Takes what has come, unless there is something whose turn it is; returns the processes
-        that have done their task."""
+        """Receives parts of results, unless a part is already due. Returns the processes that have finished their
+        task."""
         done: List[_Process] = []
         if not self._busy or self._parts[self.first]:
             return done
@@ -244,7 +247,7 @@ class _Turns:
         return done
 
     def ready(self) -> Iterator[Any]:
-        """The parts whose turn it is."""
+        """Yields the parts that are due."""
         while self.first < self.given and self._parts[self.first]:
             (last, part), size = self._parts[self.first].popleft()
             self._held -= size

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The reader of a rank.  The program has it, and asks it directly; its workers, which have a copy of
-this object, ask over a socket (_served.py), whichever way they were started.
+"""The reader of a rank. It belongs to the program, which calls it directly. Its workers have a copy of this object
+and make their requests over a socket (_served.py), for any start method.
 
-A pipe can be read once.  So the first rank of a host has the reader for all ranks of the host, which
-ask it over a socket, and take batch after batch in turn.  A pass is then one of all of them: it
-begins at one place, it is over when all have come to its end or have broken it off, and what one
-rank does not take is nobody else's."""
+A pipe can be read only once. So the first rank of a host has the reader for all ranks of the host. The ranks make
+their requests over a socket, and take one batch after another in turn. A pass then belongs to all ranks of the host:
+it begins at one place, and it is over when every rank has reached its end or left it. Samples that a rank does not
+take go to no other rank."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from sheaf._member import local_rank_of, worker_of
 from sheaf._pipe import claim_pipe, pipe_of_job
 from sheaf._served import PATIENCE_SECONDS, Client, Gone
 
-PLACE_BITS = 32                         # of a shared pass's number: serving.h
+PLACE_BITS = 32                         # low bits of the number of a shared pass; see serving.h
 
 _log = logging.getLogger("sheaf")
 _open: "weakref.WeakSet[RankReader]" = weakref.WeakSet()
 
 
 def close_all() -> None:
-    """Before Python ends: its threads must not outlive it."""
+    """Closes all readers before Python ends, because their threads must not outlive it."""
     for reader in list(_open):
         reader.close()
 
 
 class RankReader:
-    """Gives samples of a pass by their ordinals.  A pass has a number, from 1; of ranks that share a
-    pipe it has a checksum in its lower half, of what they must agree on."""
+    """Returns samples of a pass by their ordinals. Passes are numbered from 1. If ranks share a pipe, the lower half
+    of the number is a checksum of the values on which the ranks must agree."""
 
     def __init__(self, dataset: sheaf.Dataset, rank: int, world_size: int,
                  report: Callable[[sheaf.Problem], Any], options: Dict[str, Any]) -> None:
         self.dataset, self.rank, self.world_size = dataset, rank, world_size
         self.local_rank, self.local_size = (0, 1) if not dataset.is_pipe else \
             local_rank_of(rank, world_size)
-        self.has_workers = True             # False: nobody else will ask
+        self.has_workers = True             # False if no other process makes requests
         self._report: Optional[Callable[[sheaf.Problem], Any]] = report
         self._options = options
-        # It stays: workers that are there already know it.
+        # The address never changes, because existing workers know it.
         self._address = "sheaf-" + (secrets.token_hex(16) if self.local_size == 1
                                     else pipe_of_job(dataset))
         self._server: Optional[_sheaf.Server] = None
         self._client: Optional[Client] = None
-        self._process = 0                   # that has the server
-        self._claim: Any = None             # of the pipe
+        self._process = 0                   # the process that has the server
+        self._claim: Any = None             # the claim of the pipe
         self._passes = 0
         self._first = 1                     # the pass in which the first rank may come late
-        self._ended = (0, 0)                # a pass of a stream, and its end
+        self._ended = (0, 0)                # the number of a pass over a stream, and its end
 
-    # ---- The program --------------------------------------------------------------------------
+    # ---- Used by the program ------------------------------------------------------------------
 
     def open(self, order: Order, epoch: int) -> None:
-        """What is wrong with the options is said here."""
+        """Opens the server. Raises an error if an option is wrong."""
         if self.local_rank != 0:
-            return                          # another process reads
+            return                          # another process has the reader
         hosts = self.world_size // self.local_size
         self._server = _sheaf.Server(
             self.dataset, self.local_size, self.dataset.wait_seconds, epoch=epoch, seed=order.seed,
@@ -80,7 +80,7 @@ class RankReader:
         return self.local_rank != 0 or (self._server is not None and not self._server.stats()[0])
 
     def begin(self, order: Order, epoch: int, first: int, block: int) -> int:
-        """The number of a new pass, which takes its samples in blocks."""
+        """Begins a pass and returns its number. `block` is the number of samples that a rank takes in turn."""
         if not self.is_open():
             self.close()
             self.open(order, epoch)
@@ -96,19 +96,19 @@ class RankReader:
         return number
 
     def tell(self) -> None:
-        """What was skipped since the last time."""
+        """Reports the samples that were skipped since the last call."""
         if self._server is not None:
             for values in self._server.reports():
                 self.report(sheaf.Problem(*values))
 
     def report(self, problem: sheaf.Problem) -> None:
-        """Tells the program what was skipped."""
+        """Passes a problem to the program's `report`."""
         if self._report is not None:
             self._report(problem)
 
     def wait_for_others(self, number: int) -> None:
-        """At the end of a pass: whoever has the reader of a pipe stays until all ranks of the host
-        are done with it."""
+        """Waits at the end of a pass. The process that has the reader of a pipe must stay until all ranks of the host
+        have finished the pass."""
         if self.local_size == 1 or self._server is None:
             return
         begun, told = time.monotonic(), False
@@ -128,7 +128,7 @@ class RankReader:
             time.sleep(0.02)
 
     def skipped(self, number: int, end: int) -> int:
-        """How many ordinals of a pass below `end` were skipped as corrupt."""
+        """Returns the number of ordinals of a pass below `end` that were skipped as corrupt."""
         return 0 if self._server is None else self._server.skipped(number, end)
 
     def stats(self) -> sheaf.Stats:
@@ -139,18 +139,18 @@ class RankReader:
         return sheaf.Stats(**self._server.stats()[1])
 
     def close(self) -> None:
-        """A new pass opens it again."""
+        """Closes the server. The next pass opens it again."""
         server, self._server, self._client = self._server, None, None
         self._claim, self._first = None, self._passes + 1
         if server is not None:
             server.close()
 
-    # ---- Any process --------------------------------------------------------------------------
+    # ---- Used by any process ------------------------------------------------------------------
 
     def get(self, number: int, first: int, count: int) -> Tuple[Optional[sheaf.Batch], int]:
-        """As Client.get."""
+        """Returns samples of a pass, as Client.get does."""
         ended, end = self._ended
-        if number == ended and first >= end:    # who reads the pipe may be gone by then
+        if number == ended and first >= end:    # the process that reads the pipe may have ended by then
             return None, end
         if self._server is not None and self.local_size == 1 and self._process == os.getpid():
             answer = self._server.get(number, first, count)
@@ -168,7 +168,7 @@ class RankReader:
             if self.local_size > 1:
                 raise Gone("the first rank of this host, which reads the pipe %s, has ended, or its "
                            "loader is closed" % self.dataset.url) from gone
-            # The program may have opened its reader again.
+            # The program may have opened its reader again, so try once more.
             return self._client_here(number).get(number, first, count)
 
     def _client_here(self, number: int) -> Client:
@@ -178,7 +178,7 @@ class RankReader:
         while True:
             try:
                 self._client = self._connect()
-                self._first = -1            # from now on it must be there
+                self._first = -1            # from now on, the first rank must be there
                 return self._client
             except Gone:
                 waited = time.monotonic() - begun

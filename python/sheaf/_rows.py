@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rows: the samples of a program or of another library, as mappings.  Their labels and their images
-mean the same in every kind of row, whatever library it is from."""
+"""Rows: samples of a program or of another library, as mappings. Labels and images have the same rules in every row,
+whatever library it comes from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import collections.abc
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-# The items that are a label or the name of its class, in any case, the first of them first.
+# Names of items that are a label or the name of its class, in upper or lower case. Earlier names take precedence.
 LABELS = ("__label__", "label", "labels", "cls", "class", "class_name")
 
-# The columns that name a file, in a table that has no bytes.
+# Names of columns that are paths of files, in a table without bytes.
 PATHS = ("path", "file", "file_name", "filename", "image")
 
 _MAGIC = ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"),
@@ -21,14 +21,14 @@ _SUFFIXES = {"jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "
 
 
 class Label(NamedTuple):
-    """What a row says about its label."""
-    labels: Any                     # a number or several; None: nothing
+    """The label of a row."""
+    labels: Any                     # a number or several, or None
     class_name: Optional[str]
-    columns: Tuple[str, ...]        # that say it
+    columns: Tuple[str, ...]        # the columns that gave the label or class name
 
 
 def plain(labels: Any) -> Any:
-    """None, a number, or a tuple of numbers; also of arrays and tensors."""
+    """Returns labels as None, a number, or a tuple of numbers. Arrays and tensors are accepted as well."""
     if hasattr(labels, "tolist"):
         labels = labels.tolist()
     is_several = isinstance(labels, collections.abc.Iterable) and not isinstance(labels, (str, bytes))
@@ -47,8 +47,8 @@ def _are_numbers(value: Any) -> bool:
 
 
 def label_of(row: Mapping[str, Any], column: Optional[str] = None) -> Label:
-    """The label of a row: of its column `column`, or else of those with the usual names.  A value
-    that cannot be a label, such as a box or bytes, is none, and stays a field."""
+    """Returns the label of a row, from the column `column`, or from the columns with the usual names. A value that
+    cannot be a label, such as a box or bytes, does not count as a label and stays a field."""
     named = {name.lower(): name for name in row} if column is None else {"label": column}
     labels: Any = None
     class_name, used = None, []
@@ -70,12 +70,12 @@ def label_of(row: Mapping[str, Any], column: Optional[str] = None) -> Label:
 
 
 def is_encoded(value: Any) -> bool:
-    """Whether it is an image or a sound as Hugging Face's formats keep it."""
+    """Returns whether the value is an image or a sound in the form of Hugging Face's data sets."""
     return isinstance(value, dict) and set(value) == {"bytes", "path"}
 
 
 def bytes_of(value: Mapping[str, Any]) -> bytes:
-    """Of such an image or sound."""
+    """Returns the bytes of such an image or sound."""
     if value["bytes"] is not None:
         return bytes(value["bytes"])
     with open(value["path"], "rb") as file:
@@ -83,8 +83,9 @@ def bytes_of(value: Mapping[str, Any]) -> bytes:
 
 
 def image_kind(data: bytes, path: Optional[str], is_image: bool) -> Optional[str]:
-    """The suffix of an image by its content; by its path, if its content is that of none; "jpg" if
-    it is said to be an image, so that the packer checks it, and says what is wrong; else None."""
+    """Returns the suffix of an image: by its content, or by its path if the content is of no known kind. If neither
+    is known, returns "jpg" for a value that is said to be an image, so that the packer checks it and reports what is
+    wrong. Otherwise returns None."""
     for magic, kind in _MAGIC:
         if data.startswith(magic):
             return kind
@@ -96,9 +97,9 @@ def image_kind(data: bytes, path: Optional[str], is_image: bool) -> Optional[str
 
 def unpack_images(fields: Dict[str, Any],
                   images: Tuple[str, ...] = ()) -> Tuple[Dict[str, Any], Dict[str, str]]:
-    """The fields, with the bytes of images and sounds, and the names that images are packed with:
-    the only one of a row is called by its kind, "jpg"; several are "COLUMN.jpg".  `images` are the
-    columns that are said to be images."""
+    """Returns the fields with the bytes of images and sounds, and the names under which images are packed. The only
+    image of a row is named after its kind, "jpg"; several images are named "COLUMN.jpg". `images` are the columns
+    that are said to be images."""
     made: Dict[str, Any] = {}
     kinds: Dict[str, str] = {}
     for name, value in fields.items():
@@ -114,10 +115,10 @@ def unpack_images(fields: Dict[str, Any],
 
 
 class Runs:
-    """Counts how often the label changes from one sample to the next, which tells whether a source
-    is sorted by class."""
+    """Counts how often the label changes from one sample to the next. This shows whether a source is sorted by class.
+    """
 
-    LEAST = 50                      # samples
+    LEAST = 50                      # least number of samples for a judgement
 
     def __init__(self) -> None:
         self._counts: Dict[Any, int] = {}
@@ -132,7 +133,7 @@ class Runs:
 
     @property
     def are_sorted(self) -> bool:
-        """Whether there are far fewer runs than if the samples came in a random order."""
+        """Whether the label changes far less often than it would in a random order."""
         samples = sum(self._counts.values())
         if samples < self.LEAST or len(self._counts) < 2:
             return False
@@ -141,8 +142,8 @@ class Runs:
 
 
 def split_numbers(spec: str, keys: List[str], labels: List[Any], rank: Any) -> Dict[str, List[int]]:
-    """The numbers of the samples of each split, "train=0.8,val=0.2", "train=60/class,val=rest", class
-    by class.  rank(key) orders the samples of a class."""
+    """Returns the numbers of the samples of each split, divided class by class. `spec` is for example
+    "train=0.8,val=0.2" or "train=60/class,val=rest". rank(key) orders the samples of a class."""
     parts = [part.partition("=") for part in spec.split(",")]
     shares = {name.strip(): value.strip() for name, _, value in parts}
     if len(shares) != len(parts) or not all(name and value for name, value in shares.items()):

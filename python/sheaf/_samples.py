@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What programs give as samples, in its several forms, and what becomes of their fields.
+"""The forms in which programs give samples, and how their fields are stored.
 
-The bytes of a field are stored as they are.  What is not bytes is stored in the usual form of its
-type, which the field's name then says.  The table is in sources.py, which is where users see it."""
+The bytes of a field are stored as they are. A value that is not bytes is stored in the usual form of its type, and
+the field's name then gets the suffix of this form. The table of forms is in sources.py, where users find it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from ._rows import is_number, label_of, plain, unpack_images
 from ._sheaf import ArgumentError, Sample
 
-# Suffixes of what is text, and of what is a JSON value.
+# Suffixes of text, and of JSON values.
 _TEXTS = ("txt", "text", "json", "jsonl", "cls", "csv", "tsv", "xml", "html", "md", "yaml", "yml")
 _VALUES = ("json", "cls")
 
 
 class Made(NamedTuple):
-    """A sample as a Packer takes it."""
+    """A sample in the form that a Packer takes."""
     key: str
     fields: Dict[str, bytes]
     labels: Any = None
@@ -32,8 +32,8 @@ class Made(NamedTuple):
 
 
 class Row(collections.abc.Mapping):     # type: ignore[type-arg]
-    """A sample of a source: the same mapping as a sheaf.Sample, from field names to memoryviews.
-    `names` are those that some fields are packed with, if that is done without a transform."""
+    """A sample of a source. Like a sheaf.Sample, it is a mapping from field names to memoryviews. `names` has the
+    names under which some fields are packed if there is no transform."""
 
     def __init__(self, key: str, fields: Mapping[str, Any], labels: Any = None,
                  class_name: Optional[str] = None, number: int = 0,
@@ -49,7 +49,7 @@ class Row(collections.abc.Mapping):     # type: ignore[type-arg]
         return self.labels[0] if self.labels else None
 
     def to_bytes(self) -> Dict[str, bytes]:
-        """A dict of the fields' bytes."""
+        """Returns a dict of the fields' bytes."""
         return dict(self._fields)
 
     def __getitem__(self, name: str) -> memoryview:
@@ -73,7 +73,7 @@ def _named(name: str, suffixes: Sequence[str]) -> str:
 
 
 def content(key: str, name: str, value: Any) -> Tuple[str, bytes]:
-    """The name and the bytes of a field."""
+    """Returns the name and the bytes of a field."""
     if isinstance(value, bytes):
         return name, value
     if isinstance(value, (bytearray, memoryview)):
@@ -103,7 +103,7 @@ def content(key: str, name: str, value: Any) -> Tuple[str, bytes]:
 
 
 def _fields(sample: Any) -> Dict[str, Any]:
-    """Of a sample that stays as it is; names of files keep their capitals."""
+    """Returns the fields of a sample that is packed unchanged. Names of files keep their capitals."""
     fields = sample.to_bytes()
     if isinstance(sample, Row):
         return {sample.names.get(name, name): data for name, data in fields.items()}
@@ -111,7 +111,8 @@ def _fields(sample: Any) -> Dict[str, Any]:
 
 
 def _number(word: str) -> Any:
-    """An integer is not rounded on its way, so that one that cannot be kept is refused."""
+    """Returns the number in a word. An integer stays an integer and is not rounded, so that the packer refuses one
+    that it cannot store."""
     try:
         return int(word)
     except ValueError:
@@ -119,7 +120,7 @@ def _number(word: str) -> Any:
 
 
 def _of_cls(value: Any, otherwise: Any) -> Any:
-    """The labels that a field `cls` has, as text or as numbers."""
+    """Returns the labels in a field `cls`, which may be text or numbers."""
     text = bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
     try:
         return [_number(word) for word in text.split()] if isinstance(text, str) else plain(text)
@@ -128,7 +129,8 @@ def _of_cls(value: Any, otherwise: Any) -> Any:
 
 
 def _one(value: Any, key: str, given: Any) -> Made:
-    """One sample; key and labels are those of what it was made of, unless it says others."""
+    """Returns one sample in the form that a Packer takes. If `value` has no key or labels, they are those of `given`,
+    the item that it was made from."""
     labels, class_name = getattr(given, "labels", None), getattr(given, "class_name", None)
     given_key = key
     if isinstance(value, Made):
@@ -166,7 +168,7 @@ def _one(value: Any, key: str, given: Any) -> Made:
 
 
 def name_of(item: Any, number: int) -> str:
-    """The key of what a transform is given, as far as it can be seen."""
+    """Returns the key of an item, or its number if it has no key."""
     if isinstance(item, collections.abc.Mapping) and "__key__" in item:
         return str(item["__key__"])
     if isinstance(item, tuple) and item and isinstance(item[0], str):
@@ -176,7 +178,7 @@ def name_of(item: Any, number: int) -> str:
 
 
 def made(value: Any, item: Any, number: int) -> List[Made]:
-    """The samples that `value` is - one, several or None - made of `item`, number `number`."""
+    """Returns the samples in `value` (one, several or None), which was made from `item` with number `number`."""
     key = name_of(item, number)
     if value is None:
         return []

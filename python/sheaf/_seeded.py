@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A program's own transforms, with random numbers that belong to the sample.
+"""Runs a program's own transforms with random numbers that belong to the sample.
 
-The generators of PyTorch (of the CPU), of `random` and of NumPy are seeded for a call, and put back
-after it.  Their own functions for that take longer than many a transform: torch.manual_seed visits
-every device, and random.getstate and numpy.random.get_state make an object of each of 624 words.
-So the words of the last two are copied as memory, where their layout is found to be the expected
-one; elsewhere by these functions."""
+The generators of PyTorch (on the CPU), of `random` and of NumPy are seeded before a call and restored after it. The
+usual functions for this take longer than many a transform: torch.manual_seed visits every device, and random.getstate
+and numpy.random.get_state make an object of each of 624 words. So the words of `random` and NumPy are copied as
+memory, if their layout in memory is the expected one. Otherwise the usual functions are used."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ import sheaf
 
 _Result = TypeVar("_Result")
 
-WORDS = 624                         # of a Mersenne Twister
+WORDS = 624                         # words of a Mersenne Twister
 LOW = (1 << 32) - 1
 
 
 class _Torch:
-    """PyTorch's generator of the CPU."""
+    """PyTorch's generator on the CPU."""
 
     def begin(self, seed: int) -> None:
         generator = torch.default_generator
@@ -39,7 +38,7 @@ class _Torch:
 
 
 class _Random:
-    """The generator of the module `random`: in memory an index, and the words."""
+    """The generator of the module `random`. In memory, it consists of an index, then the words."""
 
     def __init__(self) -> None:
         self.inst: Any = getattr(random, "_inst", None)
@@ -67,9 +66,10 @@ class _Random:
 
 
 class _NumPy:
-    """NumPy's global generator: in memory the words, and an index.  Of its normal numbers it makes
-    two at a time and keeps one, which the memory does not have: whether there is one shows when
-    another is drawn, which then takes no words."""
+    """NumPy's global generator. In memory, it consists of the words, then an index.
+
+    The generator makes two normal numbers at a time and keeps the second one, which is not in this memory. To find
+    out whether it keeps one, draw another: a kept number takes no words."""
 
     def __init__(self) -> None:
         import numpy.random
@@ -78,7 +78,7 @@ class _NumPy:
         self.generator: Any = None
 
     def _find(self) -> None:
-        """The memory of the generator, which a program may replace."""
+        """Finds the memory of the generator, which a program may replace."""
         generator = self.random.get_bit_generator()
         if generator is self.generator:
             return
@@ -101,7 +101,7 @@ class _NumPy:
             kept = self.random.standard_normal()
             if self.index.value != index:
                 self.state = before
-            else:                       # the kept one, which goes back by the slow way
+            else:                       # a kept number is restored by the slow function
                 self.state = self.random.get_state()[:3] + (1, kept)
         else:
             self.state = self.random.get_state(legacy=False)
@@ -115,7 +115,7 @@ class _NumPy:
         index = self.index.value
         self.random.standard_normal()
         if self.index.value != index:
-            self.random.standard_normal()   # none is kept now
+            self.random.standard_normal()   # so that no number is kept now
         self.memory.raw = self.state
 
 
@@ -125,19 +125,19 @@ def _generators(has_numpy: bool) -> Tuple[Any, ...]:
 
 
 class seeded(Generic[_Result]):
-    """Returns a function that calls transform(sample) with random numbers that follow from sample.seed. They are the
-    same for any number of workers and ranks, and after a restart, and differ in each epoch. For the option
-    `decode`:
+    """Returns a function that calls transform(sample) with random numbers that follow from sample.seed. The numbers
+    are the same for any number of workers and ranks, and after a restart. They differ from epoch to epoch. Use it for
+    the option `decode`:
 
         def decode(sample):
             return augment(decode_jpeg(sample["jpg"])), sample.label
 
         loader = sheaf.torch.DataLoader("shards/", 256, 8, decode=sheaf.torch.seeded(decode))
 
-    During the call, PyTorch's CPU generator, `random` and numpy.random are seeded; afterwards they continue where
-    they were. `others` are further generators that are seeded: a torch.Generator, a random.Random, an Albumentations
-    Compose, or any object with set_random_seed, manual_seed or seed. One thread of a process at a time may be in such
-    a call."""
+    During the call, PyTorch's CPU generator, `random` and numpy.random are seeded. Afterwards they continue where
+    they were. `others` are further generators to seed: a torch.Generator, a random.Random, an Albumentations Compose,
+    or any object with set_random_seed, manual_seed or seed. Only one thread of a process at a time may be in such a
+    call."""
 
     def __init__(self, transform: Callable[[Any], _Result], *others: Any) -> None:
         self.transform = transform
@@ -173,4 +173,4 @@ def _seeder(other: Any) -> Callable[[int], Any]:
     raise sheaf.ArgumentError("%r has no set_random_seed, manual_seed or seed" % (other,))
 
 
-seeded.__module__ = "sheaf.torch"       # where programs have it from
+seeded.__module__ = "sheaf.torch"       # the module from which programs import it

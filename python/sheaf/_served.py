@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a worker asks the reader of its rank by: the program has a Server (python/src/serving.h), and
-each worker a Client, which asks it for samples by their ordinals.  So has each rank that shares the
-reader of another one.
+"""The connection between a worker and the reader of its rank. The program has a Server (python/src/serving.h). Each
+worker has a Client, which requests samples by their ordinals. If ranks share the reader of one rank, each rank has a
+Client as well.
 
-A Client's batches lie in memory that it shares with the program.  The connection lives as long as
-that memory is in use: its end is what tells the server that all of it is free."""
+The batches of a Client are in memory that it shares with the program. The connection stays open as long as this
+memory is in use. When it ends, the server frees the memory."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ _ASK = struct.Struct("=QQQ")
 _ANSWER = struct.Struct("=iIQQQ")
 _PEER = struct.Struct("=iII")
 _NO_WORD = 0xffffffff
-PATIENCE_SECONDS = 5        # before it is said that an answer is waited for
+PATIENCE_SECONDS = 5        # a longer wait for an answer is logged
 
 _log = logging.getLogger("sheaf")
 
 
 class Gone(sheaf.StateError):
-    """The server has ended, or ended and begun again."""
+    """The server has ended, or has been replaced by a new one."""
 
 
 class _Connection(socket.socket):
-    """Closed when nobody uses it any more."""
+    """A socket that is closed when no object refers to it any more."""
 
     def __del__(self) -> None:
         self.close()
 
 
 class _Memory(mmap.mmap):
-    """Has its connection with it, for as long as anything lies in it."""
+    """Shared memory that keeps its connection open for as long as it is in use."""
     connection: _Connection
 
 
 class Client:
-    """A connection to a Server, of the process that made it."""
+    """A connection from one process to a Server."""
 
     def __init__(self, address: str, rank: int = 0, workers: int = 1, waits_for: str = "") -> None:
-        """waits_for: what an answer may have to wait for, which is logged if it takes long."""
+        """`waits_for` names what an answer may have to wait for. A long wait is logged with this name."""
         self.process = os.getpid()
         self._waits_for = waits_for
         self._lock = threading.Lock()
@@ -73,14 +73,15 @@ class Client:
             os.close(descriptor)
 
     def _check_peer(self) -> None:
-        """Anybody may take a name: what answers must be of this user."""
+        """Refuses a server of another user, because any user can take a free name."""
         peer = self._connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
         if _PEER.unpack(peer)[1] not in (os.geteuid(), 0):
             raise ConnectionRefusedError("a program of another user answers")
 
     def get(self, number: int, first: int, count: int) -> Tuple[Optional[sheaf.Batch], int]:
-        """`count` samples of pass `number`, from ordinal `first` on, fewer where some were skipped
-        or a stream ends, None if there are none; and how many this rank has, if that is known."""
+        """Returns up to `count` samples of pass `number` from ordinal `first` on, and the number of samples that this
+        rank has, if it is known. There are fewer samples if some were skipped or a stream ends. Returns None in place
+        of the samples if there are none."""
         with self._lock:
             try:
                 self._connection.sendall(_ASK.pack(number, first, count))
@@ -97,7 +98,7 @@ class Client:
         return (batch if samples else None), real
 
     def _wait(self) -> None:
-        """For the answer's first byte, if that may take long, and says once that it does."""
+        """Waits for the first byte of an answer that may take long, and logs once that it does."""
         if self._waits_for and not select.select([self._connection], [], [], PATIENCE_SECONDS)[0]:
             _log.warning("waiting for %s", self._waits_for)
             self._waits_for = ""

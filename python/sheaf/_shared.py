@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Batches that a DataLoader's workers send go through shared memory.
+"""Sends batches from a DataLoader's workers to the program through shared memory.
 
-A worker has an ARENA, memory that is used again and again: fresh memory would have to be cleared
-and mapped for every batch.  What is sent is a message of a few bytes a sample, which says where in
-the arena the fields are.  The program maps the arena when it meets it first, and its Batch lies
-there; when the last view of the Batch is gone, that is said by a word in the arena, and the memory
-is free.  So a view that is kept never changes, and a program that keeps many makes the worker use
-more memory, up to a limit; past that, batches are sent as bytes.
+A worker has an arena, which is memory that it uses again and again. Fresh memory would have to be cleared and mapped
+for every batch. A batch is sent as a short message, which says where in the arena its fields are. The program maps
+the arena once, and its Batch refers to this memory. When the last memoryview of the Batch is gone, a word in the
+arena says so, and the worker uses the memory again. So a memoryview that is kept never changes. If a program keeps
+many batches, the worker uses more memory, up to a limit. Beyond the limit, batches are sent as bytes.
 
-The arena is a memfd and not a file in /dev/shm, which has 64 MB in a container where one gets more
-memory than that.  It ends with the last process that has it; a program opens a worker's by /proc,
-so it need not be the worker's parent."""
+The arena is a memfd and not a file in /dev/shm, which may have only 64 MB in a container. It ends with the last
+process that has it. The program opens the arena through /proc, so it need not be the worker's parent."""
 
 from __future__ import annotations
 
@@ -25,12 +23,12 @@ import sheaf
 from sheaf import _sheaf
 from sheaf._member import is_worker
 
-BYTES_MOST = 512 << 20          # of a worker's arena, without what its reader uses
+BYTES_MOST = 512 << 20          # most bytes of a worker's arena, without the memory of its reader
 
 Name = Tuple[int, int, int, int]    # process, its descriptor, inode, bytes
 Reduced = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
-# ---- A worker -----------------------------------------------------------------------------------
+# ---- In a worker ----------------------------------------------------------------------------------
 
 
 class _Sender:
@@ -40,17 +38,17 @@ class _Sender:
         try:
             self.arena = _sheaf.Arena(BYTES_MOST, reader_bytes)
             self.name: Name = self.arena.name
-        except OSError:                 # no memory, no descriptors, or no memfds here
+        except OSError:                 # no memory, no descriptors, or no support for memfds
             pass
 
     def reduce(self, batch: sheaf.Batch) -> Optional[Reduced]:
-        """None: there is no room for it."""
+        """Returns a message for a batch, or None if the arena has no room."""
         sent = None if self.arena is None else self.arena.send(batch)
         return None if sent is None else (_receive, (self.name, *sent))
 
 
 _sender: Optional[_Sender] = None
-_lock = threading.Lock()                # a queue sends in a thread of its own
+_lock = threading.Lock()                # because a queue sends in a thread of its own
 
 
 def _own_sender(reader_bytes: int = 0) -> _Sender:
@@ -66,9 +64,9 @@ def reduce_batch(batch: sheaf.Batch) -> Reduced:
     return reduced or (_sheaf.unpack, (batch._pack(),))
 
 
-# ---- The program --------------------------------------------------------------------------------
+# ---- In the program -------------------------------------------------------------------------------
 
-_mapped: Dict[Tuple[int, int], mmap.mmap] = {}      # by process and inode
+_mapped: Dict[Tuple[int, int], mmap.mmap] = {}      # arenas by process and inode
 
 
 def _receive(name: Name, word: int, message: bytes) -> sheaf.Batch:
@@ -92,8 +90,8 @@ def _map(name: Name) -> mmap.mmap:
 
 
 def _forget_ended() -> None:
-    """Lets the memory of workers go that have ended, once their batches are gone as well."""
-    multiprocessing.active_children()       # so that those that have ended are not there any more
+    """Unmaps the arenas of workers that have ended. The memory is freed when their batches are gone as well."""
+    multiprocessing.active_children()       # so that processes that have ended disappear from /proc
     for process in {process for process, _ in _mapped}:
         try:
             os.kill(process, 0)
@@ -101,9 +99,9 @@ def _forget_ended() -> None:
             for key in [key for key in _mapped if key[0] == process]:
                 del _mapped[key]
         except OSError:
-            pass                            # another user's: it is there
+            pass                            # the process exists and belongs to another user
 
 
 def use() -> None:
-    """From now on."""
+    """Makes batches go through shared memory from now on."""
     ForkingPickler.register(sheaf.Batch, reduce_batch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the package's calls take and return: paths, sizes, channels, and results as named tuples."""
+"""Arguments and results of the package's functions: paths, sizes, channels, and results as named tuples."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 class Channel(NamedTuple):
-    """A channel of a training platform, as a source: SageMaker's "train", whatever its input mode
-    (a directory, pipes, or S3 directly)."""
+    """A channel of a training platform as a source, for example SageMaker's "train", in any input mode (a directory,
+    pipes, or S3 directly)."""
     name: str
     root: str = "/opt/ml"
-    wait_seconds: int = 600             # for a pipe, and then for its first byte
-    manifest: Optional[Path] = None     # ShardedByS3Key: path or URL of the set's dataset.json
+    wait_seconds: int = 600             # seconds to wait for a pipe, and then for its first byte
+    manifest: Optional[Path] = None     # for ShardedByS3Key: path or URL of dataset.json
 
 
 Source = Union[Path, Sequence[Path], Channel]
-Size = Union[int, str]      # bytes, or as in the command: "150MB", "64MiB"
+Size = Union[int, str]      # bytes, or a text as in the command: "150MB", "64MiB"
 Labels = Union[None, float, Sequence[float]]
-S3 = Optional[Mapping[str, Union[str, bool]]]   # {"storage_class": "STANDARD_IA"}: doc/s3.md
+S3 = Optional[Mapping[str, Union[str, bool]]]   # for example {"storage_class": "STANDARD_IA"}; see doc/s3.md
 
 
 def _s3(settings: S3) -> List[str]:
-    """As `--s3` has them, "storage-class=STANDARD_IA"."""
+    """Returns the settings in the form of the option `--s3`, "storage-class=STANDARD_IA"."""
     return ["%s=%s" % (name.replace("_", "-"),
                        str(value).lower() if isinstance(value, bool) else value)
             for name, value in (settings or {}).items()]
@@ -42,22 +42,22 @@ class Shard(NamedTuple):
     payload_bytes: int
     samples: int
     xxh3: Optional[str]
-    source: int = 0     # of the data set's sources
+    source: int = 0     # number of the shard's source in the data set
 
 
 class Field(NamedTuple):
-    """A field, over all samples: how many have it, and its sizes in bytes."""
+    """One field of a data set: the number of samples that have it, and its sizes in bytes."""
     name: str
     samples: int
     bytes: int
     least: int
-    median: int     # within 5 %
+    median: int     # exact to 5 %
     most: int
-    lacking: Optional[str]      # the key of the first sample without it
+    lacking: Optional[str]      # the key of the first sample without the field
 
 
 class SourceInfo(NamedTuple):
-    """One source of a data set, as if it were opened alone."""
+    """One source of a data set, described as if it were opened alone."""
     url: str
     has_manifest: bool
     container: Optional[str]
@@ -72,7 +72,7 @@ class SourceInfo(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of a call; a total of 0 is unknown."""
+    """The progress of a call. A total of 0 means that the total is unknown."""
     stage: str
     done_bytes: int
     total_bytes: int
@@ -81,14 +81,14 @@ class Progress(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A bad file or record: its file or shard, the error code ("CORRUPT"), the message."""
+    """A bad file or record: its file or shard, the error code ("CORRUPT"), and the message."""
     where: str
     code: str
     message: str
 
 
 class Note(NamedTuple):
-    """What is no error but worth knowing: what it is about, such as a pattern, and the message."""
+    """A notice that is not an error: its subject, such as a pattern, and the message."""
     about: str
     message: str
 
@@ -138,7 +138,7 @@ class FetchResult(NamedTuple):
 
 
 class VerifyResult(NamedTuple):
-    """The result of a check, with the first thousand problems (all are counted)."""
+    """The result of a check. It has the first thousand problems, and the number of all."""
     shards: int
     samples: int
     bytes: int
@@ -154,8 +154,8 @@ class VerifyResult(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Counters of a reader.  read_bytes / chosen_bytes is how much more was read than the samples
-    take, such as what lies between those that a view chose."""
+    """Counters of a reader. read_bytes / chosen_bytes says how much was read for each byte of the chosen samples. It
+    is more than 1 if data between the samples that a view chose was read as well."""
     samples: int
     payload_bytes: int
     read_bytes: int
@@ -171,21 +171,21 @@ class Stats(NamedTuple):
     first_sample_ns: int
     memory_bytes: int
     memory_peak_bytes: int
-    requests: int = 0       # of the whole process, over HTTP; and those repeated after a failure
-    retries: int = 0
-    missing: int = 0        # values that columns lack: samples left out, or fields
-    undecoded: int = 0      # samples that a DataLoader's decode has left out
-    batches: int = 0        # of a DataLoader, and where its time went, in nanoseconds: the program
-    wait_ns: int = 0        # waited for batches, and did something else (step_ns); all workers, or
-    step_ns: int = 0        # the program without them, read, decoded, and collated
-    read_ns: int = 0
-    decode_ns: int = 0
-    collate_ns: int = 0
+    requests: int = 0       # HTTP requests of the whole process
+    retries: int = 0        # HTTP requests that were repeated after a failure
+    missing: int = 0        # values that columns lack: samples that were left out, or fields
+    undecoded: int = 0      # samples that were left out because a DataLoader's decode failed
+    batches: int = 0        # batches that a DataLoader has returned
+    wait_ns: int = 0        # ns that the program waited for batches
+    step_ns: int = 0        # ns that the program did something else between batches
+    read_ns: int = 0        # ns of reading, in all workers, or in the program if there are none
+    decode_ns: int = 0      # ns of decoding, in all workers, in the program, or in decode_threads
+    collate_ns: int = 0     # ns of collating, in all workers, or in the program if there are none
     workers: int = 0
-    decode_threads: int = 0     # with pixels: threads of the library, whose time decode_ns is
+    decode_threads: int = 0     # threads of the library that decode for pixels=
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         words = ["{:,} samples, {:,.1f} MB read".format(self.samples, self.read_bytes / 1e6)]
         passed = self.wait_ns + self.step_ns
         if passed != 0:
@@ -212,7 +212,7 @@ class Stats(NamedTuple):
 
 
 def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[..., Any]]:
-    """The extension tells loose values; a callable is told one thing."""
+    """Returns a function that packs the extension's separate values into one object for the program's callable."""
     if call is None:
         return None
     if not callable(call):
@@ -221,7 +221,7 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
 
 
 def _warn(problem: Problem) -> None:
-    """Nothing is passed over in silence."""
+    """Warns about a problem, so that no problem is silent."""
     warnings.warn("skipped: %s" % problem.message, stacklevel=4)
 
 
@@ -230,7 +230,8 @@ _UNITS = {"": 1, "kB": 1000, "MB": 1000 ** 2, "GB": 1000 ** 3, "TB": 1000 ** 4,
 
 
 def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
-    """The option `name` as a number of bytes; None: `otherwise`, the option by its other name."""
+    """Returns the option `name` as a number of bytes. If it is None, returns `otherwise`, the value of the option
+    under its other name."""
     value = otherwise if size is None else size
     if not isinstance(value, str):
         return value

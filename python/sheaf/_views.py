@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Views: choosing, weighing and mixing the samples of data sets; and when samples come."""
+"""Views, which choose, weigh and mix samples of data sets; and when samples come in an epoch."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ import sheaf
 from . import _sheaf
 
 Where = Union[None, Mapping[str, Any], Callable[["sheaf.Sample"], Any]]
-PROGRESS_EVERY = 1000               # samples that a function has judged
+PROGRESS_EVERY = 1000               # samples between two calls of `progress`
 
 
 class Coming(NamedTuple):
-    """A sample that comes in an epoch; numbers are from 0."""
+    """One occurrence of a sample in an epoch. All numbers are counted from 0."""
     key: str
-    number: int             # in the data set
+    number: int             # number of the sample in the data set
     epoch: int
-    sample: int             # which of the epoch's, over all ranks
+    sample: int             # number of the sample in the epoch, over all ranks
     rank: int
-    step: Optional[int]     # of its rank; None without a batch size
+    step: Optional[int]     # step of the rank, or None without a batch size
 
 
 class View:
     """Chosen samples of data sets, and how they are mixed, as in the documents that `sheaf view` writes. A View can
-    be opened wherever a data set can:
+    be opened like a data set:
 
         mix = sheaf.View(["photos/", "drawings/"], weights=[3, 1], until="all")
         large = sheaf.View("photos/", where=lambda sample: len(sample["jpg"]) > 10000)
         large.save("large.view")
         for sample in sheaf.Reader(mix, seed=7): ...
 
-    `weights` are the shares of the sources. `samples` is the number of samples of an epoch; or until="first" or "all"
-    ends it when the first source, or every source, was drawn completely. Alternatively, `repeat` states how often an
-    epoch draws each source (default 1).
+    `weights` are the shares of the sources. With weights, the length of an epoch must be given: `samples` is its
+    number of samples; until="first" ends it when one source was drawn completely; until="all" ends it when every
+    source was drawn completely. Without weights, `repeat` states how often each source comes in an epoch (default 1).
 
     `where` has conditions with the command's names ({"class": ["cat", "dog"], "label": [0, 5, 9], "key": "2025/*",
     "keys": "keep.txt", "not_keys": "bad.txt", "range": [0, 1000], "every": [10, 3]}). A range of labels is written
-    "0..9" or range(10). The names of the document are accepted as well. `where` may also be a function that is called
-    once with each sample, when the view is first saved or opened; the samples that it chooses are stored in a file
-    beside the document. If the function raises an exception, the message has the sample's key. A list of conditions
-    has one entry for each source, None for no condition. fields, classes and stages are those of the document."""
+    "0..9" or range(10). The names of the document are accepted as well. A list of conditions has one entry for each
+    source, and None for a source without a condition. fields, classes and stages are those of the document.
+
+    `where` may also be a function. It is called once with each sample, when the view is first saved or opened. The
+    chosen samples are stored in a file beside the document. If the function raises an exception, the message has the
+    sample's key."""
 
     def __init__(self, sources: Union[sheaf.Path, Sequence[sheaf.Path]], *,
                  weights: Optional[Sequence[int]] = None,
@@ -70,13 +72,14 @@ class View:
                                                                              len(self._sources)))
         self._fields = fields
         self._rest = {"samples": samples, "until": until, "classes": classes, "stages": stages}
-        self._chosen: Dict[int, List[int]] = {}     # of sources with a function, its numbers
+        self._chosen: Dict[int, List[int]] = {}     # numbers that a function chose, for each source with a function
         self._path: Optional[str] = None
 
     def save(self, path: sheaf.Path, *, overwrite: bool = False,
              progress: Optional[Callable[[int, int], Any]] = None) -> str:
-        """Writes the document, and beside it the files of samples that functions chose. progress(judged, samples) is
-        called while the functions choose. Nothing is written before all of them are finished."""
+        """Writes the document, and beside it one file for each function, with the samples that it chose.
+        progress(judged, samples) is called while the functions choose. Nothing is written before all functions have
+        finished."""
         name = os.fsdecode(path)
         if not overwrite and "://" not in name and os.path.exists(name):
             raise sheaf.ExistsError("%s: exists" % name)
@@ -145,7 +148,7 @@ def _absolute(source: str) -> str:
     return source if "://" in source else os.path.abspath(source)
 
 
-# The names of conditions, the command's and the document's, and the member of the document.
+# The names of conditions in the command and in the document, and the member of the document for each.
 _CONDITIONS = {"class": "classes", "classes": "classes", "label": "label", "labels": "label",
                "key": "key_glob", "key_glob": "key_glob", "keys": "keys", "not_keys": "not_keys",
                "range": "range", "every": "every", "numbers": "numbers"}
@@ -153,7 +156,7 @@ _BETWEEN = {"range": "..", "every": "/"}
 
 
 def _conditions(where: Mapping[str, Any]) -> Dict[str, Any]:
-    """The conditions as the document has them."""
+    """Returns the conditions in the form of the document."""
     made: Dict[str, Any] = {}
     for name, value in where.items():
         member = _CONDITIONS.get(name)
@@ -183,7 +186,8 @@ def _pair(text: str, between: str) -> List[int]:
 
 
 def _labels(value: Any) -> List[Any]:
-    """A label, a range of labels, or several of these: each a number, or [first, last]."""
+    """Returns a label, a range of labels, or several of these in the form of the document: each is a number, or
+    [first, last]."""
     if isinstance(value, str):
         value = value.split(",")
     elif isinstance(value, (int, range)):
@@ -200,13 +204,13 @@ def _labels(value: Any) -> List[Any]:
 
 
 def _lists(where: Mapping[str, Any], place: Callable[[str], str]) -> Dict[str, Any]:
-    """The conditions with `place` of the paths of their lists of keys, which may be path objects."""
+    """Returns the conditions with `place` applied to the paths of their lists of keys, which may be path objects."""
     return {name: place(os.fsdecode(value)) if name in ("keys", "not_keys") else value
             for name, value in where.items()}
 
 
 def _relative(source: str, path: str) -> str:
-    """A source as a document at `path` names it."""
+    """Returns the name of a source as a document at `path` must contain it."""
     if "://" in source or os.path.isabs(source):
         return source
     if "://" in path:
@@ -217,7 +221,7 @@ def _relative(source: str, path: str) -> str:
 def view(sources: Union[sheaf.Path, Sequence[sheaf.Path]], output: sheaf.Path, *,
          overwrite: bool = False, progress: Optional[Callable[[int, int], Any]] = None,
          **options: Any) -> View:
-    """Writes a view, as `sheaf view` does: View(sources, **options).save(output)."""
+    """Writes a view, as `sheaf view` does. This is View(sources, **options).save(output)."""
     made = View(sources, **options)
     made.save(output, overwrite=overwrite, progress=progress)
     return made
@@ -226,10 +230,10 @@ def view(sources: Union[sheaf.Path, Sequence[sheaf.Path]], output: sheaf.Path, *
 def locate(source: Union[sheaf.Source, "sheaf.Dataset"], wanted: Union[str, int, Sequence[Any]], *,
            epochs: int = 1, epoch: int = 0, batch: Optional[int] = None, world_size: int = 1,
            **order: Any) -> List[Coming]:
-    """Finds when samples come in the epochs of a data set or view, as `sheaf locate` does: returns an entry for each
-    occurrence of the samples with these keys or numbers, in the order of the epochs. The options of the order
-    (seed, lanes, shuffle_buffer, no_shuffle, workers, remainder) must be those of the training. Raises KeyError if
-    no sample has a key.
+    """Finds when samples come in the epochs of a data set or view, as `sheaf locate` does. Returns an entry for each
+    occurrence of the samples with these keys or numbers, in the order of the epochs. The options of the order (seed,
+    lanes, shuffle_buffer, no_shuffle, workers, remainder) must be those of the training. Raises KeyError if no sample
+    has a key.
 
         for coming in sheaf.locate("mix.view", "cat/0001", seed=7, epochs=3, batch=32, world_size=8):
             print(coming.epoch, coming.rank, coming.step)"""

@@ -24,9 +24,9 @@ _ONCE = 64              # samples that are read together
 
 
 class ColumnResult(NamedTuple):
-    """What was written: samples == with_values + missing.  unknown, repeated, present: values that
-    were left out, because the data set does not have the key, the sample has a value already, or
-    the column has a record for the sample."""
+    """Counts of the values that were written: samples == with_values + missing. The other counts are of values that
+    were left out. `unknown` counts values whose key the data set does not have. `repeated` counts values for a sample
+    that already has one. `present` counts values for a sample for which the column already has a record."""
     samples: int
     with_values: int
     missing: int
@@ -42,8 +42,8 @@ class ColumnResult(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column that a data set has.  uncovered: samples that were appended to the data set later.
-    fields: the extensions of its fields.  error: why it cannot be read, or None."""
+    """A column of a data set. `uncovered` is the number of samples that were appended to the data set later. `fields`
+    are the extensions of the column's fields. `error` says why the column cannot be read, or is None."""
     name: str
     samples: int
     missing: int
@@ -59,10 +59,10 @@ def add(dataset: Path, name: str, source: Path, *, only_missing: bool = False, r
         unknown_keys: str = "fail", duplicate_keys: str = "fail", memory: Size = "1GiB", jobs: int = 0,
         s3: S3 = None, progress: Optional[Callable[[Progress], Any]] = None,
         report: Optional[Callable[[Problem], Any]] = None) -> ColumnResult:
-    """Adds a column of the values in a list or directory, as `sheaf column add` does.
+    """Adds a column with the values in a list or directory, as `sheaf column add` does.
 
-    NotFoundError: the data set does not have a key, unless unknown_keys is "skip"; ExistsError:
-    there is such a column, or a second value for a field, unless duplicate_keys is "drop"."""
+    Raises NotFoundError if the data set does not have a key, unless unknown_keys is "skip". Raises ExistsError if the
+    column exists, or if there is a second value for a field, unless duplicate_keys is "drop"."""
     return ColumnResult(**_sheaf.column_add(
         dataset, name, source, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
         on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
@@ -71,13 +71,13 @@ def add(dataset: Path, name: str, source: Path, *, only_missing: bool = False, r
 
 
 def list(source: Source) -> List[Column]:
-    """The columns of a data set."""
+    """Returns the columns of a data set."""
     return [Column(**{**each, "fields": each["fields"].split(",") if each["fields"] else []})
             for each in _sheaf.column_list(_opened(source))]
 
 
 def drop(dataset: Path, name: str) -> None:
-    """Removes a column, or the leftovers of one whose writing was interrupted."""
+    """Removes a column, or the leftovers of a column whose writing was interrupted."""
     _sheaf.column_drop(dataset, name)
 
 
@@ -121,7 +121,7 @@ def _batches(samples: Iterator[Dict[str, Any]], size: int) -> Iterator[List[Dict
 
 def _results(samples: Iterator[Dict[str, Any]], function: Callable[[Dict[str, Any]], Values], jobs: int,
              batch: int) -> Iterator[Values]:
-    """What the function returns for each sample, in order."""
+    """Yields the result of the function for each sample, in order."""
     if jobs <= 1:
         yield from map(function, samples)
         return
@@ -139,13 +139,15 @@ def write(dataset: Path, name: str, function: Callable[[Dict[str, Any]], Values]
           fields: Optional[Sequence[str]] = None, jobs: int = 1, batch: int = 16,
           version: str = "", only_missing: bool = False, resume: bool = False,
           memory: Size = "1GiB", s3: S3 = None) -> ColumnResult:
-    """Writes a column of what function(sample) returns for each sample: a dict from extensions to
-    bytes, or None if there is no value.  The sample is a dict of the fields as bytes, with __key__
-    and __label__.  With jobs, that number of processes call the function, which must then be one
-    that can be pickled, for `batch` samples at once.  `fields` are the extensions that are allowed.
+    """Writes a column with the results of function(sample) for each sample. A result is a dict from extensions to
+    bytes, or None if the sample has no value. The sample is a dict of its fields as bytes, with __key__ and
+    __label__. `fields` are the extensions that are allowed.
 
-    With resume, an interrupted run continues after the last shard of the column that it finished;
-    `version` must then be the same.
+    With `jobs`, the function is called in that number of processes, for `batch` samples at once. It must then be a
+    function that can be pickled.
+
+    With `resume`, an interrupted run continues after the last finished shard of the column. `version` must then be
+    the same as before.
 
         sheaf.columns.write("shards/", "size", lambda sample: {"txt": b"%d" % len(sample["jpg"])})"""
     path = os.fspath(dataset)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""NumPy, and with it JAX: batches of arrays.
+"""Batches of arrays for NumPy and JAX.
 
     for batch in sheaf.numpy.batches(reader, 1024):
         x, y = batch["bin"], batch["__label__"]     # uint8 [1024, bytes], int64 [1024]
@@ -19,9 +19,9 @@ from sheaf._types import _size
 def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     """Returns the columns of a batch. If a field has the same size in every sample, its column is a read-only uint8
     array [samples, bytes]. Otherwise it is a list of uint8 arrays, with None for a sample that lacks the field.
-    __key__ is a list, and __seed__ a uint64 array of sample.seed. __label__ is an array [samples] or [samples,
-    labels], int64 if all labels of the batch are whole numbers, otherwise float64; it is missing if there are no
-    labels."""
+    __key__ is a list of keys, and __seed__ a uint64 array of seeds. __label__ is an array [samples] or [samples,
+    labels]. Its type is int64 if all labels of the batch are whole numbers, otherwise float64. It is missing if there
+    are no labels."""
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
         try:
@@ -41,11 +41,12 @@ def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
             memory_bytes: sheaf.Size = 512 << 20) -> Iterator[Dict[str, Any]]:
     """Returns the rest of the epoch as arrays. Each pass over the result is the next epoch.
 
-    With `pixels`, the columns are __pixels__, uint8 [samples, 3, height, width] (nhwc if so requested; for several
-    views a list); __crops__, int32 [samples, 5]; __masks__, a dict, if there are masks; __position__, the position of
-    the reader after this batch, because it reads ahead; and __key__, __seed__ and __label__. The reader's on_corrupt
-    applies to images as well. Decoding and the batches take at most memory_bytes, in addition to the memory of the
-    reader, which is open already."""
+    With `pixels`, a batch has these columns: __pixels__, uint8 [samples, 3, height, width] (nhwc if so requested; for
+    several views a list); __crops__, int32 [samples, 5]; __masks__, a dict, if there are masks; __position__, the
+    position of the reader after this batch (the reader itself is already ahead); and __key__, __seed__ and __label__.
+    The reader's on_corrupt applies to images as well.
+
+    The reader already uses its own memory. Decoding and the batches take at most memory_bytes in addition."""
     if pixels is None:
         return map(arrays, reader.batches(size, drop_last))
     shares = memory_of(pixels, _size("memory_bytes", memory_bytes, 0), size, reads=False)

@@ -5,17 +5,21 @@
     sheaf.pack(sheaf.sources.mds("mds/", key="id"), "shards/", format="tfrecord")
     sheaf.pack(sheaf.sources.huggingface(dataset), "shards/", transform=smaller, jobs=8)
 
-Each is a sequence of samples: len(source), source[i], iteration.  It reads as it goes on, with the
-other library, which must be installed.
+Each source is a sequence of samples: len(source), source[i], iteration. It reads samples when they are needed, with
+the other library, which must be installed.
 
-A sample's key is the column `key`, or else "__key__", or else the sample's number, in nine digits.
-Its labels are the column `label`, or else "__label__", "label", "labels", "cls", "class" or
-"class_name", in any case: a number, several, or a class's name, which needs pack(classes=[...]) unless
-the data set has names itself.  This is so in every row, also in the dicts that a program makes; a
-value that cannot be a label, such as a box, stays a field.  The other columns are its fields, or those that `fields` names: {"image": "jpg"} stores the column image as the field jpg,
-["image"] as image.  A column that is None in a sample is no field of it.
+A sample's key is the column `key`. If this is not given, it is the column "__key__", or else the sample's number, in
+nine digits.
 
-What a field holds, here and wherever sheaf.pack takes samples, follows from the type:
+A sample's labels are the column `label`. If this is not given, they are the column "__label__", "label", "labels",
+"cls", "class" or "class_name", in upper or lower case. The value is a number, several numbers, or the name of a
+class. A name needs pack(classes=[...]), unless the data set itself has names. The same rules hold for the dicts that
+a program makes. A value that cannot be a label, such as a box, stays a field.
+
+The other columns are the sample's fields, or only those that `fields` names: {"image": "jpg"} stores the column image
+as the field jpg, ["image"] stores it as image. A column that is None in a sample does not become a field of it.
+
+The content of a field follows from the type of the value, here and wherever sheaf.pack takes samples:
 
     bytes, bytearray, memoryview    as they are, under the column's name: "image"
     an encoded image of a library   its bytes as they are, named by their kind, "jpg", "png", "webp",
@@ -26,7 +30,7 @@ What a field holds, here and wherever sheaf.pack takes samples, follows from the
     an image that is only pixels    a PNG                             "image.png"
     numbers, lists, dicts, ...      JSON                              "meta.json"
 
-A name that has the suffix already stays: "txt", "caption.txt"."""
+A name that already has the suffix is kept: "txt", "caption.txt"."""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ Fields = Union[None, Mapping[str, str], Sequence[str]]
 
 
 def of(source: Any) -> Any:
-    """What sheaf.pack was given, as what it iterates over."""
+    """Returns the source of sheaf.pack in a form that it can iterate over."""
     if type(source).__module__.partition(".")[0] == "datasets":
         return huggingface(source)
     return source
@@ -66,18 +70,18 @@ def _need(module: str, package: str) -> Any:
 
 
 def _stamp(paths: Sequence[Path]) -> str:
-    """What tells that files are the same as before."""
+    """Returns a text that changes when one of the files changes."""
     return json.dumps([[os.path.basename(os.fsdecode(path)), os.stat(path).st_size,
                         os.stat(path).st_mtime_ns] for path in paths])
 
 
 class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
-    """Samples with columns.  A source has rows(first): the rows from number `first` on, as dicts."""
+    """A source of samples with columns. rows(first) yields the rows from number `first` on, as dicts."""
 
-    identity: Optional[str] = None      # by which a run that resumes knows it again
+    identity: Optional[str] = None      # recognises the source when a run is resumed
     classes: Optional[List[str]] = None
-    images: Tuple[str, ...] = ()        # columns that are images
-    no_label: Optional[int] = None      # the number that stands for none
+    images: Tuple[str, ...] = ()        # columns that contain images
+    no_label: Optional[int] = None      # the number that means "no label"
     samples = 0
 
     def __init__(self, key: Optional[str], label: Optional[str], fields: Fields) -> None:
@@ -92,7 +96,7 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
         raise NotImplementedError
 
     def begin(self, first: int) -> Iterator[Row]:
-        """The samples from number `first` on."""
+        """Yields the samples from number `first` on."""
         for number, row in enumerate(self.rows(first), first):
             yield self._sample(row, number)
 
@@ -139,8 +143,8 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 # ---- Parquet -------------------------------------------------------------------------------------
 
 class parquet(_Source):                 # pylint: disable=invalid-name
-    """Returns the rows of a Parquet file, of several files, or of the files in a directory, in byte order of names.
-    Files at s3://, https:// and hf:// are first copied to a temporary directory.
+    """Returns the rows of a Parquet file, of several files, or of the files in a directory, in byte order of their
+    names. Files at s3://, https:// and hf:// are first copied to a temporary directory.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -149,7 +153,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         super().__init__(key, label, fields)
         self._parquet = _need("pyarrow.parquet", "pyarrow")
         given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-        self._folders: List[str] = []       # of copies; they go with this object
+        self._folders: List[str] = []       # temporary directories with copies, which are removed with this object
         self._paths = [file for each in given for file in _below(self._here(each), ".parquet")]
         self._counts = [self._parquet.read_metadata(file).num_rows for file in self._paths]
         self.samples = sum(self._counts)
@@ -159,7 +163,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         self._file = None if fields is not None else self._file_column(schema)
 
     def _file_column(self, schema: Any) -> Optional[str]:
-        """The column that names files: a text, in a table without bytes."""
+        """Returns the column that names files: a column of text, in a table without bytes."""
         types = {column.name: str(column.type) for column in schema}
         if any("binary" in kind for kind in types.values()):
             return None
@@ -167,7 +171,8 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         return next((texts[name] for name in PATHS if name in texts), None)
 
     def _with_file(self, row: Dict[str, Any], folder: str) -> Dict[str, Any]:
-        """A row of a list: the file takes the place of its name, as sheaf pack names it."""
+        """Returns a row of a list with the file in place of the file's name. The field is named as `sheaf pack` names
+        it."""
         name = row.pop(self._file)
         if not name:
             raise ArgumentError("the column %r does not name a file in a row" % self._file)
@@ -181,7 +186,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         return {"__key__": os.path.join(below, stem), suffix.lower() or "bin": data, **row}
 
     def _here(self, path: Path) -> Path:
-        """The path, or that of a copy of what is elsewhere."""
+        """Returns the path of a local file, or of a local copy of a remote file."""
         text = os.fsdecode(path)
         if "://" not in text:
             return path
@@ -194,7 +199,8 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         return found[0] if len(found) == 1 else folder
 
     def _take_features(self, written: Mapping[str, Any]) -> None:
-        """What Hugging Face's datasets has noted of the columns: images, and names of classes."""
+        """Reads the notes of Hugging Face's datasets about the columns: which are images, and the names of classes.
+        """
         features = written.get("info", {}).get("features") or {}
         images = [name for name, each in features.items()
                   if isinstance(each, dict) and each.get("_type") == "Image"]
@@ -233,7 +239,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
 
 
 def _below(path: Path, suffix: str) -> List[str]:
-    """A file, or those of a directory."""
+    """Returns a file, or the files in a directory."""
     text = os.fsdecode(path)
     if not os.path.isdir(text):
         return [text]
@@ -268,7 +274,7 @@ class huggingface(_Source):             # pylint: disable=invalid-name
         self.no_label = None if self.classes is None else -1
         self.images = tuple(name for name, feature in features.items()
                             if type(feature).__name__ == "Image")
-        if fields is not None:          # by the names of the fields
+        if fields is not None:          # the table is keyed by the names of the fields
             self.images = tuple(to for name, to in self._fields.items() if name in self.images)
         self._arrays = {name: feature.dtype for name, feature in features.items()
                         if type(feature).__name__.startswith("Array")}
@@ -290,13 +296,13 @@ class huggingface(_Source):             # pylint: disable=invalid-name
 
 
 def _names_of(feature: Any) -> Optional[List[str]]:
-    """The names of the classes of a ClassLabel, or of a sequence of them."""
+    """Returns the names of the classes of a ClassLabel, or of a sequence of ClassLabels."""
     return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
 
 
 def _label_column(columns: Sequence[str], named: Mapping[str, Any]) -> Optional[str]:
-    """The column that is the label, of those in which classes have names: the one with a usual name,
-    or the only one.  None: the usual names are looked for in each row."""
+    """Returns the column that is the label, among the columns with named classes: the one with a usual name, or the
+    only one. If it returns None, the usual names are looked for in each row."""
     lower = {name.lower(): name for name in columns}
     usual = next((lower[name] for name in LABELS if lower.get(name) in named), None)
     return usual or (next(iter(named)) if len(named) == 1 else None)
@@ -318,7 +324,7 @@ class mds(_Source):                     # pylint: disable=invalid-name
         self._encodings = _need("streaming.base.format.mds.encodings", "mosaicml-streaming")
         self._shards = self._streaming.LocalDataset(local).shards
         for shard in self._shards:
-            shard.validate(False)       # a pickle may run anything
+            shard.validate(False)       # because reading a pickle can run any code
             if not hasattr(shard, "column_encodings"):
                 raise ArgumentError("%s: its shards are not MDS" % local)
         self.samples = sum(shard.samples for shard in self._shards)
@@ -345,7 +351,8 @@ class mds(_Source):                     # pylint: disable=invalid-name
             return compression.decompress(shard.compression, file.read())
 
     def _row(self, shard: Any, data: bytes) -> Dict[str, Any]:
-        """The sizes of columns that have no fixed one, then all columns."""
+        """Divides a sample into its columns. The sizes of columns without a fixed size come first, then all columns.
+        """
         at = 4 * sum(not size for size in shard.column_sizes)
         sizes = iter(memoryview(data)[:at].cast("I"))
         row: Dict[str, Any] = {}
@@ -362,7 +369,7 @@ class mds(_Source):                     # pylint: disable=invalid-name
 
 class litdata(_Source):                 # pylint: disable=invalid-name
     """Returns the samples of a directory that litData's optimize() has written. The columns of a sample are the items
-    of a dict; "0", "1", ... for a tuple or list; and "0" for any other object. JPEG images stay encoded.
+    of a dict, "0", "1", ... for a tuple or list, and "0" for any other object. JPEG images stay encoded.
 
         sheaf.pack(sheaf.sources.litdata("optimized/", label="class"), "shards/")"""
 
@@ -374,7 +381,7 @@ class litdata(_Source):                 # pylint: disable=invalid-name
         serializer = _need("litdata.streaming.serializers", "litdata").JPEGSerializer
 
         class Encoded(serializer):      # type: ignore[misc, valid-type]
-            """Gives the bytes as they are."""
+            """A serializer that returns the bytes as they are."""
 
             def deserialize(self, data: Any) -> bytes:
                 return bytes(data)
@@ -396,8 +403,8 @@ class litdata(_Source):                 # pylint: disable=invalid-name
 # ---- ArrayRecord ---------------------------------------------------------------------------------
 
 class arrayrecord(_Source):             # pylint: disable=invalid-name
-    """Returns the records of ArrayRecord files: of one, of several, or of those in a directory. A record's bytes
-    become the field `field`; a transform can split them.
+    """Returns the records of one ArrayRecord file, of several files, or of the files in a directory. A record's bytes
+    become the field `field`; a transform can divide them.
 
         sheaf.pack(sheaf.sources.arrayrecord("train/"), "shards/", transform=parse)"""
 
@@ -420,6 +427,6 @@ class arrayrecord(_Source):             # pylint: disable=invalid-name
 
 
 def _has_parts(path: Path) -> bool:
-    """Files of a directory may be train.array_record-00000-of-00004."""
+    """Returns whether a directory has files named like train.array_record-00000-of-00004."""
     return os.path.isdir(path) and not any(
         name.endswith(".array_record") for name in os.listdir(os.fsdecode(path)))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""TensorFlow: a tf.data.Dataset.
+"""Samples as a tf.data.Dataset for TensorFlow.
 
     dataset = sheaf.tf.dataset("shards/", seed=7, batch_size=64, state=True)
     for epoch in range(3):
         for batch in dataset.prefetch(2):       # each pass is the next epoch
             train(batch["jpg"], batch["__label__"])
-            saved = batch["__state__"]          # dataset(..., resume=saved) goes on from here
+            saved = batch["__state__"]          # dataset(..., resume=saved) continues from here
 
-Where a training loop is cannot be asked of tf.data, which reads ahead; so it comes with what was
-read, as one more column."""
+tf.data reads ahead, so it cannot say how far a training loop is. Therefore the state comes with the samples, as one
+more column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sheaf._member import epoch_of, rank_of
 from sheaf._pixel_stage import BOX, Policy, Shares, Stage, memory_of
 from sheaf._types import _size
 
-CHUNK = 64          # samples that cross from Python into TensorFlow at once
+CHUNK = 64          # samples that pass from Python to TensorFlow at once
 
 
 def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[int] = None,
@@ -34,9 +34,12 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
             **options: Any) -> "tf.data.Dataset":
     """Returns the samples of a data set as dicts. Their items are the named fields (by default those of the first
     sample, which every sample must have) and __key__, as strings; __label__, if the first sample has labels; and
-    __seed__, the sample's seed as two int32 numbers for functions such as tf.image.stateless_random_crop.
-    __label__ has the type label_type, by default int64 if the first sample's labels are whole numbers, otherwise
-    float32; it is a vector if there are several labels. With batch_size, the elements are batches of samples.
+    __seed__, the sample's seed as two int32 numbers for functions such as tf.image.stateless_random_crop. With
+    batch_size, the elements are batches of samples.
+
+    __label__ has the type label_type. By default this is int64 if the first sample's labels are whole numbers,
+    otherwise float32. __label__ is a vector if there are several labels. Raises ValueError if the labels of a later
+    sample do not have the type.
 
     With state=True, each element has a string __state__: the state after the sample, or after the whole batch.
     resume= takes such a string, or the last one of an array of them, and continues after it, on the same rank with
@@ -47,14 +50,13 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
     The columns are then pixels (uint8), crops (int32), masks (a dict of uint8, if there are masks) and the fields
     that `fields` names. Reading, decoding and batches take at most memory_bytes.
 
-    rank and world_size are found as everywhere in this package, or else in TF_CONFIG. A tf.distribute.Strategy does
-    not divide the samples a second time. The other options are those of sheaf.Reader. Each pass is the next epoch,
-    beginning with `epoch`, or with the rest of a resumed epoch. Raises ValueError if the labels of a later sample do
-    not have the type."""
+    rank and world_size are found as in sheaf.Reader, or else in TF_CONFIG. A tf.distribute.Strategy does not divide
+    the samples a second time. The other options are those of sheaf.Reader. Each pass is the next epoch, beginning
+    with `epoch`, or with the rest of a resumed epoch."""
     opened = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
     given = rank
     rank, world_size = rank_of(rank, world_size, opened)
-    if opened.host is None:         # else TF_CONFIG's tasks are on hosts with other shards
+    if opened.host is None:         # otherwise the tasks of TF_CONFIG are on hosts with other shards
         rank, world_size = _task_of(rank, world_size, given)
     options = dict(options, rank=rank, world_size=world_size)
     on_corrupt = options.get("on_corrupt", "fail")
@@ -77,12 +79,12 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
                     else columns.with_pixels(batches, reader):
                 given = True
                 yield made
-        if resumed and not given:       # it was at the end of an epoch
+        if resumed and not given:       # the state is at the end of an epoch
             yield from chunks()
 
     samples = None
     if not opened.is_stream:
-        with passes.open() as reader:   # what is wrong with the options is said here
+        with passes.open() as reader:   # raises an error now if an option is wrong
             if resume is None and on_corrupt == "fail":
                 samples = len(reader)
     result = tf.data.Dataset.from_generator(
@@ -99,7 +101,8 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
 
 
 def _task_of(rank: int, world_size: int, given: Optional[int]) -> Tuple[int, int]:
-    """What was found; or, where that is 0 of 1 and nothing was given, what TF_CONFIG says."""
+    """Returns the rank and world size that were found. If they are 0 of 1 and none were given, returns those of
+    TF_CONFIG."""
     if given is not None or world_size != 1 or "TF_CONFIG" not in os.environ:
         return rank, world_size
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -112,7 +115,7 @@ def _task_of(rank: int, world_size: int, given: Optional[int]) -> Tuple[int, int
 
 
 class _Passes:
-    """Which epoch the next pass is, and from where."""
+    """Chooses the epoch of the next pass, and its beginning."""
 
     def __init__(self, opened: sheaf.Dataset, epoch: int, resume: Any,
                  options: Dict[str, Any]) -> None:
@@ -135,7 +138,7 @@ class _Passes:
 
 
 class _Columns:
-    """Which columns there are, and those of a batch."""
+    """The columns of the data set, and their values for a batch."""
 
     def __init__(self, opened: sheaf.Dataset, fields: Optional[Sequence[str]],
                  label_type: Optional[tf.DType], state: bool, on_corrupt: str,
@@ -191,7 +194,7 @@ class _Columns:
         assert self.pixels is not None and self.shares is not None
         stage = Stage(self.pixels, self.shares, Policy(reader.dataset, *reader._bad))
         for made, columns in stage.run((batch, self.of(batch, reader)) for batch in batches):
-            if made.rest is not None:           # images that were bad are left out
+            if made.rest is not None:           # samples with bad images are left out
                 columns = {name: [column[i] for i in made.rest] for name, column in columns.items()}
             if len(made) != 0:
                 columns.update(pixels=made.pixels, crops=made.crops)

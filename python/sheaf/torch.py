@@ -10,11 +10,11 @@
             ...
         torch.save(loader.state_dict(), "state.pt")     # in mid-epoch as well
 
-Ranks are found by themselves (torch.distributed, or the environment) and have equally many samples
-each epoch: over all of them each sample comes once, and at most world_size - 1 once more, at the
-end and marked (sample.repeated).  One reader per rank, in the program, serves its workers.
+Ranks are detected automatically (from torch.distributed or the environment), and all have the same number of samples
+in each epoch. Over all ranks, each sample comes once. At most world_size - 1 samples are repeated at the end, and
+marked (sample.repeated). One reader per rank, in the program, serves the rank's workers.
 
-PyTorch's own DataLoader does as well, with the same batches:
+PyTorch's own DataLoader works as well, with the same batches:
 
     dataset = sheaf.torch.Dataset("shards/", seed=7, decode=...)
     loader = torch.utils.data.DataLoader(dataset, batch_size=64, num_workers=4,
@@ -49,30 +49,30 @@ __all__ = ["Batch", "DataLoader", "Dataset", "FieldBatch", "Fields", "Sampler", 
 sheaf._shared.use()
 atexit.register(close_all)
 
-ENDLESS = 1 << 62       # ordinals of a stream, whose end is not known
+ENDLESS = 1 << 62       # number of ordinals of a stream, whose end is not known
 
 
 class _Progress:
-    """How far a pass of a sampler is.  (Apart from the iterator, so that a loader goes, with its
-    reader, when the last reference does.)"""
+    """The progress of a pass of a sampler. It is an object of its own, so that a loader and its reader are freed with
+    the last reference to the loader, even if an iterator still exists."""
 
     def __init__(self, place: Place, number: int, first: int, count: int) -> None:
         self.place, self.number, self.first, self.count = place, number, first, count
         self.yielded = 0
-        self.is_over = False            # its end was told
+        self.is_over = False            # the end of the pass was reached
 
 
 class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
-    """The samples that this rank reads, in order, as numbers for a sheaf.torch.Dataset. It is a DistributedSampler,
-    so that frameworks that would divide the samples among ranks leave it alone.
+    """Yields the samples that this rank reads, in order, as numbers for a sheaf.torch.Dataset. It is a
+    DistributedSampler, so that frameworks do not divide the samples among ranks a second time.
 
-    Each pass is the next epoch, whether the pass before reached its end or not; set_epoch(e) makes the next pass
-    epoch e. state_dict() is the position of the latest pass, by the numbers that the sampler has yielded, and
+    Each pass is the next epoch, even if the last pass did not reach its end. set_epoch(e) makes the next pass epoch
+    e. state_dict() is the position of the latest pass, counted by the numbers that the sampler has yielded.
     load_state_dict() makes the next pass continue there. A DataLoader's workers take numbers ahead. So with workers,
     use the state of this module's DataLoader, or of torchdata's StatefulDataLoader."""
 
     def __init__(self, dataset: Dataset, epoch: Optional[int] = None, block: int = 1) -> None:
-        """block: ranks that share a pipe take so many samples in turn."""
+        """`block` is the number of samples that each of the ranks that share a pipe takes in turn."""
         if epoch is None:
             epoch = dataset.dataset.order["epoch"]
         if not dataset.dataset.is_stream:   # a stream has no length
@@ -87,7 +87,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
             dataset.reader.open(dataset.order, epoch)
 
     def __len__(self) -> int:
-        """Of a whole epoch."""
+        """Returns the number of samples of this rank in a whole epoch."""
         return share_of(self.source.epoch_samples, self.source.rank, self.source.world_size,
                         self.source.remainder).count
 
@@ -95,23 +95,24 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         return _Ordinals(self)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is this epoch; one that a loaded state has begun goes on from there."""
+        """Makes the next pass this epoch. If a loaded state has begun this epoch, the pass continues from there."""
         epoch = epoch_of(epoch)
         if epoch != self.next_place.epoch:
             self.next_place = Place(epoch, 0, self.source.order.lanes)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where the latest pass is, by what was yielded."""
+        """Returns the position of the latest pass, after the numbers that it has yielded."""
         return self.state_of_yielded(self.latest)
 
     def state_of_yielded(self, own: Optional[_Progress]) -> Dict[str, Any]:
-        """After what a pass has yielded."""
+        """Returns the position of the pass `own` after the numbers that it has yielded."""
         return self.state(own, None if own is None or own.is_over else own.yielded, 1)
 
     def state(self, own: Optional[_Progress], batches: Optional[int], batch_size: int,
               drop_last: bool = False) -> Dict[str, Any]:
-        """After so many batches of the pass `own`; None: before the next one.  The same for every
-        rank: where some have a batch more, the epoch is over when they have had it."""
+        """Returns the state after `batches` batches of the pass `own`. If `batches` is None, returns the state before
+        the next pass. The state is the same on every rank. If some ranks have one batch more than others, the epoch
+        is over when these ranks have received it."""
         source = self.source
         if own is None or batches is None:
             return state_of(source.order, self.next_place, 0, batch_size, source.world_size, 0,
@@ -121,13 +122,13 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         if 0 < batches and not source.dataset.is_stream and batches >= batches_of(
                 source.epoch_samples, source.world_size, source.remainder, place.done, batch_size,
                 drop_last):
-            # what is left out is over too
+            # samples that are left out at the end of the epoch are also over
             place, batches, skipped = Place(place.epoch + 1, 0, place.lanes), 0, 0
         return state_of(source.order, place, batches, batch_size, source.world_size, skipped,
                         source.dataset)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """The next pass goes on from there."""
+        """Makes the next pass continue at the state."""
         place = place_of(state, self.source.order, self.source.epoch_samples_of,
                          self.source.world_size, self.source.dataset)
         self.source._set_lanes(place.lanes)
@@ -135,7 +136,7 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         self.latest = None
 
     def begin(self) -> _Progress:
-        """A pass, now the latest."""
+        """Begins a pass, which becomes the latest one."""
         source, place = self.source, self.next_place
         source.check_rank()
         if source.dataset.is_stream:
@@ -150,11 +151,11 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
 
 
 class _Ordinals:
-    """One pass of a sampler.  It begins when its first number is taken."""
+    """One pass of a sampler. It begins when its first number is requested."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
-        self.own: Optional[_Progress] = None    # None: not begun
+        self.own: Optional[_Progress] = None    # None before the pass has begun
 
     def __iter__(self) -> "_Ordinals":
         return self
@@ -174,18 +175,18 @@ class _Ordinals:
         return (own.number << BITS) + own.first + ordinal
 
     def state_dict(self) -> Dict[str, Any]:
-        """For loaders that keep the state of a sampler's iterator."""
+        """Returns the position of this pass, for loaders that save the state of a sampler's iterator."""
         return self.sampler.state_of_yielded(self.own)
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """This pass goes on from there."""
+        """Makes this pass continue at the state."""
         self.sampler.load_state_dict(state)
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):
     """PyTorch's DataLoader over a sheaf.torch.Dataset and its sampler. The batches are the same for any number of
-    workers. Its state can be resumed with any number of workers, and in any world whose size divides the lanes,
-    without reading the earlier samples.
+    workers. Its state can be resumed with any number of workers, and with any world size that divides the number of
+    lanes, without reading the earlier samples.
 
     `source` is anything that sheaf.Dataset takes, or a sheaf.torch.Dataset, which has its own options. decode(sample)
     and collate_fn(list) run in the workers. Without collate_fn, PyTorch's is used. Without both, a batch is a
@@ -201,15 +202,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     With fields=("jpg",), a batch is a FieldBatch: for each field, one uint8 tensor with the bytes of all samples, and
     their offsets. The bytes are copied once, with pin_memory=True into pinned memory, for a decoder on a GPU.
 
-    Each pass is the next epoch, beginning with `epoch`, also if the pass before was ended early; set_epoch(e) makes
-    the next pass epoch e. To continue a pass that was ended early, load the state that was taken at that point. Only
-    one pass can run at a time: a second iterator ends the first one, whose next batch may raise a StateError. An
-    error in batch k is raised when batch k is due.
+    Each pass is the next epoch, beginning with `epoch`, even if you left the last pass early. set_epoch(e) makes the
+    next pass epoch e. To continue a pass that you left early, load the state that was saved at that point. Only one
+    pass can run at a time: a second iterator ends the first one, whose next batch may raise a StateError. An error in
+    batch k is raised when batch k is due.
 
         loader = sheaf.torch.DataLoader("s3://bucket/train/", 256, 8, seed=1, decode=decode)"""
 
-    _is_accelerate_prepared = True      # so that Accelerate does not share the samples out again
-    use_stateful_dataloader = True      # so that its save_state and load_state have the state
+    _is_accelerate_prepared = True      # so that Accelerate does not divide the samples again
+    use_stateful_dataloader = True      # so that Accelerate's save_state and load_state include the state
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], batch_size: int = 1,
                  num_workers: int = 0, *, epoch: Optional[int] = None,
@@ -257,14 +258,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         dataset.reader.has_workers = num_workers > 0
         self._stage = None if pixels is None else _PixelStage(dataset, pixels, batch_size,
                                                               options.get("pin_memory", False))
-        self.batches_given: Optional[int] = None        # of the pass under way; None: there is none
+        self.batches_given: Optional[int] = None        # batches of the pass under way, or None if there is no pass
         self._is_ahead, self._most = False, batch_size
-        self.undecoded = 0                              # samples that decode has left out
-        self._times = [0] * 6           # batches; ns: waiting, stepping, reading, decoding, collating
+        self.undecoded = 0                              # samples that were left out because decode failed
+        self._times = [0] * 6           # number of batches; ns of waiting, stepping, reading, decoding, collating
         super().__init__(dataset, batch_size, num_workers=num_workers,
                          collate_fn=Collate(collate_fn), drop_last=drop_last,
                          sampler=Sampler(dataset, epoch, batch_size), **options)
-        # Hugging Face's Trainer, to resume, puts another loader around this.
+        # When it resumes, Hugging Face's Trainer wraps this in another loader, which calls set_epoch of its batch
+        # sampler.
         setattr(self.batch_sampler, "set_epoch", self.sampler.set_epoch)
 
     def __iter__(self) -> Any:
@@ -273,12 +275,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             return _Batches(self, self._stage.batches(self._read_batches()))
         before = self.sampler.latest
         passing = _Batches(self, super().__iter__())
-        if self.sampler.latest is not before:       # workers have numbers already
+        if self.sampler.latest is not before:       # workers have already taken numbers
             passing.has_given(0)
         return passing
 
     def _read_batches(self) -> Iterator[Any]:
-        """The batches of a pass as they are read, without a number for each sample."""
+        """Yields the batches of a pass as they are read, without a number for each sample."""
         own, dataset, times = self.sampler.begin(), self.sampler.source, self._times
         local_rank, local_size = dataset.reader.local_rank, dataset.reader.local_size
         while own.yielded < own.count:
@@ -298,7 +300,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.sampler.set_epoch(epoch)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns the program's position: after the batch that it received last. It is the same on every rank."""
+        """Returns the program's position, after the last batch that it received. The state is the same on every rank.
+        """
         if self._is_ahead:
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
@@ -310,7 +313,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         return state
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Makes the next pass continue at a state. With `pixels`, a state of another version of the pixels raises
+        """Makes the next pass continue at a state. With `pixels`, a state with another version of the pixels raises
         ArgumentError, and other decoding libraries give a warning."""
         if self._stage is not None:
             _check_pixels(state)
@@ -318,8 +321,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.batches_given = None
 
     def stats(self) -> sheaf.Stats:
-        """Returns the counts of this rank's reader, the number of samples that decode has left out, and how the time
-        of the steps was spent. str() of the result is one line for people."""
+        """Returns the counts of this rank's reader, the number of samples that were left out because decode failed,
+        and how the time of the steps was spent. str() of the result is one line for people."""
         batches, wait, step, read, decode, collate = self._times
         stats, stage, threads = self.dataset.stats(), self._stage, 0
         if stage is not None:
@@ -355,15 +358,15 @@ def _check_pixels(state: Dict[str, Any]) -> None:
 
 
 def _is_wrapped(loader: DataLoader, caller: Any) -> bool:
-    """Whether another loader, made of this one's attributes, begins the pass: Ray's, which holds a
-    batch back."""
+    """Returns whether another loader, made from this one's attributes, begins the pass. Ray's loader does this and
+    holds one batch back."""
     wrapper = caller.f_locals.get("self")
     return isinstance(wrapper, torch.utils.data.DataLoader) and wrapper is not loader \
         and getattr(wrapper, "dataset", None) is loader.dataset
 
 
 class _PixelStage(Stage):
-    """Makes batches of pixels of a loader's batches, as tensors."""
+    """Makes batches of pixels from a loader's batches, as tensors."""
 
     def __init__(self, dataset: Dataset, pixels: sheaf.Pixels, batch_size: int, pins: bool) -> None:
         options = dataset._options
@@ -404,12 +407,12 @@ def _as_tensors(batch: PixelBatch) -> PixelBatch:
 
 
 class _Batches:
-    """One pass of a DataLoader, which counts the batches that the program has had."""
+    """One pass of a DataLoader. It counts the batches that the program has received."""
 
     def __init__(self, loader: DataLoader, inner: Any) -> None:
         self.loader, self.inner, self.given = loader, inner, 0
-        self.has_any, self.last_problem = False, ""     # of what decode has left
-        self.left_ns = 0                # when the program had its latest batch
+        self.has_any, self.last_problem = False, ""     # whether any batch had samples left after decode
+        self.left_ns = 0                # time when the program received its latest batch
         self.own: Optional[_Progress] = None
         loader.batches_given = None
 
@@ -436,7 +439,8 @@ class _Batches:
         return batch
 
     def untold(self, told: Any) -> Any:
-        """The batch alone.  Counts how long it took, and reports the samples that it lacks."""
+        """Returns the batch without the information that the worker sent with it. Counts the times, and reports the
+        samples that were left out."""
         if not isinstance(told, Told):
             return told
         for i, took in enumerate(told.took, 3):
@@ -471,15 +475,16 @@ class _Batches:
         return batch
 
     def has_given(self, batches: Optional[int]) -> None:
-        """Tells the loader, of a pass that has begun, unless there is a later one.  None: it is
-        over."""
+        """Tells the loader how many batches this pass has returned, or None if the pass is over. Does nothing if a
+        later pass has begun."""
         if self.own is None:
             self.own = self.loader.sampler.latest
         if self.loader.sampler.latest is self.own:
             self.loader.batches_given = batches
 
     def _drain(self) -> None:
-        """Of a stream that has ended, workers are still asked for what lies behind."""
+        """Takes the remaining batches of a stream that has ended, because workers were already asked for places after
+        its end."""
         if self.own is None:
             self.own = self.loader.sampler.latest
         if self.own is not None:

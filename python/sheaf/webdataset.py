@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""webdataset: a source of the same dicts, so that its pipelines go on working.
+"""Replaces webdataset's WebDataset: it yields the same dicts, so that existing pipelines continue to work.
 
     from sheaf.webdataset import WebDataset     # in place of webdataset's
 
@@ -7,8 +7,8 @@
     for image, label in dataset.to_tuple("jpg", "cls"):
         ...
 
-Any container will do, not only tar.  The shuffle is the reader's, in one order for everybody
-(shuffle_buffer=, no_shuffle=True), and ranks and workers share an epoch out sample by sample."""
+Every container works, not only tar. The reader shuffles, in the same order for all ranks (shuffle_buffer=,
+no_shuffle=True). Ranks and workers divide an epoch among themselves sample by sample."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sheaf._member import Epochs, check_rank, rank_of, worker_of
 
 
 def label_text(labels: Any) -> bytes:
-    """Labels as webdataset's field `cls` has them: "3", or "0.5 1"."""
+    """Returns labels as text in the form of webdataset's field `cls`: "3", or "0.5 1"."""
     return " ".join(str(label) if isinstance(label, int) else _float_text(label)
                     for label in labels).encode()
 
 
 def _float_text(label: float) -> str:
-    """The shortest digits that are read back as the same 32-bit float."""
+    """Returns the shortest digits from which the same 32-bit float is read back."""
     single = struct.pack("<f", label)
     for digits in range(1, 10):
         text = "%.*g" % (digits, label)
@@ -40,8 +40,7 @@ def _float_text(label: float) -> str:
 
 
 class Samples:
-    """The first stage of a pipeline: an epoch's samples as webdataset's dicts.  Each pass is the
-    next epoch."""
+    """The first stage of a pipeline: the samples of an epoch as webdataset's dicts. Each pass is the next epoch."""
 
     def __init__(self, source: Union[sheaf.Source, sheaf.Dataset], *, epoch: int = 0,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
