@@ -53,7 +53,8 @@ static inline void budget_give(struct budget *b, uint64_t bytes)
     b->used -= bytes;
 }
 
-/* Takes `bytes`, also from the reserved part, and returns true if they fit. */
+/* Takes `bytes` and returns true if they fit into the budget. Unlike budget_take, this function may
+ * also use the reserved part of the budget. */
 static inline bool budget_take_reserved(struct budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used)
@@ -69,8 +70,8 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Counts bytes that were taken as reserved as ordinary ones, if there is room for them outside of
- * the reserve. Returns false if there is not. */
+/* Converts bytes that were taken from the reserved part into ordinary bytes, if the ordinary part
+ * has room for them. Returns whether it had room. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

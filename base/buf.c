@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The growable buffer: doubles until its ceiling, never past it. */
+ * The growable buffer. When it is full, it doubles its capacity, up to its limit. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -12,8 +12,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* Buffers of at least this size are mapped by buf_map. With hundreds of lanes, many buffers of
- * different sizes come and go. In malloc they would leave holes as large as themselves. */
+/* buf_map maps buffers of at least this size outside of malloc. A reader with hundreds of lanes
+ * allocates and frees many buffers of different sizes. In malloc, each freed buffer would leave a
+ * hole of its own size. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

@@ -21,7 +21,8 @@ struct buf {
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
     bool is_mapped;     /* whether buf_map allocated `data`, as pages outside of malloc */
-    bool is_full;       /* whether a request to grow past the limit has failed */
+    /* whether the buffer once refused to grow because of its limit */
+    bool is_full;
 };
 
 #define BUF_INIT(most) { .limit = (most) }
@@ -31,7 +32,7 @@ void buf_free(struct buf *b);
 /* Grows the buffer for buf_reserve when the present capacity is not enough. */
 int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err);
 
-/* Makes room for `extra` more bytes.  The content may move. */
+/* Makes room for `extra` more bytes. This may move the buffer's content to another address. */
 static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
 {
     return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
@@ -46,7 +47,7 @@ int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends `size` bytes. The caller must have reserved the room. */
+/* Appends `size` bytes. The caller must have reserved room for them with buf_reserve. */
 static inline void buf_put(struct buf *b, const void *data, size_t size)
 {
     if (size != 0)
@@ -54,8 +55,8 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     b->size += size;
 }
 
-/* Appends `size` bytes, which may already lie at the end of the buffer's content. The caller must
- * have reserved the room. */
+/* Appends `size` bytes. Does not copy them if they already lie directly after the buffer's content.
+ * The caller must have reserved room for them with buf_reserve. */
 static inline void buf_put_content(struct buf *b, const void *data, size_t size)
 {
     if (data == b->data + b->size)

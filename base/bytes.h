@@ -39,8 +39,8 @@ static inline double load_double(const void *p)
     return v;
 }
 
-/* Converts each word of an array from the machine's byte order to little-endian. Applied once more,
- * it converts the words back. */
+/* Converts each word of an array from the machine's byte order to little-endian. A second call
+ * converts the words back. */
 static inline void words_le(uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-64/NVME. ISA-L has it only from version 2.31 on, so this is an implementation of our own. On
- * x86 it folds 64 bytes at a time by carry-less multiplication, which is faster than bytes arrive
- * from a network. On other machines, and for the remaining bytes, it takes eight bytes at a time
- * with tables.
+ * CRC-64/NVME. ISA-L has this CRC only from version 2.31 on, so this file has its own
+ * implementation. On x86 it folds 64 bytes at a time by carry-less multiplication, which is faster
+ * than bytes arrive from a network. On other machines, and for the last few bytes of an input, it
+ * uses tables for eight bytes at a time.
  *
- * A CRC is a remainder of polynomials over GF(2). Bits are reflected as in the CRC itself: the
- * lowest bit of a word is the coefficient of the highest power. "Raw" means without the inversions
- * at both ends. */
+ * A CRC is a remainder of polynomials over GF(2). The bits of a word are reflected, as in the CRC
+ * itself: the lowest bit of a word is the coefficient of the highest power. A "raw" CRC is one
+ * without the inversions at the beginning and the end. */
 #include "base/crc64.h"
 
 #include "base/bytes.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* The table is linear: the entry of v is the sum of the entries of the bits of v. */
+/* The CRC table is linear: the entry of a byte v is the XOR of the entries of v's bits. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \
@@ -73,13 +73,14 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* x^(D + 63) and x^(D - 1) modulo the polynomial. They are one power lower than expected, because
- * the product of two reflected words comes out one power too high. The first one is for the first
- * word. */
+/* x^(D + 63) and x^(D - 1) modulo the polynomial, where D is the number of bits to fold over. The
+ * powers are one lower than expected, because the product of two reflected words comes out one
+ * power too high. The first factor is for the first of the two words. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 
-/* Returns the contribution of `a` moved D bits on, to the position of `b`, plus `b`. */
+/* Folds `a` into `b`: multiplies `a` by x^D, where D is the distance between the two in bits, and
+ * adds the product to `b`. */
 __attribute__((target("pclmul,sse2")))
 static inline __m128i fold(__m128i a, __m128i b, __m128i powers)
 {

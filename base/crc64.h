@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-64/NVME, and the computation of the CRC of two adjacent pieces from the CRC of each. */
+ * CRC-64/NVME, and a function that computes the CRC of two adjacent ranges of bytes from the CRC of
+ * each range. */
 #ifndef BASE_CRC64_H
 #define BASE_CRC64_H
 
@@ -11,8 +12,8 @@
  * crc64_nvme(0, "123456789", 9) is 0xae8b14860a799888. `size` may be any size_t. */
 uint64_t crc64_nvme(uint64_t crc, const void *data, size_t size);
 
-/* The polynomials as crc_combine takes them: the lowest bit is the coefficient of the highest
- * power. */
+/* CRC polynomials in the form that crc_combine takes: the lowest bit is the coefficient of the
+ * highest power. */
 #define CRC64_NVME_POLYNOMIAL 0x9a6c9329ac4bc9b5u
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 

@@ -23,11 +23,12 @@ const char *sheaf_strerror(int code)
     }
 }
 
-/* More than the longest message, because text grows when unsafe characters are escaped and shrinks
- * when URLs are shortened. */
+/* Size of the buffer in which a message is prepared. It is larger than the longest message, because
+ * escaping unsafe characters lengthens the text, and hiding secrets in URLs shortens it again. */
 #define TEXT_MOST 8192
 
-/* If a message is too long, GAP replaces its middle and the first HEAD_BYTES bytes stay. */
+/* If a message is too long, its first HEAD_BYTES bytes stay, and GAP replaces the middle part of
+ * the message. */
 #define GAP        "..."
 #define HEAD_BYTES ((size_t)340)
 
@@ -53,8 +54,8 @@ static void fit(char *message, size_t most, const char *text)
     memcpy(message + begin + strlen(GAP), text + end, size - end + 1);
 }
 
-/* Sets the message. It is one line of text without secrets, whatever names and bytes went into it.
- */
+/* Sets the error's message. The message is one line of text without secrets, even if file names and
+ * bytes from outside are part of it. */
 static void set_message(struct sheaf_error *err, char *text)
 {
     char shown[2 * TEXT_MOST];

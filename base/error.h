@@ -10,7 +10,8 @@
 
 #include "sheaf.h"
 
-/* "1 file", "2 files": err_set(err, code, "%zu file%s", n, plural(n)). */
+/* Returns the plural ending for a count: "1 file", "2 files". For example: err_set(err, code, "%zu
+ * file%s", n, plural(n)). */
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
@@ -20,15 +21,17 @@ static inline const char *plural(uint64_t count)
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns whether an errno value blames one file, as EACCES does. Others, such as EIO, ESTALE or
- * EMFILE, blame the file system of the file, or this machine. */
+/* Returns whether an errno value is a fault of a single file, like EACCES. Other values, such as
+ * EIO, ESTALE or EMFILE, are faults of the file system or of this machine. */
 bool err_blames_file(int errnum);
 
-/* Sets the reason of an error for programs (sheaf.h, enum sheaf_reason), as in err_because(err,
- * err_set(err, ...), reason). Setting a new message clears the reason. Returns the code. */
+/* Adds a reason to an error, for programs that examine errors (enum sheaf_reason in sheaf.h). It is
+ * used as in err_because(err, err_set(err, ...), reason). Setting a new message clears the reason.
+ * Returns the code. */
 int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
 
-/* Like err_set, with the code that fits `errnum` and ": <strerror>" after the message. */
+/* Sets an error like err_set. Chooses the code that fits `errnum` and appends ": <strerror>" to the
+ * message. */
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes of a whole range of a file. If one system call handles only part of the range,
- * or a signal interrupts it, the next call continues. Each function returns the number of bytes
- * done. If that is less than asked for, errno tells why; errno is 0 at the end of the file. */
+ * Reads and writes of a whole range of a file. If a system call handles only part of the range, or
+ * is interrupted by a signal, the function continues with the rest of the range. Each function
+ * returns the number of bytes read or written. If the number is less than was asked for, errno
+ * tells the reason; errno is 0 at the end of the file. */
 #ifndef BASE_FD_IO_H
 #define BASE_FD_IO_H
 
@@ -12,7 +13,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Returns whether to call again after a call that returned `n`. */
+/* Returns whether to repeat a system call that returned `n`. Adds the bytes that the call handled
+ * to *done. */
 static inline bool fd_io_goes_on(ssize_t n, size_t *done)
 {
     if (n < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flags that another thread or a signal handler raises. They are ints, like the flags in the
- * caller's options. They carry no other data, so they need no memory order. */
+ * Flags (ints) that another thread or a signal handler sets to ask for an end. A flag publishes no
+ * other data, so it needs no memory order. */
 #ifndef BASE_FLAG_H
 #define BASE_FLAG_H
 
@@ -13,7 +13,7 @@ static inline void flag_raise(volatile int *flag)
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* Returns whether the flag is raised. A NULL flag is never raised. */
+/* Returns whether the flag is set. A NULL pointer counts as a flag that is never set. */
 static inline bool flag_is_raised(const volatile int *flag)
 {
     return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;

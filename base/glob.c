@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shell patterns. Only the last star is retried, because whatever an earlier star could match in
- * addition, the last star can match as well. */
+ * Matches shell patterns. When a match fails, only the last star is tried with more bytes. Earlier
+ * stars need no other length, because the last star can match any bytes that an earlier star could
+ * match in addition. */
 #include "base/glob.h"
 
 #include <stdint.h>
@@ -31,8 +32,8 @@ static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
     { "punct", is_punct }, { "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
 };
 
-/* Moves *at past the class "[:NAME:]", and sets *has if the class has the byte.  Returns false for
- * an unknown class. */
+/* Moves *at past the character class "[:NAME:]" of a pattern, and sets *has if the class contains
+ * the byte. Returns false if no class has this name. */
 static bool take_class(const char **at, const char *end, uint8_t byte, bool *has)
 {
     const char *name = *at + 2, *close = memmem(name, (size_t)(end - name), ":]", 2);
@@ -47,8 +48,8 @@ static bool take_class(const char **at, const char *end, uint8_t byte, bool *has
     return false;
 }
 
-/* Returns whether "[:" at *at begins a class: a "]" follows, and the first one has a ":" before it.
- */
+/* Returns whether "[:" at *at begins a character class. It does if a "]" follows, and a ":" stands
+ * directly before the first "]". */
 static bool begins_class(const char *at, const char *end)
 {
     const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'
@@ -57,7 +58,8 @@ static bool begins_class(const char *at, const char *end)
     return close != NULL && close > at + 2 && close[-1] == ':';
 }
 
-/* Takes one byte of a set, which may have a backslash before it. Returns false at the end. */
+/* Takes one byte of a "[...]" set in a pattern, which may have a backslash before it. Returns false
+ * at the end of the pattern. */
 static bool take_byte(const char **at, const char *end, uint8_t *byte)
 {
     *at += *at < end && **at == '\\';
@@ -67,7 +69,8 @@ static bool take_byte(const char **at, const char *end, uint8_t *byte)
     return true;
 }
 
-/* Takes a single byte or a range of a set. Returns false if it is invalid. */
+/* Takes the next member of a "[...]" set: a class, a range, or a single byte. Sets *has if the
+ * member contains `byte`. Returns false if the member is invalid. */
 static bool take_member(const char **at, const char *end, uint8_t byte, bool *has)
 {
     uint8_t first, last;
@@ -86,8 +89,8 @@ static bool take_member(const char **at, const char *end, uint8_t byte, bool *ha
     return true;
 }
 
-/* Returns the size of the set at `pattern`, including its "]", or 0 if the set has no end or an
- * invalid member. */
+/* Returns the size of the "[...]" set at `pattern`, including its "]", or 0 if the set has no end
+ * or an invalid member. Sets *has to whether the set contains `byte`. */
 static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     const char *at = pattern + 1, *end = pattern + size;
@@ -105,8 +108,8 @@ static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-/* Returns the size of the piece (see glob_piece) at `pattern`, and sets *has if it matches the
- * byte. The piece must not be a star. */
+/* Returns the size of the first piece of the pattern (see glob_piece), and sets *has to whether the
+ * piece matches the byte. The piece must not be a star. */
 static size_t piece(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     if (size == 0)
@@ -141,8 +144,9 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;    /* position after the last star, and the
-                                                           number of bytes that the star matches */
+    /* `star` is the position after the last star of the pattern; `taken` is the position in the
+     * text up to which this star matches */
+    size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
 
     while (t < text_size || p < pattern_size) {
         bool has = false;

@@ -5,12 +5,14 @@
  *     base                                                          base + size
  *     | head | piece ... | head | free ............ | head | piece | end |  (reserved) ...
  *
- * A block is a head and the bytes after it. Free blocks are in lists by size: row r has the sizes
- * from 2^r up, in HEAP_SLOTS steps. Two neighbours are never both free. Freed small blocks do not
- * count as free in this sense until join_small() frees them.
+ * A block is a head and the bytes after it. Free blocks are in lists by size. The lists form a
+ * table: row r has HEAP_SLOTS lists for the sizes from 2^r to 2^(r + 1). Two neighbouring blocks
+ * are never both free. Small pieces that were freed do not count as free here until join_small()
+ * frees their blocks.
  *
- * Address space costs nothing unless it is limited (ulimit -v), so addresses are reserved in
- * ranges. When the newest range is full, the next one is as large as all earlier ones together. */
+ * Address space costs nothing unless it is limited (ulimit -v), so the heap reserves addresses in
+ * ranges. When the newest range is full, the heap reserves another range, as large as all earlier
+ * ranges together. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -22,21 +24,22 @@
 #include "base/error.h"
 
 #define GRAIN      ((size_t)16)
-#define LEAST      ((size_t)16)             /* smallest piece: it has room for the links of a
-                                               free block */
+/* size of the smallest piece, which must have room for the links of a free block */
+#define LEAST      ((size_t)16)
 #define STEP_LEAST ((size_t)64 << 10)       /* smallest growth step of the heap */
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
 #define RANGE_LEAST   ((size_t)64 << 20)
-#define FREE       ((size_t)1)              /* flag in the low bits of `size`, which are
-                                               otherwise unused */
+/* marks a free block, in the low bits of `size`, which are otherwise unused */
+#define FREE       ((size_t)1)
 #define LENT       ((size_t)2)              /* flag: the piece is or was lent */
 
 struct heap_block {
     struct heap_block *before;      /* the preceding neighbour, or NULL for the first block */
-    size_t size;                    /* bytes after the head, with the flags FREE and LENT */
+    /* number of bytes after the head, combined with the flags FREE and LENT */
+    size_t size;
     atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
-    /* The head ends here. The following fields exist in free blocks only. */
+    /* The head of a block ends here. The following fields exist in free blocks only. */
     _Alignas(GRAIN) struct heap_block *next;
     struct heap_block *previous;
 };
@@ -44,7 +47,8 @@ struct heap_block {
 #define HEAD offsetof(struct heap_block, next)
 _Static_assert(HEAD == HEAP_HEAD_BYTES, "what heap.h says");
 
-/* A range of consecutive addresses. The first `size` bytes are backed by memory. */
+/* A range of consecutive addresses that the heap has reserved. Only the first `size` bytes are
+ * backed by memory. */
 struct heap_range {
     struct heap_range *older;
     uint8_t *base;
@@ -73,8 +77,8 @@ struct heap_place {
     unsigned row, slot;
 };
 
-/* Returns the list for a free block of this size. The block is at least as large as the list's
- * size. */
+/* Returns which list a free block of this size belongs to. Each list has blocks that are at least
+ * as large as the list's size. */
 static struct heap_place place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -114,8 +118,8 @@ static void withdraw(struct heap *h, struct heap_block *b)
     b->size &= ~FREE;
 }
 
-/* Returns a free block of at least `size` bytes without a search: any block of the first list whose
- * blocks are all large enough. */
+/* Returns a free block of at least `size` bytes, or NULL. Needs no search, because it considers
+ * only lists in which every block is large enough. */
 static struct heap_block *find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -132,8 +136,8 @@ static struct heap_block *find_block(struct heap *h, size_t size)
     return h->free[__builtin_ctzll(rows)][__builtin_ctz(slots)];
 }
 
-/* Returns a free block of at least `size` bytes from the list for blocks of about this size, where
- * only some blocks are large enough. */
+/* Searches one list for a free block of at least `size` bytes. In this list, some blocks are large
+ * enough and some are not. Returns NULL if none is. */
 static struct heap_block *search(struct heap *h, size_t size)
 {
     const struct heap_place p = place_of(size);
@@ -181,8 +185,8 @@ static uint8_t *map_addresses(size_t bytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Reserves a range with room for `bytes`. The range is as large as all earlier ones together if
- * there are enough addresses. */
+/* Reserves a range of addresses with room for `bytes`. The range is as large as all earlier ranges
+ * together, if the process has enough addresses left. */
 static bool reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
@@ -204,8 +208,8 @@ static bool reserve(struct heap *h, size_t bytes)
     return false;
 }
 
-/* Backs `extra` more bytes with memory and returns them as one free block, merged with free space
- * before it. Returns NULL if there is no room. */
+/* Backs `extra` more bytes of the newest range with memory. Returns them as one free block, merged
+ * with the free block before them. Returns NULL if there is no room. */
 static struct heap_block *extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);
@@ -243,8 +247,8 @@ static struct heap_block *extend(struct heap *h, size_t extra)
     return b;
 }
 
-/* Makes room for a block of `size` bytes. Grows by a quarter of the present size if possible,
- * otherwise by just the bytes needed. */
+/* Grows the heap so that it has a free block of `size` bytes. Grows by a quarter of the heap's
+ * present size if possible, otherwise only by the bytes needed. */
 static struct heap_block *grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);
@@ -379,8 +383,8 @@ static void release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A freed small piece. It holds an array of pointers to other freed pieces of its size, so that
- * these can be reused without touching their memory. */
+/* A small piece that was freed. Its memory holds an array of pointers to other freed pieces of the
+ * same size. So those pieces can be reused without reading their memory. */
 struct heap_small {
     struct heap_small *next;
     size_t count;
@@ -418,8 +422,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Frees all small pieces properly, merging them with their neighbours. Returns false if there are
- * none. */
+/* Frees all small pieces that wait in their lists, and merges them with free neighbours. Returns
+ * false if no small piece was waiting. */
 static bool join_small(struct heap *h)
 {
     bool found = false;
@@ -476,7 +480,8 @@ static struct heap_block *find_or_search(struct heap *h, size_t size)
     return b != NULL ? b : search(h, size);
 }
 
-/* Cuts a block of `size` bytes from the free ones or from new memory. */
+/* Takes a block of `size` bytes from the free blocks, or from new memory if no free block is large
+ * enough. */
 static struct heap_block *cut(struct heap *h, size_t size)
 {
     struct heap_block *b = find_or_search(h, size), *rest;

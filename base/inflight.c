@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window: a list that belongs to the planning thread, and a lock for what other threads report.
- * A thread that waits for one item is not woken for other items. */
+ * The window of outstanding work (see inflight.h). The list of items belongs to the planning
+ * thread. A lock protects the state that worker threads report. A thread that waits for one item is
+ * not woken when other items are done. */
 #include "base/inflight.h"
 
 #include <stddef.h>
@@ -104,7 +105,7 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Returns the link to the item whose turn it is, or NULL if that item is not done. */
+/* Returns the list's link to the next item to collect, or NULL if this item is not done. */
 static struct inflight_item **find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;
@@ -138,7 +139,7 @@ struct inflight_item *inflight_take(struct inflight *w)
     return item;
 }
 
-/* Waits a short time for the item, or for any item if `item` is NULL. */
+/* Waits a short time for `item` to be done, or for any item if `item` is NULL. */
 static void wait_a_little(struct inflight *w, const struct inflight_item *item)
 {
     pthread_mutex_lock(&w->lock);

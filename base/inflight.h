@@ -43,7 +43,8 @@ struct inflight {
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    int is_cancelled;               /* a flag: work that has not begun yet is skipped */
+    /* nonzero after a cancellation; work that has not begun yet is then skipped */
+    int is_cancelled;
     pthread_mutex_t lock;
     pthread_cond_t landed;
     struct {
@@ -53,40 +54,41 @@ struct inflight {
     } locked;
 };
 
-/* Opens a window. `cancel` makes an item's work end soon if it has not ended. It may be NULL; then
- * only work of inflight_run that still waits for a worker is skipped on cancellation. `interrupt`
- * may be NULL (see inflight_next). */
+/* Opens a window. The function `cancel` makes the work of an item end soon. It may be NULL; then a
+ * cancellation only skips the items of inflight_run that no worker has started. `interrupt` may be
+ * NULL (see inflight_next). */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
-/* Cancels the work and waits for what is under way. It must be called before the workers are
- * closed. */
+/* Cancels all outstanding work and waits until it has ended. It must be called before the workers
+ * are closed. */
 void inflight_close(struct inflight *window);
 
-/* Gives an idle item to the window: a new one, or a collected one that can be used for other work.
- */
+/* Gives an idle item to the window. The item is either new, or was collected and can be used for
+ * other work. */
 void inflight_add(struct inflight *window, struct inflight_item *item);
-/* Removes an item that was added and not begun from the idle ones and returns it, or NULL if there
- * is none. */
+/* Removes one idle item (an item that was added and not begun) from the window and returns it.
+ * Returns NULL if there is no idle item. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
 /* Marks an item as begun. The caller starts the item's work right after this call. */
 void inflight_begin(struct inflight *window, struct inflight_item *item);
-/* Reports that the item's work is done. The item may be collected, and freed, before this returns.
- */
+/* Reports that the item's work is done. Another thread may collect and free the item even before
+ * this call returns. */
 void inflight_done(struct inflight_item *item);
 /* Runs item->run on one of the workers, or in this thread if `workers` is NULL. */
 void inflight_run(struct inflight *window, struct workers *workers, struct inflight_item *item);
 /* Returns the number of items that are not done. */
 size_t inflight_busy(struct inflight *window);
 
-/* Waits for the item whose turn it is and collects it. Returns NULL if no item is left. Once the
- * interrupt flag is raised, all work is cancelled and its items come back soon, with any result. */
+/* Waits for the next item in the window's order, removes it from the window and returns it. Returns
+ * NULL if no item is left. If the interrupt flag is set, all work is cancelled, and the remaining
+ * items are returned soon, with any result. */
 struct inflight_item *inflight_next(struct inflight *window);
-/* Collects the item whose turn it is without waiting. Returns NULL if it is not done. */
+/* Like inflight_next, but does not wait. Returns NULL if the next item is not done. */
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until an item has finished since the last such wait, for 50 ms at most. */
+/* Waits until any item is done that was not done at the last such wait, for 50 ms at most. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

@@ -27,7 +27,8 @@ static XXH128_hash_t widen(uint64_t hash)
     return not_zero((XXH128_hash_t){ .low64 = hash });
 }
 
-/* Returns the slot that holds the hash, or the empty slot where it belongs. */
+/* Returns the position in the hash table that holds the hash, or the empty position into which it
+ * belongs. */
 static XXH128_hash_t *find(const struct keyset *set, XXH128_hash_t hash)
 {
     const size_t mask = set->slot_count - 1;

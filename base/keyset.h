@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A set of keys. A key is kept as its XXH3-128 hash of 16 bytes, in a table that is at most 3/4
- * full. */
+ * A set of keys. It stores only the XXH3-128 hash of each key (16 bytes), in a hash table that is
+ * at most 3/4 full. */
 #ifndef BASE_KEYSET_H
 #define BASE_KEYSET_H
 
@@ -24,8 +24,8 @@ bool keyset_has(const struct keyset *set, const char *key);
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
-/* Like keyset_has, and keyset_check followed by keyset_add, for a key of which only a hash of 64
- * bits is known (key_hash). */
+/* Variants of keyset_has, and of keyset_check followed by keyset_add, for a key of which only the
+ * 64-bit hash is known (see key_hash). */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
 /* Returns SHEAF_ERR_EXISTS, with a message that the set contains the key. */

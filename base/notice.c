@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program's function for notices. There is one for the whole process. */
+ * Stores the function that the program set to receive notices. There is one function for the whole
+ * process. */
 #include "base/notice.h"
 
 #include <pthread.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Notices: information that is worth reporting but belongs to no call that could return it, because
- * it is found on one of the library's own threads. */
+ * Notices: messages for the program that no function call can return as an error, because the
+ * library finds their reason on one of its own threads. */
 #ifndef BASE_NOTICE_H
 #define BASE_NOTICE_H
 
 #include "sheaf.h"
 
-/* A wait of unknown length is reported once, when it has lasted this long. */
+/* If the library waits for something outside, such as a slow server, it reports the wait once,
+ * after this time. */
 #define NOTICE_WAIT_NS ((uint64_t)5000000000u)
 
 /* Reports a notice about `where` to the program's function (sheaf_on_notice), if there is one. */

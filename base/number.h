@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses numbers in text from outside. A whole number consists of digits only. Blanks and signs,
- * which strtoull would accept, are rejected. */
+ * Parses numbers in text from outside. A whole number must consist of digits only. Blanks and
+ * signs, which strtoull would accept, make it invalid. */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns false if the text is not a number of at most `most`. */
+/* Parses a whole number. Returns false if the text is not a number or is greater than `most`. */
 static inline bool number_parse(const char *text, uint64_t most, uint64_t *number)
 {
     const char *at = text;
@@ -21,7 +21,7 @@ static inline bool number_parse(const char *text, uint64_t most, uint64_t *numbe
     return at != text && *at == '\0';
 }
 
-/* Returns the value of a hexadecimal digit, or -1 if `c` is not one. */
+/* Returns the value of a hexadecimal digit, or -1 if `c` is not a hexadecimal digit. */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

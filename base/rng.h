@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random generator of every order: xoshiro256** (Blackman and Vigna), seeded through XXH3 so
- * that neighbouring seeds, epochs and lanes are unrelated. reader/ORDER.md specifies it. Its
- * results must never change. */
+ * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). It
+ * is seeded through XXH3, so that the sequences for neighbouring seeds, epochs and lanes are
+ * unrelated. reader/ORDER.md specifies the generator. Its results must never change. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -13,8 +13,8 @@ enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, R
 
 struct rng { uint64_t s[4]; };
 
-/* Seeds the generator. State word i is XXH3-64, with seed i, of the four arguments as little-endian
- * 64-bit words. */
+/* Seeds the generator. Word i of its state is the XXH3-64, with seed i, of the other four arguments
+ * as little-endian 64-bit words. */
 void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
               uint64_t lane);
 
@@ -35,8 +35,8 @@ static inline uint64_t rng_next(struct rng *rng)
     return result;
 }
 
-/* Returns a uniform number in [0, n), n > 0: the high half of a 128-bit product, drawn again where
- * the result would be biased (Lemire 2019). */
+/* Returns a uniform random number in [0, n), where n > 0. Takes the high half of a 128-bit product,
+ * and draws again if the result would be biased (Lemire 2019). */
 static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 {
     unsigned __int128 product = (unsigned __int128)rng_next(rng) * n;

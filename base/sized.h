@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Public structs that can grow. A caller that was compiled with an older or newer header passes the
- * struct's size. Fields that the caller's struct does not have are left out. Fields that this
- * library does not know are set to 0. */
+ * Copies public structs whose size differs between releases. A caller that was compiled with an
+ * older or newer header passes the size of its struct. If the caller's struct is shorter, its
+ * missing fields keep their defaults. If it is longer, the fields that this library does not know
+ * are set to 0. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
 

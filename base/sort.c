@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffer, the runs and their merge. If the buffer never was full, there are no runs and no
- * file, and the entries are sorted in the buffer.
+ * The external sort: the buffer, the sorted runs in the file, and their merge. If the buffer was
+ * never full, there is no file, and the entries are sorted in the buffer only.
  *
  *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
  *     file      | run                | run              | ...
- *     run       order, varint key size, varint value size, key, value;  ... */
+ *     run       order, varint key size, varint value size, key, value;  ...
+ *
+ * A run is a sorted sequence of entries. A ref points to an entry in the buffer. */
 #include "base/sort.h"
 
 #include <fcntl.h>
@@ -26,13 +28,15 @@
 
 struct sort_ref {
     uint64_t order;
-    uint32_t at, size;          /* position and size of the entry in the buffer, without its
-                                   order */
+    /* position and size of the entry in the buffer; the size does not include the order number */
+    uint32_t at, size;
 };
 
-/* A run during the merge, with a window of it in memory. */
+/* One sorted run of the file during the merge. A window in memory holds the next bytes of the
+ * run. */
 struct sort_run {
-    uint64_t offset, end;       /* part of the file that is not in the window */
+    /* range of the file with the run's bytes that are not yet in the window */
+    uint64_t offset, end;
     uint8_t *window;
     size_t capacity, used, at;
     struct sort_entry head;     /* the run's next entry */
@@ -50,10 +54,12 @@ struct sort {
     size_t run_count, run_capacity;
     uint8_t *out;               /* output buffer */
     struct sort_run *runs;
-    struct sort_run **heap;          /* heap of the runs; the one with the least head comes first */
+    /* heap of the runs; the run whose next entry is the least comes first */
+    struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    bool begun;                 /* whether the head of the heap's first run was returned already */
+    /* whether the next entry of the heap's first run was returned already */
+    bool begun;
 };
 
 int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
@@ -134,8 +140,8 @@ static int compare_refs(const void *x, const void *y, void *buffer)
     return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Writes bytes, WINDOW_MOST at a time. *used is the number of bytes that wait in the output buffer.
- */
+/* Writes bytes to the file through the output buffer, WINDOW_MOST at a time. *used is the number of
+ * bytes that wait in the output buffer. */
 static int put_out(struct sort *s, size_t *used, const void *data, size_t size,
                    struct sheaf_error *err)
 {
@@ -245,8 +251,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a part of the file and releases its disk space, so that the disk need not hold everything
- * twice. A file system that cannot release space keeps it. */
+/* Reads a range of the file that is needed only once, and releases the range's disk space, so that
+ * the disk need not hold everything twice. If the file system cannot release space, the file keeps
+ * its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
@@ -258,7 +265,7 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
     return code;
 }
 
-/* Makes the window hold at least `size` bytes from its position on. */
+/* Makes the run's window hold at least `size` bytes after its read position. */
 static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -284,7 +291,7 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
     return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
-/* Reads the run's next entry into its head; SHEAF_END after its last. */
+/* Reads the run's next entry. Returns SHEAF_END after the run's last entry. */
 static int advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -325,7 +332,7 @@ static bool is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at `at` down the heap to its position. */
+/* Moves the run at position `at` of the merge heap down to its proper position. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * An external sort: data that does not fit into memory goes to temporary files. Entries are
- * collected in a buffer. A full buffer is sorted and written to a temporary file as a run. At the
- * end the runs are merged.
+ * An external sort. Data that does not fit into memory is written to a temporary file. The sort
+ * collects entries in a buffer. When the buffer is full, its entries are sorted and written to the
+ * file as a run. At the end the runs are merged.
  *
  *     order | key | value         sorted by order, then by key in byte order, then by arrival
  *
  * The buffer is small compared with the data, so the time per entry hardly depends on the number of
- * entries: merging ten times the runs takes three more comparisons per entry. */
+ * entries: merging ten times as much data takes about three more comparisons per entry. */
 #ifndef BASE_SORT_H
 #define BASE_SORT_H
 
@@ -24,8 +24,8 @@ struct sort_entry {
     size_t key_size, value_size;
 };
 
-/* Opens a sort. `directory`, for the temporary file, is borrowed. `memory_bytes` is the size of the
- * buffer; the merge takes the same amount again. */
+/* Opens a sort. `directory` is where the temporary file is created; the string is borrowed.
+ * `memory_bytes` is the size of the buffer; the merge needs the same amount of memory again. */
 int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
               struct sheaf_error *err);
 void sort_close(struct sort *sort);     /* NULL is allowed. */
@@ -38,8 +38,8 @@ int sort_add(struct sort *sort, uint64_t order, size_t key_size, size_t value_si
 int sort_finish(struct sort *sort, struct sheaf_error *err);
 /* Returns the bytes of memory that the sort holds. */
 uint64_t sort_memory(const struct sort *sort);
-/* Returns the next entry in order, or SHEAF_END after the last one. The entry stays valid until the
- * next call. */
+/* Returns the next entry in sorted order, or SHEAF_END after the last one. The entry stays valid
+ * until the next call. */
 int sort_next(struct sort *sort, struct sort_entry *entry, struct sheaf_error *err);
 
 #endif

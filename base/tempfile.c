@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary files, and a buffer that becomes a file when it grows too large. */
+ * Temporary storage: a buffer in memory whose content moves to a temporary file when it grows too
+ * large. */
 #include "base/tempfile.h"
 
 #include <errno.h>
@@ -44,8 +45,8 @@ int tempfile_create(const char *directory, struct sheaf_error *err)
 
     if (fd >= 0)
         return fd;
-    /* NFS and FUSE cannot create files without names. Here the file has a name between these two
-     * calls. */
+    /* NFS and FUSE cannot create files without names. On them, the file has a name between mkstemp
+     * and unlink. */
     if (asprintf(&name, "%s/sheaf-XXXXXX", directory) < 0) {
         err_memory(err, strlen(directory));
         return -1;
@@ -122,8 +123,8 @@ static int flush_buffer(struct tempfile *s, struct sheaf_error *err)
     return code;
 }
 
-/* Makes room in a full buffer: grows it as far as allowed, and otherwise moves its content to the
- * file. */
+/* Makes room in a full buffer. Grows the buffer as far as allowed; otherwise moves its content to
+ * the temporary file. */
 static int make_room(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t before = s->capacity;

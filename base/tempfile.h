@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data that may not fit into memory. It is written once from start to end and then read any number
- * of times. Large data goes to a temporary file without a name, so nothing is left behind however
- * the process ends. */
+ * Storage for data that may not fit into memory. The data is written once from start to end and can
+ * then be read any number of times. Large data goes to a temporary file without a name, which
+ * disappears however the process ends. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
@@ -13,8 +13,9 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* Returns the directory for temporary files as allocated memory: TMPDIR; or else the directory of
- * `path`, if `path` is not NULL and the directory is writable; or else /var/tmp. */
+/* Returns the directory for temporary files, as allocated memory. This is TMPDIR if it is set;
+ * otherwise the directory of `path`, if `path` is not NULL and the directory is writable; otherwise
+ * /var/tmp. */
 char *tempfile_directory(const char *path);
 
 /* Creates a file without a name in a directory. Returns its descriptor, or -1 and sets the error.
@@ -25,14 +26,15 @@ int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err);
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* Bytes in a buffer of at most memory_bytes, and beyond that in a temporary file. Before
- * tempfile_open, all fields must be zero and fd -1. */
+/* Storage for bytes: at first a buffer of at most memory_bytes, and a temporary file when the
+ * buffer is full. Before tempfile_open, all fields must be zero and fd -1. */
 struct tempfile {
     char *directory;            /* where the file will be created */
     size_t memory_bytes;        /* largest buffer before a file is created */
     int fd;
     uint8_t *buffer;
-    size_t capacity, used, at;  /* size of the buffer, bytes in it, and bytes read from it */
+    /* size of the buffer, number of bytes in it, and number of bytes already read from it */
+    size_t capacity, used, at;
     bool is_written;
     uint64_t size;              /* total number of bytes written */
     uint64_t offset;            /* file offset of the bytes that follow the buffer's */
@@ -43,11 +45,12 @@ int tempfile_open(struct tempfile *file, const char *directory, size_t memory_by
 void tempfile_close(struct tempfile *file);
 int tempfile_put(struct tempfile *file, const void *data, size_t size, struct sheaf_error *err);
 int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_error *err);
-/* Moves to the beginning for reading. Nothing more may be written afterwards. */
+/* Moves to the beginning of the data for reading. Nothing more may be written afterwards. */
 int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
 int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
 int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
-/* Points *data at any bytes of the rewound file, either in its buffer or copied into `room`. */
+/* Sets *data to `size` bytes of the data at `offset`. The bytes lie in the buffer, or are copied
+ * from the file into `room`. tempfile_rewind must have been called before. */
 int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
                   const uint8_t **data, struct sheaf_error *err);
 

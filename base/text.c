@@ -54,16 +54,16 @@ char *text_shown_url(const char *url)
 
     if (shown == NULL || !is_http)
         return shown;
-    shown[strcspn(shown, "?#")] = '\0';     /* this also removes the rest of a query that
-                                               contains blanks */
+    /* cuts off the query and fragment, including the rest of a query that contains blanks */
+    shown[strcspn(shown, "?#")] = '\0';
     text_hide_secrets(shown);
     return shown;
 }
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Returns whether a character is invisible, changes the order in which others are shown, or is a
- * command to a terminal. */
+/* Returns whether a character should not be shown on a terminal: it is invisible, changes the order
+ * in which other characters are shown, or is a terminal command. */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -81,7 +81,8 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* Output is cut at a whole character, and nothing is written after the first cut. */
+        /* The output is cut between two whole characters, and nothing more is written after the
+         * cut. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Condition variables with timed waits on the monotonic clock. A wait on the wall clock would end
+ * Condition variables whose timed waits use the monotonic clock. A wait on the wall clock would end
  * early, or hours late, when somebody sets that clock. */
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H

@@ -5,18 +5,19 @@
 
 #include "base/bytes.h"
 
-#define HARDLY_WAITED 32u       /* waiting less than this part of the time does not count */
-#define WORTH_IT 1.3            /* factor by which twice the reads must raise the rate; a smaller
-                                   gain may be chance */
+/* the consumer counts as waiting only if it waited for at least 1/32 of the time */
+#define HARDLY_WAITED 32u
+/* factor by which twice as many reads must raise the rate; a smaller gain may be chance */
+#define WORTH_IT 1.3
 #define REST_ROUNDS 16u
-#define FIRST_REST 8u           /* number of rounds before the first trial, unless the link is
-                                   slow */
-#define QUICK 0.75              /* rate in bytes per nanosecond from which a link counts as fast;
-                                   more reads are then not tried */
-#define SLOW 0.2                /* rate in bytes per nanosecond below which a link counts as
-                                   slow; waiting then costs more than memory */
-/* Reads that are under way together also finish together, so a rate is measured over several
- * windows. */
+/* number of rounds before more reads are tried for the first time, unless the link is slow */
+#define FIRST_REST 8u
+/* bytes per nanosecond; a link with a higher rate counts as fast, and more reads are not tried */
+#define QUICK 0.75
+/* bytes per nanosecond; a link with a lower rate counts as slow, and gets more reads at once */
+#define SLOW 0.2
+/* A rate is measured over this number of windows. A single window is not enough, because reads that
+ * are under way together also finish together. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -56,7 +57,7 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Called after each full window of reads. Returns whether the round has ended. */
+/* Ends a round after each full window of reads. Returns whether the round has ended. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -74,10 +75,11 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Handles a slow start. If the consumer has waited longer for the first reads than a fast link
- * takes for a whole window of usual reads, enlarges the window in that proportion. The first reads
- * are small, so that the first sample comes soon. Their time is mostly latency and says little
- * about the link until it adds up to that much. */
+/* Enlarges the window early if the link is slow at the start. This is the case if the consumer has
+ * waited longer for the first reads than a fast link takes for a whole window of usual reads. The
+ * window grows in the proportion of the two times. The first reads are small, so that the first
+ * sample arrives soon; their time is mostly latency, and says little about the link until it adds
+ * up to this limit. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -13,11 +13,10 @@ struct watch {
     uint64_t shown_ns;                  /* time of the last progress call */
 };
 
-/* Returns SHEAF_ERR_INTERRUPTED if the caller's flag is raised, otherwise SHEAF_OK. */
+/* Returns SHEAF_ERR_INTERRUPTED if the caller's interrupt flag is set, otherwise SHEAF_OK. */
 int watch_check(const struct watch *w, struct sheaf_error *err);
 
-/* Calls the progress function, unless it was called less than a tenth of a second ago for the same
- * stage. */
+/* Calls the caller's progress function, but at most ten times per second for each stage. */
 void watch_show(struct watch *w, const struct sheaf_progress *progress);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool: one lock, a queue of jobs, a condition for workers and one for waiting threads.
- * Jobs handle about a megabyte each, so the lock is taken only a few thousand times a second, and a
- * single lock is enough. */
+ * The thread pool. It has one lock, a queue of jobs, a condition variable for workers, and another
+ * one for threads that wait for a job. Each job handles about a megabyte, so the lock is taken only
+ * a few thousand times a second, and one lock is enough. */
 #include "base/workers.h"
 
 #include <pthread.h>
@@ -55,7 +55,7 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
-/* Takes the first job and runs it without holding the lock. */
+/* Removes the first job from the queue and runs it. The lock is released while the job runs. */
 static void run_first_locked(struct workers *w)
 {
     struct job *job = pop_locked(w);
@@ -117,8 +117,9 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    job->cancelled = false;     /* the job may already be awaited, because the data it needs was
-                                   under way */
+    /* `awaited` stays as it is, because a thread may already wait for the job, whose data was on
+     * its way */
+    job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;
     pthread_cond_signal(&w->work);
@@ -169,7 +170,7 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-/* Runs queued jobs until the given job is done or the queue is empty. */
+/* Runs queued jobs on the calling thread until the given job is done or the queue is empty. */
 static bool help(struct workers *w, const struct job *job, const volatile int *interrupt)
 {
     bool done;

@@ -2,9 +2,10 @@
  *
  * A pool of threads that runs jobs in the order of their submission.
  *
- * Both the packer and the reader have one planning thread, which submits jobs ahead of time and
- * consumes them in an order of its own. So a job is waited for by name, and the pool needs no
- * result queue. The planner limits memory and outstanding jobs; submission never blocks. */
+ * The packer and the reader each have one planning thread, which submits jobs ahead of time and
+ * consumes their results in an order of its own. So the planning thread waits for a particular job,
+ * and the pool needs no queue of results. The planning thread limits the memory and the number of
+ * jobs; submission never blocks. */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
 
@@ -15,18 +16,19 @@
 
 struct workers;
 
-/* A job, embedded in a struct of the caller. The caller keeps it alive until it is done. */
+/* A job of the pool, embedded in a struct of the caller. The caller must keep the struct alive
+ * until the job is done. */
 struct job {
-    void (*run)(struct job *job);       /* called once on a worker thread, unless the job is
-                                           cancelled */
-    bool detached;                      /* `run` reports its end by itself, and the job may be
-                                           freed by then: the pool can neither be asked about it
-                                           nor cancel it */
+    /* called once on a worker thread, unless the job is cancelled */
+    void (*run)(struct job *job);
+    /* whether `run` itself reports the end of the job. The job may then be freed inside `run`,
+     * so the pool can neither tell whether the job is done nor cancel it */
+    bool detached;
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
     bool cancelled;                     /* the job is done without having run */
-    bool awaited;                       /* used by the pool: a thread sleeps until the job is
-                                           done */
+    /* whether a thread sleeps until the job is done; used by the pool only */
+    bool awaited;
 };
 
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err);
@@ -34,31 +36,32 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
 /* Queues a job. May be called on any thread. */
 void workers_submit(struct workers *workers, struct job *job);
 
-/* Returns true if the job has run or was cancelled. Its writes are then visible to the caller. */
+/* Returns true if the job has run or was cancelled. The caller then sees everything that the job
+ * wrote to memory. */
 bool workers_is_done(struct workers *workers, struct job *job);
 
-/* Waits until the job is done. Returns the time waited in nanoseconds, or 0 if the job was done
+/* Waits until the job is done. Returns the waiting time in nanoseconds, or 0 if the job was done
  * already. */
 uint64_t workers_wait(struct workers *workers, struct job *job);
 
 /* Waits for at most `timeout_ns`. Returns true if the job is done. */
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
-/* Waits like workers_wait, but returns false once *interrupt is nonzero. The flag is checked every
- * 20 ms, so a signal handler may set it. Adds the time waited to *waited_ns. If `helps` is true,
- * the thread runs queued jobs instead of sleeping. For short jobs this avoids a wake-up, and one
- * thread more than there are processors. */
+/* Waits like workers_wait, but returns false when *interrupt becomes nonzero. The flag is checked
+ * every 20 ms, so a signal handler may set it. Adds the waiting time to *waited_ns. If `helps` is
+ * true, the calling thread runs queued jobs instead of sleeping. For short jobs this saves a
+ * wake-up of the thread, and does not need one more thread than there are processors. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 
-/* Marks every queued job as cancelled and done, and waits for the running ones. Jobs submitted
- * later run as usual. */
+/* Marks every queued job as cancelled and done, and waits until the running jobs end. Jobs that are
+ * submitted later run as usual. */
 void workers_cancel(struct workers *workers);
 
-/* Cancels all jobs and ends the threads. NULL is allowed. */
+/* Cancels all queued jobs and ends the pool's threads. NULL is allowed. */
 void workers_close(struct workers *workers);
 
-/* Returns the number of processors that this process may use, at least 1. */
+/* Returns the number of processors that this process may use, which is at least 1. */
 unsigned workers_processors(void);
 
 /* Returns the monotonic clock's time in nanoseconds. */
