@@ -52,7 +52,8 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute with the lowest rank in a role; `count` if there is none. */
+/* Returns the index of the attribute whose name is the best one for a role (it has the lowest
+ * rank), or `count` if no attribute has the role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -93,7 +94,8 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
     return false;
 }
 
-/* Writes "NAME.SUFFIX" into the sample's text, where room has been reserved for it. */
+/* Writes the suffix "NAME.SUFFIX" into scratch->joined, where room has been reserved. Returns a
+ * field with this suffix and no data. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -134,13 +136,13 @@ static bool parse_labels(struct attribute_content c, double *labels, size_t most
     return *count > 0;
 }
 
-/* Adds the labels that the content states. Returns SHEAF_END if it is not a number; it is then the
- * name of a class. */
+/* Adds the labels in an attribute's value to the sample. Returns SHEAF_END if the value is not a
+ * number. The value is then the name of a class. */
 static int add_labels(struct decode_scratch *scratch, struct attribute_content c,
                       struct sheaf_error *err)
 {
-    const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);   /* each label takes at least
-                                                                       a digit and a comma */
+    /* each label takes at least one digit and one comma */
+    const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);
     double *labels = malloc(most * sizeof(*labels));
     long count;
     int code = SHEAF_END;
@@ -165,7 +167,7 @@ static int add_value(struct decode_scratch *scratch, const char *name, struct at
     return sample_add(scratch, &slice, err);
 }
 
-/* The attributes that say what a sample is, and what they have said. */
+/* The attributes that hold the label and the class name, and the values found for them so far. */
 struct said {
     size_t label, class_name;   /* indexes; `count`: none */
     struct attribute_content word;        /* of the attribute class_name */
@@ -185,7 +187,8 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, unless it may be the name of the label. */
+/* Adds one attribute to the sample as a field or label. Only remembers it if it may be the class
+ * name of the label; add_word decides about it later. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
@@ -210,7 +213,8 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     return code == SHEAF_END ? add_value(scratch, name, c, err) : code;
 }
 
-/* Uses the name of the label. It is a field if the label is not a number. */
+/* Decides about the attribute that may name the class. If the label is a number, the attribute's
+ * value is the name of the class; otherwise it becomes a field. */
 static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,
                     struct sheaf_error *err)
 {
@@ -232,8 +236,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Reserve the room for joined records and names at once, because nothing may move once it is
-     * pointed to. */
+    /* Reserve the room for joined records and names at once, because the buffer must not move after
+     * pointers into it have been taken. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * A line of an augmented manifest as Pipe mode delivers it: one RecordIO record per attribute, in
- * the order of the attribute names, which the caller must know.
+ * the order of the attribute names, which the caller must know. An attribute becomes part of the
+ * sample according to its name:
  *
- *     NAME-ref        an object's bytes, which become a field. Its suffix follows from the content;
- *                     it is NAME if the content does not tell, or NAME.SUFFIX if the sample has
- *                     that suffix already.
- *     label, labels,  the label, if the value is a number or an array of numbers. Otherwise the
- *     class,          value is the name of a class and becomes a field too. column_names.h has the
- *     class_name      names, in any case. A class beside a label that is a number is its name.
- *     anything else   a field NAME with the value as it came */
+ *     NAME-ref        The record holds an object's bytes, which become a field. The field's suffix
+ *                     follows from the content. It is NAME if the content is of an unknown kind,
+ *                     and NAME.SUFFIX if another field of the sample has that suffix already.
+ *     label, labels,  If the value is a number or an array of numbers, it is the label. Otherwise
+ *     class,          it is the name of a class, which also becomes a field. If the label is a
+ *     class_name      number, a class beside it is the name of that label. column_names.h lists
+ *                     these names, which may be in upper or lower case.
+ *     anything else   A field NAME with the value unchanged. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H
 
 #include "formats/format.h"
 
-#define ATTRIBUTES_MOST 16          /* largest number of attributes in one request, which is the
-                                       platform's limit */
+/* largest number of attributes in one request, a limit of SageMaker */
+#define ATTRIBUTES_MOST 16
 #define ATTRIBUTE_NAME_MOST 256     /* bytes of a name */
 #define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* the container in which the platform delivers
                                                    attributes */
@@ -27,12 +29,13 @@ struct attributes {
     size_t count;
 };
 
-/* Parses "a-ref,b": at most ATTRIBUTES_MOST names, all different. Returns SHEAF_ERR_ARGUMENT if the
- * list is invalid. */
+/* Parses a list of attribute names such as "a-ref,b". Returns SHEAF_ERR_ARGUMENT if it has more
+ * than ATTRIBUTES_MOST names, a name twice, or an invalid name. */
 int attributes_parse(const char *list, struct attributes *attributes, struct sheaf_error *err);
 void attributes_free(struct attributes *attributes);
 
-/* Returns the size of NAME if the attribute is an object ("NAME-ref"), otherwise 0. */
+/* Returns the length of NAME if the attribute is a reference to an object ("NAME-ref"), otherwise
+ * 0. */
 size_t attribute_ref_size(const char *name);
 
 /* Decodes the consecutive records of one line into a sample. */

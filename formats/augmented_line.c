@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of augmented manifests. jansson parses the values; the line itself shows how they were
- * written. */
+ * Parses lines of augmented manifests. jansson parses the values; the text of the line itself shows
+ * how each value was written. */
 #include "formats/augmented_line.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #include "formats/attributes.h"
 #include "formats/column_names.h"
 
-/* Finds the text of each attribute. The names are taken from jansson in the order of the line. */
+/* Finds the text of each attribute's value. jansson gives the names in the order in which the line
+ * has them. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)
 {
     const char *at = json_text_blanks(text, end) + 1, *name;
@@ -66,7 +67,7 @@ const struct attribute *augmented_line_find(const struct augmented_line *l, cons
     return NULL;
 }
 
-/* Returns whether NAME-metadata says that NAME is the class of an image or text. */
+/* Returns whether the attribute NAME-metadata says that NAME is the class of an image or text. */
 static bool is_classification(const struct augmented_line *l, const struct attribute *a)
 {
     static const char wanted[] = "-classification";
@@ -97,7 +98,8 @@ static bool can_be_label(const json_t *value)
     return true;
 }
 
-/* Returns the member with the lowest rank in a role whose value can be a label; or NULL. */
+/* Returns the attribute whose name is the best one for a role (it has the lowest rank) among those
+ * whose value can be a label. Returns NULL if there is none. */
 static const struct attribute *best_of(const struct augmented_line *l, enum column_role role)
 {
     const struct attribute *found = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A line of SageMaker's augmented manifest as text: a JSON object whose members are the attributes
- * of a sample. The packer turns them into the files of a sample, and the input modes into objects
- * or records. */
+ * of a sample. The packer turns the attributes into the files of a sample. The input modes turn
+ * them into objects or records. */
 #ifndef FORMATS_AUGMENTED_LINE_H
 #define FORMATS_AUGMENTED_LINE_H
 
@@ -23,9 +23,9 @@ struct augmented_line {
     size_t count;
 };
 
-/* Parses a line. Returns SHEAF_END if the line is blank, and SHEAF_ERR_CORRUPT if it is not a JSON
- * object or an object in it has a name twice. The results point into the text. The caller must call
- * augmented_line_free in any case. */
+/* Parses a line. Returns SHEAF_END if the line is blank. Returns SHEAF_ERR_CORRUPT if it is not a
+ * JSON object, or if an object in it has the same name twice. The results point into the text. The
+ * caller must call augmented_line_free in any case. */
 int augmented_line_parse(const char *text, size_t size, struct augmented_line *line,
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);
@@ -38,8 +38,8 @@ const struct attribute *augmented_line_find(const struct augmented_line *line, c
  * attribute "label" may have any value. Any other attribute is chosen only if its value can be a
  * label. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
-/* Returns the attribute that names the class of that label: an attribute class or class_name whose
- * value is a text, or NULL without such a member. */
+/* Returns the attribute that names the class of `label`: an attribute class or class_name whose
+ * value is a text. Returns NULL if the line has no such attribute. */
 const struct attribute *augmented_line_class(const struct augmented_line *line,
                                              const struct attribute *label);
 

@@ -11,12 +11,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* A new codec is a file of its own and its name here. The codecs are declared only here, so that no
- * other file can name one. */
+/* The table of codecs. To add a codec, write its file and add its name here. The codecs are
+ * declared only here, so that no other file can refer to a particular codec. */
 extern const struct codec_ops gzip_ops, lz4_ops, zstd_ops;
 static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops };
 
-/* Magic numbers of compressions that occur but are not read. */
+/* Magic numbers of compressions that Sheaf recognises but cannot decompress. */
 static const struct magic {
     const char *name;
     size_t size;
@@ -61,8 +61,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* LZ4 and zstd share their skippable frames. The first frame of another kind shows which one it
- * is. */
+/* LZ4 and zstd use the same skippable frames. The first frame that is not skippable shows which
+ * codec it is. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;
@@ -73,8 +73,8 @@ enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
     return codec != SHEAF_CODEC_NONE ? codec : detect_at(data, size);
 }
 
-/* Returns whether the data is a zlib stream. Few bits of zlib's magic number are fixed, so the
- * bytes after it must also decompress. */
+/* Returns whether the data is a zlib stream. Only a few bits of a zlib header are fixed, so the
+ * function also tries to decompress the bytes after it. */
 static bool is_zlib(const uint8_t *data, size_t size)
 {
     uint8_t raw[256];
@@ -89,9 +89,10 @@ static bool is_zlib(const uint8_t *data, size_t size)
     return (status == Z_OK || status == Z_STREAM_END) && z.avail_out < sizeof(raw);
 }
 
-/* Returns whether the data looks like a bare LZMA stream. LZMA has no magic number, but a header of
- * 13 bytes: a first byte that all its presets share, a dictionary of 2^n or 3 * 2^n bytes, and a
- * raw size that is unknown or below a terabyte. The range coder's first byte, after it, is 0. */
+/* Returns whether the data looks like a bare LZMA stream, which has no magic number. It has a
+ * header of 13 bytes: a first byte that is the same for all presets, a dictionary size of 2^n or 3
+ * * 2^n bytes, and a raw size that is unknown or less than a terabyte. The next byte is the first
+ * byte of the range coder and is 0. */
 static bool is_lzma(const uint8_t *data, size_t size)
 {
     uint64_t dictionary, raw;
@@ -190,8 +191,9 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* All formats store data that does not shrink. deflate adds 5 bytes to at most 16 KiB, LZ4 adds 8
- * to at most 64 KiB, zstd adds 3 to 128 KiB. Headers and ends take less than 64 bytes. */
+/* All codecs store data uncompressed if it does not shrink. deflate then adds 5 bytes to each 16
+ * KiB or less, LZ4 adds 8 bytes to each 64 KiB or less, and zstd adds 3 bytes to each 128 KiB.
+ * Headers and ends take less than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

@@ -2,15 +2,15 @@
  *
  * gzip (RFC 1952) on top of raw deflate.
  *
- * Header and trailer are written here and not by zlib, so that they contain no time and no
- * operating system, and so that a member can be assembled from pieces:
+ * This file and not zlib writes the header and the trailer. So they contain no time and no
+ * operating system, and a member can be assembled from pieces:
  *
  *     begin()   header
  *     block     deflate blocks, the last of them empty and ending at a byte (full flush)
  *     ...
  *     end()     one last, empty block; CRC-32 of everything; size
  *
- * A piece does not refer to data before it, so it can be decompressed alone. */
+ * A piece does not refer to data of earlier pieces, so it can be decompressed alone. */
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -19,27 +19,29 @@
 #include "base/error.h"
 #include "formats/codec.h"
 
-/* zlib's default level. On text, level 9 takes twice the time for 1 % less; on JPEG no level
+/* zlib's default level. On text, level 9 takes twice the time and saves only 1 %. On JPEG no level
  * helps. */
 #define LEVEL 6
 
-/* zlib's window arguments for raw deflate, and for reading deflate inside gzip. */
+/* zlib's window arguments: for raw deflate, and for reading deflate inside gzip. */
 #define WINDOW_RAW  (-15)
 #define WINDOW_GZIP (15 + 16)
 
 /* zlib counts in unsigned int. */
 #define PIECE ((size_t)1 << 30)
 
-/* Magic number, deflate, no flags, no time, no extra flags, unknown system. */
+/* The header of a gzip member: magic number, method deflate, no flags, no time, no extra flags,
+ * unknown system. */
 static const uint8_t header[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 
-/* An empty deflate block with the flag of the last block. */
+/* An empty deflate block that is marked as the last block of its stream. */
 static const uint8_t last_block[2] = { 0x03, 0x00 };
 
-/* The end of a flush: the lengths of an empty stored block. */
+/* The last bytes of a deflate flush, which are the lengths of an empty stored block. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
-/* The input and output that remain for a run of zlib, in addition to z.avail_in and z.avail_out. */
+/* A run of zlib over sizes that may exceed zlib's counters. in_left and out_left are the input and
+ * output that remain in addition to z.avail_in and z.avail_out. */
 struct zlib_run {
     z_stream z;
     size_t in_left, out_left;
@@ -88,8 +90,9 @@ static int run_inflate(struct zlib_run *run)
     return status;
 }
 
-/* Runs deflate. Returns true if all input is contained in the output, and flushed. Z_BUF_ERROR with
- * room left means that a flush had nothing more to write. */
+/* Runs deflate over all input and flushes its output. Returns true if all input was compressed and
+ * the output has room left. Z_BUF_ERROR with room left means that the flush had nothing more to
+ * write. */
 static bool run_deflate(struct zlib_run *run)
 {
     int status;
@@ -171,8 +174,8 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
                    z->msg != NULL ? z->msg : "data is incomplete or continues");
 }
 
-/* Inflates a piece of a member. A complete piece ends with a flush, and the end of a member may
- * follow it. */
+/* Inflates a piece of a gzip member. A complete piece ends with a flush. The end of the member may
+ * follow the flush. */
 static int inflate_piece(struct zlib_run *run, const uint8_t *data, size_t size)
 {
     int status;
@@ -230,7 +233,7 @@ static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Skips zeros after a member, as gzip and Python do. Tapes and disks use them as padding. */
+/* Skips zeros after a member, as gzip and Python do. Tapes and disks pad files with zeros. */
 static void skip_padding(struct gzip_stream *s)
 {
     z_stream *z = &s->run.z;
@@ -242,8 +245,8 @@ static void skip_padding(struct gzip_stream *s)
     }
 }
 
-/* Begins a member. Checks the first byte, because zlib would report bytes of another format as a
- * damaged header. */
+/* Begins to read a member. Checks the first byte here, because zlib would report bytes of another
+ * format as a damaged header. */
 static int begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
     if (first != header[0] && s->base.ended != 0)

@@ -3,15 +3,17 @@
  * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
  * A frame is assembled from pieces, each of which consists of some LZ4 blocks. The content checksum
- * of a frame cannot be computed from those of its pieces, so the LZ4 blocks have checksums instead:
+ * of a frame cannot be computed from the checksums of its pieces, so the LZ4 blocks have checksums
+ * instead:
  *
  *     begin()   frame header: independent blocks, block checksums, no content size
  *     block     LZ4 blocks
  *     ...
  *     end()     end mark
  *
- * LZ4 blocks have at most 256 KiB. Larger ones gain little, and every decoder needs buffers of that
- * size. In shards of older releases, each of our blocks is a whole frame. */
+ * LZ4 blocks have at most 256 KiB. Larger blocks would hardly compress better, and every decoder
+ * would need larger buffers. In shards written by older releases, each of our blocks is a whole
+ * frame. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -25,16 +27,16 @@
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
 #define FLAG_DICTIONARY 0x01            /* flag in the byte after the magic number */
 
-/* Magic number; version 1, independent blocks, block checksums; at most 256 KiB; the header's
- * checksum. */
+/* The frame header: magic number; version 1 with independent blocks and block checksums; blocks of
+ * at most 256 KiB; the header's checksum. */
 static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
 
 static const uint8_t end_mark[4] = { 0 };
 
 static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
 
-/* Detects LZ4 frames, including those that are not read, so that the stream can report which kind
- * it is. */
+/* Returns whether the data begins with an LZ4 frame. Also recognises kinds of LZ4 frames that
+ * cannot be decompressed, so that the stream can report the kind. */
 static bool lz4_detect(const uint8_t *data, size_t size)
 {
     uint32_t magic;
@@ -55,8 +57,8 @@ static int lz4_error(size_t result, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %s", name);
 }
 
-/* Compresses a piece: the LZ4 blocks that liblz4 writes after a header. The header itself is
- * written elsewhere. */
+/* Compresses a piece of a frame: calls liblz4 and keeps only the LZ4 blocks. The header that liblz4
+ * writes before them is dropped, because lz4_begin writes the header. */
 static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
     LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
@@ -113,7 +115,8 @@ struct lz4_run {
     size_t in_left, out_left;
 };
 
-/* Runs until the frame ends (0), an error occurs, or input or output runs out. */
+/* Runs liblz4 until the frame ends, an error occurs, or input or output runs out. Returns 0 at the
+ * end of the frame. */
 static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t *options)
 {
     size_t result, taken, given;
@@ -132,9 +135,9 @@ static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t
     return result;
 }
 
-/* Decompresses a part of a block's input, which may be the end of its frame. The frame's own
- * checksums (XXH32) are skipped: they take twice the time of everything else, and the samples' CRCs
- * prove more at a tenth of the time. */
+/* Decompresses a part of a block's input, which may include the end of its frame. The frame's own
+ * checksums (XXH32) are not verified. They would take twice the time of everything else, and the
+ * samples' CRCs prove more in a tenth of that time. */
 static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };
@@ -144,7 +147,8 @@ static size_t run_part(struct lz4_run *run, const void *data, size_t size)
     return run_decompress(run, &options);
 }
 
-/* Decompresses a piece, as if it were a frame with a header before it and an end mark after it. */
+/* Decompresses a piece of a frame as if the piece were a whole frame: passes liblz4 a header before
+ * it and an end mark after it. */
 static size_t run_piece(struct lz4_run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));
@@ -180,13 +184,15 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 /* ---- Streams -------------------------------------------------------------------------------- */
 
 /* State of a stream. The magic number and flags of each frame are checked before liblz4 sees them,
- * because liblz4 would decompress a frame that needs a dictionary without one. liblz4 itself skips
- * skippable frames. */
+ * because liblz4 would decompress a frame that needs a dictionary without the dictionary. liblz4
+ * itself skips skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
     uint8_t head[5];
-    size_t head_size;       /* size of the next frame's head so far; less than 5 between frames */
+    /* number of bytes of the next frame's head that were gathered so far; less than 5 between
+     * frames */
+    size_t head_size;
 };
 
 static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -283,7 +289,8 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Ends a stream. A remainder shorter than a head is the beginning of a frame, or foreign bytes. */
+/* Ends a stream. If fewer bytes than a frame's head remain, they are either the beginning of a
+ * truncated frame or foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -2,16 +2,16 @@
  *
  * Zstandard frames (RFC 8878) through libzstd, in zstd's seekable format.
  *
- * A block is one frame with its size and checksum, or several frames if it is very large. A table
- * of all frames, which decoders skip, ends the shard:
+ * A block is one frame with its size and checksum, or several frames if the block is very large.
+ * The shard ends with a table of all frames, which decoders skip:
  *
  *     block     frames
  *     ...
  *     end()     skippable frame: for each frame its stored and raw size; their number; a magic
  *               number
  *
- * zstd's own command, tar, and programs with its seekable library read the whole of such a shard.
- * Our reader finds the blocks by the index and does not need the table. */
+ * The zstd command, tar, and programs that use zstd's seekable library can read such a shard. Our
+ * reader finds the blocks by the index and does not need the table. */
 #include <stdlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -32,12 +32,13 @@
 /* zstd's own default. */
 #define LEVEL 3
 
-/* Largest raw size of a frame. A reader that uses the table decompresses a whole frame for any
- * byte. */
+/* Largest raw size of a frame. A reader that uses the table must decompress a whole frame to get
+ * any byte of it. */
 #define FRAME_MOST ((size_t)16 << 20)
 
-/* A frame in a stream may refer back 8 MiB. RFC 8878 requires this of every decoder, and
- * compression levels up to 19 stay within it. More would be memory that no budget accounts for. */
+/* Base-2 logarithm of the largest window: a frame may refer back 8 MiB. RFC 8878 requires every
+ * decoder to support this, and compression levels up to 19 stay within it. A larger window would
+ * need memory that no budget accounts for. */
 #define WINDOW_LOG 23
 
 static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
@@ -72,8 +73,9 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Compresses data into frames. `room` must follow from the size alone, so that the bytes do not
- * depend on the size of the caller's buffer. Empty data makes a frame too. */
+/* Compresses data into one or more frames. `room` must depend on the size only, so that the
+ * compressed bytes do not depend on the size of the caller's buffer. Empty data becomes one
+ * frame. */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -114,7 +116,8 @@ static int zstd_compress(const void *data, size_t size, struct buf *out,
     return SHEAF_OK;
 }
 
-/* Adds the frame at the beginning of `stored` to the table. Both of its sizes are below 2^32. */
+/* Adds the frame at the beginning of `stored` to the table. Its stored and raw sizes are less than
+ * 2^32. */
 static int add_frame(struct codec_total *total, const uint8_t *stored, size_t size, size_t *frame,
                      struct sheaf_error *err)
 {
@@ -125,8 +128,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    total->table.limit = (size_t)1 << 30;       /* limited because the frame of the table has a
-                                                   size of 32 bits */
+    /* the table is limited because it is stored in a frame whose size has 32 bits */
+    total->table.limit = (size_t)1 << 30;
     return buf_append(&total->table, entry, sizeof(entry), err);
 }
 
@@ -165,8 +168,8 @@ static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
                    "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
-/* Decompresses frames that state their size, and nothing else. libzstd alone would also skip
- * skippable frames. */
+/* Decompresses data frames that state their size, and rejects anything else. libzstd alone would
+ * also accept skippable frames. */
 static int decompress_frames(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *raw,
                              size_t raw_size, struct sheaf_error *err)
 {
@@ -212,8 +215,9 @@ struct zstd_stream {
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    size_t head_size;       /* size of the next frame's magic number so far; less than 4 between
-                               frames */
+    /* number of bytes of the next frame's magic number that were gathered so far; less than 4
+     * between frames */
+    size_t head_size;
 };
 
 static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *err)
@@ -291,8 +295,8 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     return code;
 }
 
-/* Ends a stream. A remainder shorter than a magic number is the beginning of a frame, or foreign
- * bytes. */
+/* Ends a stream. If fewer bytes than a magic number remain, they are either the beginning of a
+ * truncated frame or foreign bytes. */
 static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct zstd_stream *s = (struct zstd_stream *)stream;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of beginnings. Texts are compared without regard to case, after white space. */
+ * A table of the bytes with which files of known kinds begin. Texts are compared after white space,
+ * in upper or lower case. */
 #include "formats/content.h"
 
 #include <stdbool.h>
@@ -54,7 +55,7 @@ static const struct content_beginning texts[] = {
     { "outs:", 5, "a pointer file of DVC, not the file itself: fetch that with dvc pull" },
 };
 
-/* Returns whether no byte is a control character that texts do not have. */
+/* Returns whether the data has no control characters except tab and the ends of lines. */
 static bool is_text(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -83,6 +84,7 @@ const char *content_name(const uint8_t *data, size_t size)
         if (left >= texts[i].size && strncasecmp(text, texts[i].bytes, texts[i].size) == 0 &&
             (texts[i].size > 1 || is_text(data, size)))
             return texts[i].name;
-    /* A shard that was cut within a name is text, too, but without a line. */
+    /* A tar shard that was cut within a file name consists of text only. So a text file must also
+     * contain the end of a line. */
     return is_text(data, size) && memchr(data, '\n', size) != NULL ? "a text file" : NULL;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises files that are often found in the place of a shard, an archive or an image. */
+ * Recognises files of other kinds that users often give in place of a shard, an archive or an
+ * image. */
 #ifndef FORMATS_CONTENT_H
 #define FORMATS_CONTENT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Recognises a file by its first bytes. Returns static text that fits after "it is ", or NULL if
- * the kind is unknown. Not recognised here are shards, archives and compressed files, nor images if
- * `size` is the size of the whole file. */
+/* Recognises the kind of a file by its first bytes. Returns static text that fits after "it is ",
+ * or NULL if the kind is unknown. Does not recognise shards, archives and compressed files.
+ * Recognises images only if `size` is less than the size of the whole file. */
 const char *content_name(const uint8_t *data, size_t size);
 
 #endif

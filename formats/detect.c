@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Detection; see detect.h. Compressions that cannot be read are recognised by their magic numbers,
- * and only if no container has verified anything. If only the name were used, they would be
- * reported as damaged shards. */
+ * and only if no container has verified anything. Otherwise the name would decide, and such files
+ * would be reported as damaged shards. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "formats/content.h"
 
-/* A container needs at least this many bytes to be sure. */
+/* The detection of a container is certain if it has at least this number of bytes. */
 #define RAW_BYTES 1024
 
-/* Returns the name of a compression that cannot be read, either of the stream itself or inside its
- * codec. Returns NULL if none is known. */
+/* Returns the name of a compression that cannot be read: of the stream itself, or of the data
+ * inside the stream's codec. Returns NULL if no known compression is found. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);
@@ -72,7 +72,8 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
     /* An empty stream is a valid TFRecord file, but not a valid compressed one. An empty zstd shard
-     * consists of one skippable frame, which could belong to LZ4 as well; here the name decides. */
+     * consists of one skippable frame, which LZ4 uses as well. For such a stream the file name
+     * decides. */
     if (at_end && name != NULL && codec_skippable_bytes(data, size) == size)
         found->codec = codec_of_name(name);
     if (found->codec == SHEAF_CODEC_NONE || size == 0)

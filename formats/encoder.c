@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public encoder: turns samples one by one into the bytes of one container, for callers that
- * write the bytes themselves. */
+ * The public encoder. It turns samples, one by one, into the bytes of a container, for callers that
+ * write the bytes to a file themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
     return SHEAF_OK;
 }
 
-/* Refuses a key that equals the one before it. Every reader of a tar takes adjacent members with
- * one key for one sample. */
+/* Refuses a key that equals the previous sample's key. Every reader of a tar takes adjacent members
+ * with one key for one sample. */
 static int check_key(const struct sheaf_encoder *encoder, const char *key,
                      struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tf.train.Example, the payload of a TFRecord: a map from names to lists of bytes, floats or
- * integers in protobuf's wire format, which is small enough to be written and read by hand.
+ * tf.train.Example, the payload of a TFRecord. It maps names to lists of bytes, floats or integers
+ * in protobuf's wire format. The format is simple enough to be written and read without the
+ * protobuf library.
  *
  *     Example { 1: Features { 1: map<string, Feature> } }
  *     Feature { oneof: 1: BytesList { 1: bytes... }  2: FloatList { 1: float... }
@@ -13,12 +14,13 @@
 
 #include "formats/format.h"
 
-#define OWN_FEATURES 8      /* largest number of features made in addition to the fields of a
-                               sample */
+/* largest number of features that the encoder makes in addition to a sample's fields */
+#define OWN_FEATURES 8
 
 /* Appends the Example of a sample, with its features in byte order of their names, and reserves
- * `spare` more bytes after it. Kept features are written unchanged if the sample can be read from
- * them again. On failure `out` is unchanged. */
+ * `spare` more bytes after it. If the sample was read from an Example, its features are written
+ * unchanged, provided that the decoder makes the same sample of them. On failure `out` is
+ * unchanged. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 
@@ -26,12 +28,13 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
 size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
                           const struct sheaf_field *field);
 
-/* Returns the suffix for an image without a file name, determined by `format`, or by the content if
- * the format is NULL. The result may lie in `name`. */
+/* Returns the suffix for an image that has no file name. `format` is the value of image/format; if
+ * it is NULL, the image's content decides. The result may lie in `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,
                                  char name[16]);
 
-/* Makes a sample of any payload. A payload that is not an Example becomes a single field `data`. */
+/* Makes a sample of a TFRecord's payload. A payload that is not a valid Example becomes a single
+ * field `data`. */
 int example_decode(const uint8_t *data, size_t size, const struct record *record,
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err);

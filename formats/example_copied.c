@@ -2,12 +2,12 @@
  *
  * Records that are copied from TFRecord to TFRecord although their features cannot be the fields of
  * a sample: a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
- * The bytes do not change, and one more Features message with the key follows them:
+ * The record's bytes do not change. A second Features message with the key is appended to them:
  *
  *     the record's own bytes | 1: Features { "__key__": bytes_list }
  *
- * protobuf merges the two, in an Example as well as in the context of a SequenceExample, so
- * programs that parse the old record find the same features in the new one, and `__key__`. */
+ * protobuf merges the two messages, both in an Example and in the context of a SequenceExample. So
+ * a program that parses the copy finds the same features as before, and `__key__`. */
 #include "formats/example_copied.h"
 
 #include <stdio.h>
@@ -19,7 +19,8 @@
 
 #define KEY_NAME "__key__"
 
-/* A Feature holds nothing, or one list of one of three kinds. */
+/* Returns whether the message is a valid Feature. A Feature holds nothing, or one list of one of
+ * three kinds. */
 static bool is_feature(struct wire feature)
 {
     struct wire list;
@@ -56,7 +57,8 @@ static bool take_entry(struct wire entry, struct wire *name, struct wire *value)
     return true;
 }
 
-/* Returns whether a map is that of Features, or of FeatureLists, without an entry for the key. */
+/* Returns whether a message is a valid map of features (of feature lists if `of_lists` is set) that
+ * has no entry `__key__`. */
 static bool is_map(struct wire map, bool of_lists)
 {
     struct wire entry, name, value;
@@ -138,7 +140,7 @@ int example_copy(const struct sheaf_field *field, const char *key, struct buf *o
     return code;
 }
 
-/* Returns whether a top-level part is the Features of the key alone. */
+/* Returns whether a Features message consists of `__key__` alone, and sets *key to its value. */
 static bool is_key(struct wire features, struct text *key)
 {
     struct wire entry, name, value, list, bytes;

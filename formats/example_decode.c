@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tf.train.Example -> sample, in three steps. First the features are found and checked. A payload
- * that is not an Example, down to its last byte, becomes one opaque field. Then the features that
- * state the key, the image and the labels are taken out. The rest becomes fields, with lists as
- * text.
+ * Decodes a tf.train.Example into a sample, in three steps. The first step finds and checks the
+ * features. A payload that is not a valid Example, down to its last byte, becomes one opaque field.
+ * The second step takes out the features that state the key, the image and the labels. The third
+ * step makes fields of the other features; lists become text.
  *
- * image/format, /height and /width are taken out too if they state only what the image itself
- * shows. So an Example of our packer has the same fields with and without its manifest. */
+ * The features image/format, image/height and image/width are also taken out if they only repeat
+ * facts that the image itself shows. So an Example of our packer has the same fields with and
+ * without its manifest. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,8 +22,8 @@
 #include "formats/name.h"
 #include "formats/sample.h"
 
-/* The form of a slice's data after parsing: the content of a list message, or of its single
- * value. */
+/* The form of a parsed feature's data: nothing, a single value of bytes, or the content of a list
+ * message. */
 enum form { FORM_EMPTY, FORM_VALUE, FORM_VALUES, FORM_FLOATS, FORM_INTS };
 
 static struct wire_numbers numbers_of(const struct slice *s)
@@ -69,7 +70,7 @@ static bool parse_numbers(struct wire list, enum form form, struct slice *s)
     return !numbers.bad;
 }
 
-/* Parses a Feature: one list of one of three kinds, or nothing. */
+/* Parses a Feature message. It holds one list of one of three kinds, or nothing. */
 static bool parse_feature(struct wire feature, struct slice *s)
 {
     struct wire list;
@@ -89,7 +90,7 @@ static bool parse_feature(struct wire feature, struct slice *s)
     }
 }
 
-/* Parses an entry of the map: a name and a Feature, in any order, each once. */
+/* Parses an entry of the feature map. It has a name and a Feature, each once, in any order. */
 static bool parse_entry(struct wire entry, struct slice *s)
 {
     struct wire name = { NULL, NULL }, feature = { NULL, NULL }, content;
@@ -127,8 +128,8 @@ static bool parse_features(struct wire features, size_t most, struct decode_scra
     return true;
 }
 
-/* Returns true if the payload is an Example and nothing else, with at most `most` features. Room
- * for them must have been reserved. */
+/* Returns whether the payload is a valid Example with at most `most` features and nothing else.
+ * Room for `most` slices must have been reserved in the scratch. */
 static bool parse_example(const uint8_t *data, size_t size, size_t most,
                           struct decode_scratch *scratch)
 {
@@ -147,7 +148,8 @@ static bool parse_example(const uint8_t *data, size_t size, size_t most,
 
 /* ---- Features as they are ----------------------------------------------------------------- */
 
-/* Records every feature of a payload that was found to be an Example. */
+/* Keeps every feature of an Example that was parsed, for a caller that will encode the sample
+ * again. */
 static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
                          struct sheaf_error *err)
 {
@@ -198,8 +200,8 @@ static void link_features(struct decode_scratch *scratch)
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
 
-/* The features that are recognised by name. An entry is NULL if there is no such feature or if it
- * was taken out. */
+/* The features that have a fixed meaning, by their names. An entry is NULL if the Example has no
+ * such feature, or if the feature was already taken out. */
 struct known_features {
     struct slice *of[KNOWN_COUNT];
 };
@@ -256,8 +258,8 @@ static bool copy_path(const struct slice *s, const char *end, char path[KEY_LIMI
     return name_problem(path) == NULL;
 }
 
-/* Finds the key in the image's file name or in the key's own feature. Returns false if neither has
- * one. */
+/* Finds the sample's key in the feature image/filename or __key__. Returns false if neither has a
+ * valid key. */
 static bool find_key(struct known_features *known, char path[KEY_LIMIT + 1], struct text *key)
 {
     struct slice *image = known->of[IMAGE];
@@ -323,7 +325,8 @@ static bool is_jpeg_name(const char *suffix, size_t size)
            (size >= 4 && strncasecmp(suffix + size - 4, "jpeg", 4) == 0);
 }
 
-/* Takes out features that can be derived from the image again. */
+/* Takes out the features that only repeat facts that the image itself shows (its format and
+ * size). */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];
@@ -343,13 +346,14 @@ static void drop_derived(struct known_features *known, bool ours)
     }
 }
 
-/* Returns whether an integer is too large for a label. */
+/* Returns whether an integer is too large for a label, which must be exact as a double. */
 static bool is_wide(int64_t value)
 {
     return value > (int64_t)1 << 53 || value < -((int64_t)1 << 53);
 }
 
-/* Takes the labels if every value of the list can be one. Otherwise the list stays a field. */
+/* Takes the list's values as the sample's labels if every value can be a label. Otherwise the list
+ * becomes a field. */
 static int take_labels(struct slice *s, struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct wire_numbers numbers;
@@ -439,8 +443,9 @@ static int join_values(const struct slice *s, struct buf *out, struct sheaf_erro
     return code;
 }
 
-/* Turns lists into text. A number takes at most five times its bytes, including the separator. The
- * room for all lists is reserved at once, so that nothing moves. */
+/* Turns lists of numbers into text. A number as text, including the separator, takes at most five
+ * times its bytes. The room for all lists is reserved at once, so that the text does not move after
+ * pointers into it have been taken. */
 static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -466,7 +471,8 @@ static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
     return code;
 }
 
-/* Makes a sample of a record that was copied: its own bytes are one opaque field. */
+/* Makes a sample of a record that was written by example_copy. The record's own bytes become one
+ * opaque field. */
 static int make_copied(const uint8_t *data, size_t own, struct text key,
                        const struct record *record, const struct decode_context *context,
                        struct decode_scratch *scratch, struct sheaf_sample *sample,
@@ -489,8 +495,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    /* The largest number of fields of a sample; Examples of our packer have other features beside
-     * them. */
+    /* A sample has at most FIELD_LIMIT fields. An Example of our packer may have some more features
+     * in addition to these fields. */
     const size_t most = FIELD_LIMIT + (context->ours ? OWN_FEATURES : 0);
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample -> tf.train.Example. All sizes are computed first, so that the bytes are written in one
- * pass and each field's content is copied once. The result is the same as protobuf's deterministic
- * serialization.
+ * Encodes a sample as a tf.train.Example. All sizes are computed first, so that the bytes are
+ * written in one pass and each field's content is copied once. The result is the same as protobuf's
+ * deterministic serialization.
  *
- * If the sample was read from an Example, features may have been kept. Features whose fields are
- * unchanged are written as they were, under their own names, and so are the features that the
- * decoder took out for key, image and labels. The decoder must make the same sample of the result.
- * So if a name now has another meaning (image/filename beside another image), the new value is
- * written. */
+ * If the sample was read from an Example, the decoder may have kept its features. A kept feature
+ * whose field is unchanged is written exactly as it was read, under its own name. So are the
+ * features that the decoder took out for the key, the image and the labels. The decoder must make
+ * the same sample of the result. So if a name now has another meaning (image/filename beside
+ * another image), the new value is written. */
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -21,22 +21,23 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-#define USUAL_SIDE    256                       /* the side up to which an image is of usual
-                                                   size: a varint of two bytes */
+/* height and width up to which a size takes at most two bytes as a varint */
+#define USUAL_SIDE    256
 
 #define COPY_SPARE    64                        /* bytes around the key of a copied record */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
-/* Field numbers of Feature; KIND_KEPT is a whole Feature message. */
+/* The field numbers of the lists in a Feature message. KIND_KEPT stands for a complete Feature
+ * message. */
 enum kind { KIND_KEPT = 0, KIND_BYTES = 1, KIND_FLOATS = 2, KIND_INTS = 3 };
 
 struct feature {
     const char *name;
     size_t name_size;
     enum kind kind;
-    const struct sheaf_field *field;        /* the field of the sample that has the content, or
-                                               NULL */
+    /* the sample's field that holds the content, or NULL if the content is not a field */
+    const struct sheaf_field *field;
     const void *data;           /* KIND_BYTES: `size` bytes. KIND_KEPT: `size` bytes of a Feature
                                    message. Other kinds: `count` doubles. */
     size_t size;
@@ -52,19 +53,21 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    bool takes_sizes;           /* whether image/height and image/width are read as the image's
-                                   size and not as fields */
+    /* whether the decoder will take image/height and image/width as the image's size instead of
+     * making fields of them */
+    bool takes_sizes;
 };
 
-/* A sample's fields in byte order of their suffixes, and the features they were read from. */
+/* A sample's fields in byte order of their suffixes, and the kept features that the fields were
+ * read from. */
 struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const struct kept_feature *features[FIELD_LIMIT];   /* of unchanged fields; or NULL */
     size_t count;
     const struct kept_features *kept;
-    size_t image;                   /* index of the field that becomes image/encoded, or `count`
-                                       if there is none */
+    /* index of the field that becomes image/encoded, or `count` if no field does */
+    size_t image;
 };
 
 static size_t varint_size(uint64_t value)
@@ -82,7 +85,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t value)
     return p;
 }
 
-/* Returns the size of a length-delimited protobuf field with a content of this size. */
+/* Returns the size of a length-delimited protobuf field whose content has this size. */
 static uint64_t delimited(uint64_t content)
 {
     return 1 + varint_size(content) + content;
@@ -164,13 +167,14 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether a feature is unchanged since it was read, under its own name. */
+/* Returns whether a kept feature exists and its field still has the feature's own name. */
 static bool is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* Returns the kept feature whose data the field still has, or NULL. */
+/* Returns the kept feature from which the field was read, if the field's data is unchanged. Returns
+ * NULL otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -183,7 +187,8 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature with this name if it did not become a field, or NULL. */
+/* Returns the kept feature with this name if the decoder took it out instead of making a field of
+ * it. Returns NULL otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -192,7 +197,8 @@ static const struct kept_feature *taken_out(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns the kept feature of a field that still has this name, or NULL. */
+/* Returns the kept feature with this name if a field was made of it and still has this name.
+ * Returns NULL otherwise. */
 static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
@@ -201,7 +207,7 @@ static const struct kept_feature *own_field(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns whether the list of a feature equals the sample's labels. */
+/* Returns whether the numbers in a kept feature equal the sample's labels. */
 static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
 {
     struct wire feature = { f->data, f->data + f->size };
@@ -226,8 +232,9 @@ static bool is_own_image(const struct kept_feature *f)
     return is_own(f, "image/encoded") && f->is_value;
 }
 
-/* Returns the index of the image: the field that was read as one; or else a field that is named
- * like an image and was not read from a feature of another name, which it keeps. */
+/* Returns the index of the field to write as image/encoded, or `count` if there is none. This is
+ * the field that was read from image/encoded; or else a field named like an image, unless it was
+ * read from another feature, whose name it then keeps. */
 static size_t find_image(const struct example_source *s)
 {
     size_t i;
@@ -264,7 +271,7 @@ static void add_sizes(struct features *all, const struct sheaf_field *image)
     add_numbers(all, "image/width", KIND_INTS, &all->width, 1);
 }
 
-/* Returns whether a reader finds the image's suffix without a file name. */
+/* Returns whether the decoder would find the image's suffix without a file name. */
 static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -280,8 +287,8 @@ static bool names_itself(const struct example_source *s)
                   field_suffix(image)) == 0;
 }
 
-/* Adds an image that is unchanged, with the other features it had. Only the key is added to
- * them. */
+/* Adds an image that is unchanged since it was read, with the features that described it. Adds only
+ * the key to them. */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
@@ -317,8 +324,8 @@ static void add_image(struct features *all, const struct example_source *s)
 
 /* ---- The rest ---------------------------------------------------------------------------- */
 
-/* Adds the labels, all as integers or all as 32-bit floats. A mixed list is written as floats, so
- * each of its labels must be exact as a float. */
+/* Adds the labels, all as integers or all as 32-bit floats. If integers and fractions are mixed,
+ * all are written as floats, so each label must be exact as a float. */
 static int add_labels(struct features *all, const struct example_source *s, struct sheaf_error *err)
 {
     const struct sheaf_sample *sample = s->sample;
@@ -354,7 +361,8 @@ static bool has_name(const struct features *all, struct text name)
     return false;
 }
 
-/* Returns whether the decoder would find something other than a field under this feature's name. */
+/* Returns whether the decoder would not make a field of a feature with this name, because the name
+ * has a fixed meaning. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return has_name(all, f->name) || (all->takes_sizes && (is_named(f, "image/height") ||
@@ -453,15 +461,15 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     return put_values(p, f);
 }
 
-/* Adds up the sizes of all entries. Returns SHEAF_ERR_LIMIT if protobuf does not allow a message of
- * that size. */
+/* Adds up the sizes of all entries of the Features message. Returns SHEAF_ERR_LIMIT if the message
+ * is larger than protobuf allows. */
 static int add_entries(const struct features *all, const char *key, uint64_t *total,
                        struct sheaf_error *err)
 {
     size_t i;
 
-    /* There are at most FIELD_LIMIT fields of at most SIZE_MAX / 2 bytes, but the sum is checked at
-     * each one. */
+    /* There are at most FIELD_LIMIT fields, each with at most SIZE_MAX / 2 bytes. The sum is
+     * checked after each field so that it cannot overflow. */
     for (i = 0, *total = 0; i < all->count; i++) {
         if (all->list[i].packed > MESSAGE_LIMIT || *total > MESSAGE_LIMIT)
             break;
@@ -473,7 +481,7 @@ static int add_entries(const struct features *all, const char *key, uint64_t *to
                    "tf.train.Example can have", key);
 }
 
-/* Returns the number of bytes that put_feature writes before the value. */
+/* Returns the number of bytes that put_feature writes before the feature's value. */
 static size_t feature_lead(const struct feature *f)
 {
     return (size_t)(delimited(f->entry) - f->packed);
@@ -498,8 +506,8 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     return SIZE_MAX;
 }
 
-/* Returns whether a sample is a record that is copied as it is: no features were taken from it,
- * because it has too many, odd names or sequences. */
+/* Returns whether a sample must be written by example_copy. Such a sample was read from a record of
+ * which no features were taken, because it has too many features, odd names or sequences. */
 static bool is_copied(const struct sheaf_sample *s, const struct kept_features *kept)
 {
     return kept != NULL && kept->count == 0 && s->field_count == 1 && s->label_count == 0 &&

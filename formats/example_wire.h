@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads protobuf's wire format, as far as tf.train.Example needs it. For any input, only bytes
- * between `p` and `end` are read. */
+ * Reads protobuf's wire format, as far as tf.train.Example needs it. For any input, these functions
+ * read only bytes between `p` and `end`. */
 #ifndef FORMATS_EXAMPLE_WIRE_H
 #define FORMATS_EXAMPLE_WIRE_H
 
@@ -46,7 +46,7 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
     return false;
 }
 
-/* Takes a tag of one byte, the only kind in an Example. */
+/* Takes a tag of one byte. An Example has only such tags. */
 static inline bool wire_tag(struct wire *w, uint8_t *tag)
 {
     if (w->p == w->end)
@@ -66,7 +66,7 @@ static inline bool wire_delimited(struct wire *w, struct wire *content)
     return true;
 }
 
-/* Iterates over the values of an Int64List or FloatList, packed or not. */
+/* An iterator over the values of an Int64List or FloatList, whether they are packed or not. */
 struct wire_numbers {
     struct wire list, packed;
     bool floats;
@@ -84,8 +84,8 @@ static inline bool wire_value(struct wire *w, bool is_float, uint64_t *value)
     return true;
 }
 
-/* Takes the bits of the next value. Returns false at the end, or if the list is bad; then `bad` is
- * set. */
+/* Takes the bits of the next value. Returns false at the end of the list. Also returns false if the
+ * list is malformed, and then sets `bad`. */
 static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
 {
     const uint8_t alone = n->floats ? TAG_FIXED32_1 : TAG_VARINT_1;
@@ -107,7 +107,7 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
-/* Converts the bits of a value of this list to a double. */
+/* Converts the bits of a value from this list to a double. */
 static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
 {
     return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of containers, and the detection of a stream's container: each container bids the
- * number of bits that it has verified, and the highest bid wins. */
+ * The table of containers, and the detection of a stream's container. Each container returns the
+ * number of bits that it could verify (its bid), and the container with the highest bid wins. */
 #include "formats/format.h"
 
 #include <ctype.h>
@@ -53,8 +53,9 @@ int sheaf_container_of(const char *name)
     return format_id_of(name);
 }
 
-/* Returns whether `word` stands after a dot in a file's name and is not the beginning of a longer
- * word. This finds "a.tar.gz" and "a.tfrecord-00000-of-00010". */
+/* Returns whether a file name contains a dot, directly followed by `word`, and `word` is not the
+ * beginning of a longer word. So "tar" is found in "a.tar.gz", and "tfrecord" in
+ * "a.tfrecord-00000-of-00010". */
 static bool has_word(const char *name, const char *word)
 {
     const size_t size = strlen(word);
@@ -77,7 +78,7 @@ static const struct format_ops *format_by_name(const char *name)
     return NULL;
 }
 
-/* Returns whether these bytes are the suffix of a container's files. */
+/* Returns whether the text is a suffix that indicates a container, such as "tar". */
 static bool is_word(const char *text, size_t size)
 {
     for (size_t i = 0; i < COUNT_OF(formats); i++)
@@ -88,7 +89,8 @@ static bool is_word(const char *text, size_t size)
     return false;
 }
 
-/* Returns the length up to the last dot of the first `size` bytes, or `size` if there is no dot. */
+/* Returns the length of the name before its last dot, or `size` if the first `size` bytes have no
+ * dot. */
 static size_t to_last_dot(const char *name, size_t size)
 {
     const char *dot = memrchr(name, '.', size);
@@ -129,7 +131,8 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* Reserve room for a path. The reader's scans live as long as the reader. */
+    /* Reserve room for a key and a path. The reader's scans live as long as the reader, so they
+     * never need to grow. */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

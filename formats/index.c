@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sections of the index: gathering, writing, parsing. FORMATS.md has the byte table.
+ * Sections of the index: collecting, writing, parsing. FORMATS.md has the byte table.
  *
  *     header | frame sizes | CRCs | name line sizes | gaps | blocks | labels | pieces
  *            | XXH3-64 of all before
  *
- * The hash finds damage. Every count and sum is checked as well, because a section may be crafted
- * to do harm. Parsing reads each part once, into one allocation. Its size follows from counts
- * that were checked against the section's size. */
+ * The hash finds accidental damage. Every count and sum is checked as well, because a section may
+ * be crafted to do harm. The parser reads each part of the section once, into a single allocation.
+ * The size of the allocation follows from counts that were checked against the section's size. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -49,7 +49,8 @@ static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    b->limit = SIZE_MAX;        /* the writer gathers its own data, which needs no limit */
+    /* the writer collects its own data, which needs no limit */
+    b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);
 }
 
@@ -157,7 +158,7 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
     return SHEAF_OK;
 }
 
-/* Maps a signed number to an unsigned one, so that numbers near 0 stay small. */
+/* Maps a signed number to an unsigned one, so that small negative numbers become small as well. */
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -275,7 +276,8 @@ struct index_cursor {
     const uint8_t *at, *end;
 };
 
-/* Takes a varint. Fails if it is truncated, longer than 64 bits, or longer than necessary. */
+/* Takes a varint. Returns false if it is truncated, longer than 64 bits, or longer than
+ * necessary. */
 static bool take_long_varint(struct index_cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;
@@ -358,7 +360,8 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
              (unsigned long long)XXH64_hashFromCanonical(&stored));
 }
 
-/* Takes a part of `size` bytes that holds `count` things of at least `least` bytes each. */
+/* Cuts a part of `size` bytes from the rest of the section. Returns false if the part is longer
+ * than the rest, or too short for `count` entries of at least `least` bytes each. */
 static bool cut_part(struct index_cursor *rest, uint64_t size, uint64_t count, uint64_t least,
                      struct index_cursor *part)
 {
@@ -400,7 +403,8 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* Allocates the section. All arrays follow the struct, those with larger alignment first. */
+/* Allocates the parsed section. All arrays follow the struct; arrays with larger alignment come
+ * first. */
 static int allocate(struct parser *p, struct sheaf_error *err)
 {
     const uint64_t samples = p->words[WORD_SAMPLES];
@@ -490,7 +494,7 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns whether the raw offset, where a block begins, lies inside no sample. */
+/* Returns whether the raw offset, at which a block begins, does not lie inside a sample. */
 static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
 {
     uint64_t low = 0, high = s->samples;
@@ -535,7 +539,8 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the pieces. Whether a piece lies inside the shard is checked when it is read. */
+/* Parses the pieces (ranges of a tar whose samples were joined). Whether a piece lies inside the
+ * shard is checked later, when the piece is read. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;
@@ -564,7 +569,7 @@ static int parse_pieces(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the labels, and stores them in `labels` unless that is NULL. */
+/* Parses the labels, and stores them in `labels` if that is not NULL. */
 static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
 {
     uint64_t value;
@@ -645,7 +650,7 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
     return bytes;
 }
 
-/* Returns the size of the gap that ends where sample i begins, or 0. */
+/* Returns the size of the gap directly before sample i, or 0 if there is no gap. */
 static uint64_t gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;

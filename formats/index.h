@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index: the offset of each sample in its shard, and its CRC-32C.
+ * The index of a data set: the offset of each sample in its shard, and the sample's CRC-32C.
  *
- * dataset.index is a sequence of SECTIONS, one for each shard. Each has a checksum and can be read
- * alone; the manifest holds its position. On disk a section is compact, about 8 bytes per sample.
- * In memory it is an offset table, so that any sample is found at once. */
+ * The file dataset.index is a sequence of SECTIONS, one for each shard. Each section has a checksum
+ * and can be read alone; the manifest holds its position. On disk a section is compact, with about
+ * 8 bytes per sample. In memory it is an offset table, so that any sample is found at once. */
 #ifndef FORMATS_INDEX_H
 #define FORMATS_INDEX_H
 
@@ -13,16 +13,21 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* Builds the section of one shard. Samples are added in order. Must be zero-initialised. */
+/* Builds the index section of one shard. Samples must be added in order. The struct must be
+ * zero-initialised. */
 struct index_writer {
     struct buf sizes;           /* varint: frame sizes */
     struct buf crcs;            /* u32le */
     struct buf names;           /* varint: size of each .lst line with its newline */
-    struct buf labels;          /* varint: each sample's label + 1, or 0 if it has none */
-    struct buf gaps;            /* varint pairs: samples since the last gap, bytes of the gap */
-    struct buf blocks;          /* varint pairs: stored bytes and raw bytes of each codec block */
-    struct buf pieces;          /* varint pairs: distance from the end of the last piece (zigzag),
-                                   bytes of the piece */
+    /* varint: for each sample its label + 1, or 0 if the sample has no label */
+    struct buf labels;
+    /* pairs of varints: number of samples since the last gap, size of the gap in bytes */
+    struct buf gaps;
+    /* pairs of varints: stored bytes and raw bytes of each block of the codec */
+    struct buf blocks;
+    /* pairs of varints: distance from the end of the last piece (zigzag), size of the piece in
+     * bytes */
+    struct buf pieces;
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;
     uint64_t block_count, block_raw_bytes, first_block_bytes;
@@ -30,24 +35,25 @@ struct index_writer {
     bool has_names;
 };
 
-/* Notes that the next `bytes` raw bytes belong to no sample (directories of a foreign tar and the
- * like). */
+/* Records that the next `bytes` raw bytes belong to no sample (for example directories in a foreign
+ * tar). */
 int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *err);
-/* Adds a sample. name_line_size is 0 if the container has no names. */
+/* Adds a sample. name_line_size is 0 if the container has no .lst file. */
 int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
                      size_t name_line_size, struct sheaf_error *err);
-/* Notes the label + 1 of the sample added last, or 0 if it has none. The caller must do this for
- * all samples of a shard or for none. Labels in the index serve to judge how an epoch is mixed.
- * They are left out if labels are vectors or not small integers. */
+/* Records the label of the sample added last, as the label + 1, or 0 if the sample has no label.
+ * The caller must do this for all samples of a shard or for none. The labels in the index serve to
+ * judge how well an epoch is shuffled. They are left out if labels are vectors or not small
+ * integers. */
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err);
-/* Adds a codec block, which holds the samples added since the last block. The stored bytes of
- * the first block include the `lead` bytes that codec begin() wrote. The bytes that end() wrote
+/* Adds a codec block, which holds the samples added since the last block. The stored bytes of the
+ * first block include the `lead` bytes that the codec's begin() wrote. The bytes that end() wrote
  * belong to no block. The raw bytes of the last block include the end of the shard (a tar's zero
  * blocks). */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
-/* Records that the next `bytes` raw bytes lie at `stored_offset` of a shard whose samples were
- * joined. */
+/* Records that the next `bytes` raw bytes lie at `stored_offset` of the shard. This is used for a
+ * shard whose samples were joined from separate pieces. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
 /* Appends the section to `out` and empties the writer. `lead` is the number of stored bytes before
@@ -60,13 +66,15 @@ struct index_block {
     uint64_t stored_offset, raw_offset;
 };
 
-/* Bytes that belong to no sample. They end where sample `sample` begins. */
+/* A gap: bytes that belong to no sample. The gap ends where the sample with the number `sample`
+ * begins. */
 struct index_gap {
     uint64_t sample, bytes;
 };
 
-/* A section in memory: 12 bytes per sample, 16 with names. Sample i begins at raw offset
- * offsets[i]. If there are no gaps, as in all shards of our packer, it ends at offsets[i + 1]:
+/* A section in memory. It takes 12 bytes per sample, or 16 if there is a .lst file. Sample i begins
+ * at raw offset offsets[i]. If there are no gaps, as in all shards of our packer, it ends at
+ * offsets[i + 1]:
  *
  *     0    gap?   sample 0   sample 1   gap?   sample 2    end of the shard
  *                 |          |                 |           |
@@ -74,17 +82,20 @@ struct index_gap {
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */
-    uint32_t *crcs;             /* CRC of each sample, or NULL if unknown (foreign shards whose
-                                   headers were scanned) */
-    uint32_t *name_offsets;     /* samples + 1 offsets in the .lst, or NULL without names */
+    /* CRC of each sample; NULL if the CRCs are unknown (foreign shards of which only headers
+     * were read) */
+    uint32_t *crcs;
+    /* samples + 1 offsets of lines in the .lst file; NULL if the shard has no such file */
+    uint32_t *name_offsets;
     struct index_gap *gaps;     /* in order; NULL: none */
     uint64_t gap_count;
-    struct index_block *blocks; /* block_count + 1 blocks, of which the last marks the end; NULL
-                                   without a codec */
+    /* block_count + 1 blocks, of which the last one marks the end; NULL if the shard is not
+     * compressed */
+    struct index_block *blocks;
     uint64_t block_count;
-    /* piece_count + 1 pieces, of which the last marks the end; NULL unless samples were joined.
-     * The raw bytes of such a shard are its pieces in this order, so the files of each sample
-     * are adjacent */
+    /* piece_count + 1 pieces, of which the last one marks the end; NULL unless samples were joined
+     * from pieces. The raw bytes of such a shard are its pieces in this order, so that the files of
+     * each sample are adjacent. */
     struct index_block *pieces;
     uint64_t piece_count;
     uint64_t memory_bytes;      /* size of everything above */
@@ -93,31 +104,33 @@ struct index_section {
 /* Returns whether the bytes begin like an index. */
 bool index_begins(const uint8_t *data, size_t size);
 
-/* Parses a section. `samples` is the manifest's count. Every count is checked against the section's
- * size before anything is allocated. Returns SHEAF_ERR_CORRUPT if the section is damaged,
- * _UNSUPPORTED if it has another version. */
+/* Parses a section. `samples` is the number of samples that the manifest states. Every count is
+ * checked against the section's size before anything is allocated. Returns SHEAF_ERR_CORRUPT if the
+ * section is damaged, and SHEAF_ERR_UNSUPPORTED if it has another version. */
 int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
-/* Writes the checksum at the end of a section as 16 hexadecimal digits. The manifest has it as
- * well, so that a section of another data set is recognised. A section of less than 8 bytes has the
- * sum "". */
+/* Writes the checksum at the end of a section as 16 hexadecimal digits. The manifest stores the
+ * same text, so that a section of another data set is noticed. The sum of a section of less than 8
+ * bytes is "". */
 #define INDEX_SUM_BYTES 17      /* with its NUL */
 void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 
-/* Reads the labels (+ 1) of a section that index_parse accepts. Returns SHEAF_END if it has
- * none. */
+/* Reads the labels (each as label + 1) of a section that index_parse accepts. Returns SHEAF_END if
+ * the section has no labels. */
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* Returns the largest memory that a parsed section takes, except for 16 bytes per gap and piece. */
+/* Returns the largest memory that a parsed section can take, without the 16 bytes for each gap and
+ * piece. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
 /* Returns the size of the frame of sample i in bytes. */
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i);
 
-/* Return the block and the piece that hold the raw offset, found by binary search. */
+/* These functions return the number of the block, and of the piece, that holds the raw offset. They
+ * use binary search. */
 uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset);
 uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index files of other readers. Their content follows from the frames' headers and the
- * manifest; nothing is read twice. */
+ * Writes the index files of other readers. Their content follows from the headers of the frames and
+ * from the manifest, so no shard is read again. */
 #include "formats/interop_index.h"
 
 #include <jansson.h>
@@ -17,8 +17,8 @@
 #include "formats/name.h"
 #include "formats/tar.h"
 
-/* The readers. The table of containers says which readers read each container. None of them reads
- * compressed shards at random. */
+/* The other readers. The table of containers tells which readers can read each container. None of
+ * them has random access to compressed shards. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;
@@ -27,8 +27,8 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* Marks around paths in DALI's index of a tar, until it is known whether the paths can be
- * written. */
+/* Marks around the paths in DALI's index of a tar. They stay until it is known whether the paths
+ * can be written. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 
@@ -102,7 +102,8 @@ size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, cons
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* Adds the line "EXT OFFSET SIZE PATH" of a member. OFFSET is the offset of its data. */
+/* Adds a tar member's line "EXT OFFSET SIZE PATH" to DALI's index. OFFSET is the offset of the
+ * member's data. */
 static int add_tar_member(struct interop_writer *w, const struct tar_member *m, uint64_t offset,
                           struct sheaf_error *err)
 {
@@ -127,8 +128,8 @@ static int add_tar_member(struct interop_writer *w, const struct tar_member *m, 
                       PATH_BEGINS, path, PATH_ENDS);
 }
 
-/* Refuses a member whose name wids would not find. wids takes a name from the first 100 bytes of
- * the header only, and would assign any other member to a wrong sample. */
+/* Refuses a member whose name wids would not find. wids reads the name only from the first 100
+ * bytes of the header, and would assign a member with a longer name to a wrong sample. */
 static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
 {
     if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
@@ -197,8 +198,8 @@ int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset
 
 /* ---- Files of a shard ----------------------------------------------------------------------- */
 
-/* Keeps or removes the paths. Version 1.2 of the index has paths, which end at a blank. Version 1.1
- * has none and is used for shards with blanks in their paths. */
+/* Keeps or removes the paths in DALI's index. Version 1.2 of the index has paths, which end at a
+ * blank. Version 1.1 has no paths, and is written for shards that have blanks in their paths. */
 static void settle_paths(struct buf *index, bool keep)
 {
     size_t kept = 0;
@@ -249,7 +250,7 @@ static int put_index(struct interop_writer *w, const char *shard_name, interop_p
     return code;
 }
 
-/* Writes where each sample begins and where the last one ends. */
+/* Writes an index file with the offset of each sample, and the end of the last one. */
 static int put_offsets(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                        void *context, struct sheaf_error *err)
 {

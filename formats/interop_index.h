@@ -9,8 +9,8 @@
  *     energon   WebDataset   SHARD.tar.idx, .nv-meta/{.info.json,split.yaml,dataset.yaml}
  *
  * SHARD is a shard's name without the suffixes of the container and codec. A writer takes the
- * frames of one shard after another, in order, and produces whole files. FORMATS.md describes their
- * form. */
+ * frames of one shard after another, in order, and produces whole files. FORMATS.md describes the
+ * content of these files. */
 #ifndef FORMATS_INTEROP_INDEX_H
 #define FORMATS_INTEROP_INDEX_H
 
@@ -35,31 +35,32 @@ struct interop_writer {
 typedef int interop_put_fn(void *context, const char *name, const void *data, size_t size,
                            struct sheaf_error *err);
 
-/* Opens a writer for a comma-separated list of readers. NULL and "" mean none, but RecordIO shards
- * always get their .idx. Returns SHEAF_ERR_ARGUMENT if a reader is unknown or cannot read this
- * container or codec. */
+/* Opens a writer for a comma-separated list of readers. NULL and "" mean no reader, but RecordIO
+ * shards always get their .idx file. Returns SHEAF_ERR_ARGUMENT if a reader is unknown or cannot
+ * read this container or codec. */
 int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
                  enum sheaf_codec codec, struct sheaf_error *err);
 
-/* Adds the frame at `offset` of the shard's raw bytes. `number` is the number of its sample in the
- * data set. */
+/* Adds the frame at `offset` of the shard's raw bytes. `number` is the number of the frame's sample
+ * in the data set. */
 int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
                       const uint8_t *frame, size_t size, struct sheaf_error *err);
 
-/* Passes the files of the shard that ends here to `put`, and begins the next shard. */
+/* Passes the index files of the present shard to `put`, and begins the next shard. */
 int interop_finish_shard(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                          void *context, struct sheaf_error *err);
 
-/* Passes the files of the whole data set to `put`. `split` is its split's name, or NULL. */
+/* Passes the index files for the whole data set to `put`. `split` is the name of the data set's
+ * split, or NULL. */
 int interop_finish_dataset(const struct interop_writer *w, const struct manifest *m,
                            const char *split, interop_put_fn *put, void *context,
                            struct sheaf_error *err);
 
 void interop_free(struct interop_writer *w);
 
-/* Returns the length of SHARD in a shard's name: 1 for "a.tar.gz". A name that does not end as the
- * packer's names do ("a.tfrecord-00000-of-00008") is used whole, so that no two shards share a
- * file. */
+/* Returns the length of the part SHARD of a shard's name: 1 for "a.tar.gz". If the name does not
+ * end like the packer's names ("a.tfrecord-00000-of-00008"), the whole name is used, so that no two
+ * shards share an index file. */
 size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
 
 #endif

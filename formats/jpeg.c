@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The completeness check of a JPEG: SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC
+ * Checks that a JPEG is complete: SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC
  * 10918-1, annex B). Decoders invent the rest of a truncated file, so completeness must be checked
- * here. Whether the coded data makes sense is left to the decoder. */
+ * here. The decoder checks the entropy-coded data itself. */
 #include "formats/jpeg.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01,
 struct jpeg_walk {
     const uint8_t *p, *end;
     uint8_t marker;
-    const uint8_t *segment;     /* data after the segment's length; NULL for a marker without a
-                                   segment */
+    /* data of the marker's segment, after its length; NULL if the marker has no segment */
+    const uint8_t *segment;
     size_t segment_size;
 };
 
@@ -24,7 +24,7 @@ static bool stands_alone(uint8_t marker)
     return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
 }
 
-/* Moves after the next marker. Skips fill bytes and, like all decoders, bytes outside of segments.
+/* Moves past the next marker. Skips fill bytes and, like all decoders, bytes outside of segments.
  * Returns false, with p == end, if there is no marker. */
 static bool find_marker(struct jpeg_walk *w)
 {
@@ -41,8 +41,8 @@ static bool find_marker(struct jpeg_walk *w)
     return true;
 }
 
-/* Goes to the next marker and past its segment.  Returns false if there is none: with p == end if
- * the data end before it does, otherwise because its length is invalid. */
+/* Moves to the next marker and past its segment. Returns false if there is no further segment: with
+ * p == end if the data ended, otherwise because the segment's length is invalid. */
 static bool next_marker(struct jpeg_walk *w)
 {
     size_t size;

@@ -10,11 +10,12 @@
 
 struct jpeg_info {
     uint32_t width, height;
-    unsigned components;        /* 1 for grey, 3 for colour, 4 for CMYK or YCCK */
+    /* 1 for grey, 3 for colour, 4 for CMYK or YCCK images */
+    unsigned components;
 };
 
-/* Reads up to the frame header (SOF). Returns false if the data is not a JPEG or has no such
- * header. */
+/* Reads the markers up to the frame header (SOF). Returns false if the data is not a JPEG or has no
+ * frame header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
 /* Returns the data after the text `begins` in the first APP1 segment that begins with this text and
@@ -26,7 +27,7 @@ const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size
  * returns the fault as static text that fits after "path: ". Fills `info` if there is a frame
  * header, and zeroes it otherwise. */
 const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info);
-/* Checks like jpeg_check_whole, and also reports CMYK as a fault. */
+/* Checks a JPEG like jpeg_check_whole. CMYK images also count as faulty. */
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);
 
 #endif

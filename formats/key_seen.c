@@ -12,7 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Returns the slot that has the hash, or the empty slot into which it would be put. */
+/* Returns the position in the hash table that holds the hash, or the empty position where it
+ * belongs. */
 static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
 {
     size_t at = (size_t)hash & (capacity - 1);

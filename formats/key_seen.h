@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keys seen so far in a shard, as hashes, to find repeated keys. */
+ * The keys seen so far in a shard, stored as hashes, to find repeated keys. */
 #ifndef FORMATS_KEY_SEEN_H
 #define FORMATS_KEY_SEEN_H
 
@@ -9,13 +9,14 @@
 
 #include "sheaf.h"
 
-/* The largest number of keys that are kept, which take 16 MiB. Each later key is only compared with
- * them. */
+/* Largest number of keys that are stored, which takes 16 MiB. Later keys are compared with the
+ * stored keys but not stored themselves. */
 #define KEY_SEEN_MOST ((size_t)1 << 20)
 
 struct key_seen {               /* zero-initialised */
     uint64_t *slots;            /* hashes; 0: empty */
-    size_t capacity, count;     /* size of the table, a power of 2; number of keys in it */
+    /* size of the hash table, a power of 2; number of keys in the table */
+    size_t capacity, count;
     uint64_t repeated;          /* keys that came again */
     char *first;                /* the first of them; NULL */
 };

@@ -9,7 +9,8 @@
 #include "base/error.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
-#define RECORD_BYTES   16u      /* u64 end | u32 sum of the entries | u32 sum of the record */
+/* u64 end of the bucket | u32 sum of its entries | u32 sum of this record */
+#define RECORD_BYTES   16u
 #define VERSION        1u
 #define PUT_BYTES      ((size_t)1 << 20)
 
@@ -92,8 +93,8 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* Returns the half of a hash that is stored. The hash covers the fingerprint, so that the record of
- * another table does not match. */
+/* Returns the checksum of a record: half of a hash over the fingerprint, the bucket's number and
+ * the record. Because of the fingerprint, a record of another data set's table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];
@@ -197,7 +198,8 @@ uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uin
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* State while writing. The records are kept in memory, a quarter of a byte per sample. */
+/* State while the table is being written. The records are kept in memory and take a quarter of a
+ * byte per sample. */
 struct table_writing {
     const struct key_table *table;
     key_table_put_fn *put;

@@ -5,11 +5,11 @@
  *     header | entry | entry | ...            | record | record | ...
  *              bucket 0 | bucket 1 | ...        end of bucket 0, of bucket 1, ...
  *
- * The table does not contain the keys. An entry names a candidate, and the sample itself shows
- * whether it has the key. All positions follow from the number of samples. So a lookup takes two
- * reads, one of records and one of a bucket. Both carry checksums that cover the manifest's
- * fingerprint, so the table of another data set, or of an earlier state of this one, is refused.
- * formats/FORMATS.md has the bytes. */
+ * The table does not contain the keys themselves. An entry holds the number of a candidate, and the
+ * sample itself shows whether it has the key. All positions in the file follow from the number of
+ * samples. So a lookup takes two reads: one of records and one of a bucket. Records and buckets
+ * carry checksums that cover the manifest's fingerprint. So the table of another data set, or of an
+ * earlier state of this data set, is refused. formats/FORMATS.md has the bytes. */
 #ifndef FORMATS_KEY_TABLE_H
 #define FORMATS_KEY_TABLE_H
 
@@ -43,12 +43,12 @@ struct key_table {
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    uint64_t keyed, struct sheaf_error *err);
 
-/* Returns the bucket of a key's hash. The table must have samples. */
+/* Returns the number of the bucket for a key's hash. The table must not be empty. */
 uint64_t key_table_bucket(const struct key_table *table, uint64_t hash);
 
-/* Returns whether the bytes begin like a table of keys. */
+/* Returns whether the bytes begin with the magic number of a table of keys. */
 bool key_table_begins(const uint8_t *data, size_t size);
-/* Checks a header. Returns SHEAF_ERR_CHANGED if it belongs to another data set's table. */
+/* Checks a table's header. Returns SHEAF_ERR_CHANGED if the table belongs to another data set. */
 int key_table_check_header(const struct key_table *table, const uint8_t *header,
                            struct sheaf_error *err);
 
@@ -58,8 +58,8 @@ struct key_range {
     size_t size;
 };
 
-/* Returns the range of the records that locate a bucket: two records, or one for the first
- * bucket. */
+/* Returns the byte range of the records that locate a bucket. It has two records, or one for the
+ * first bucket. */
 struct key_range key_table_records(const struct key_table *table, uint64_t bucket);
 
 /* A bucket, as its record describes it. */
@@ -73,14 +73,14 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* Finds, from byte *at of a checked bucket on, the next sample whose key may have this hash.
- * Returns whether it found one. */
+/* Searches a bucket, whose checksum was verified, from byte *at on. Returns whether it found a
+ * sample whose key may have this hash, and sets *number and moves *at past the entry. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 
-/* Return what an entry contributes to the sum over all entries, by which tables are compared
- * regardless of their order. The first function computes the expected value, the second reads it
- * from a bucket. */
+/* Return the contribution of one entry to a sum over all entries. Two tables with equal sums have
+ * the same entries, in any order. The first function computes the contribution from a key's hash
+ * and number, the second one reads it from a bucket. */
 uint64_t key_table_part(const struct key_table *table, uint64_t hash, uint64_t number);
 uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const uint8_t *entry);
 
@@ -89,11 +89,11 @@ uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const
 typedef int key_table_put_fn(void *context, const void *data, size_t size,
                              struct sheaf_error *err);
 
-/* Adds the key of the next sample to the sort. Samples must be added in the order of their
- * numbers. */
+/* Adds the key of the next sample to the sort that orders the table's entries. Samples must be
+ * added in the order of their numbers. */
 int key_table_add(struct sort *sort, uint64_t hash, uint64_t number, struct sheaf_error *err);
-/* Sorts the keys and writes the file from start to end with `put`. Returns SHEAF_ERR_MISMATCH if
- * their number is not the table's number of samples. */
+/* Sorts the keys and writes the table from start to end with `put`. Returns SHEAF_ERR_MISMATCH if
+ * the number of keys is not the number of samples for which the table was made. */
 int key_table_write(const struct key_table *table, struct sort *sort, key_table_put_fn *put,
                     void *context, struct sheaf_error *err);
 

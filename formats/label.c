@@ -73,7 +73,7 @@ static size_t number_size(const char *text, size_t size)
     return n;
 }
 
-/* Parses small integers, which most labels are, without a library call. */
+/* Parses small integers without a library call, because most labels are small integers. */
 static bool parse_small(const char *text, size_t size, double *label)
 {
     long value = 0;
@@ -90,8 +90,8 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Returns whether an integer beyond 2^53, given as text that is not terminated, equals the float. A
- * rounded integer would be another label. */
+/* Returns whether an integer beyond 2^53 equals the float exactly. A rounded integer would be a
+ * different label. The text need not end with a NUL. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Labels as text. A label is an integer that a double represents exactly, or a 32-bit float,
- * because all three containers can store these. Numbers are read and written as in the C locale,
- * whatever locale the program has set. A fraction is rounded once, from the text to the float. */
+ * because all three containers can store such numbers. Numbers are read and written as in the C
+ * locale, whatever locale the program has set. A fraction is rounded once, when its text is
+ * converted to the float. */
 #ifndef FORMATS_LABEL_H
 #define FORMATS_LABEL_H
 
@@ -15,18 +16,18 @@
 bool label_is_exact(double label);
 bool label_is_integer(double label);
 
-/* Returns the label that a number stands for: a fraction is rounded to the nearest 32-bit float.
- * A whole number stays as it is, even if it cannot be a label. */
+/* Returns the label for a number. A fraction is rounded to the nearest 32-bit float. A whole number
+ * is returned unchanged, even if it is too large for a label. */
 double label_rounded(double number);
 
 /* Parses one or more numbers separated by blanks, tabs or commas. A byte order mark may precede
- * them. A fraction is rounded to the nearest 32-bit float. An integer of magnitude beyond 2^53 must
- * be a 32-bit float exactly. Returns the number of labels, at most `most`, or -1 if the text is
- * anything else. */
+ * them. A fraction is rounded to the nearest 32-bit float. An integer beyond 2^53 must equal a
+ * 32-bit float exactly. Returns the number of labels, at most `most`, or -1 if the text is anything
+ * else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
 /* Appends the shortest text from which label_parse reads the same labels: "17", "0.25", "1 0 3".
- * Returns SHEAF_ERR_ARGUMENT if a label is not exact. */
+ * Returns SHEAF_ERR_ARGUMENT if a number is not a valid label (see label_is_exact). */
 int label_print(struct buf *out, const double *labels, size_t count, struct sheaf_error *err);
 
 #endif

@@ -69,8 +69,9 @@ bool name_lower(char *name)
     return changed;
 }
 
-/* Returns whether these bytes, at most eight, are all printable ASCII. If no top bit is set, adding
- * 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a control character. */
+/* Returns whether these bytes (at most eight) are all printable ASCII. The test uses the top bit of
+ * each byte. Adding 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a control
+ * character. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text of SageMaker's manifest file: a JSON array that begins with {"prefix":
- * "s3://bucket/prefix/"} and goes on with the rest of each object's URL.
+ * Parses SageMaker's manifest file: a JSON array whose first element is {"prefix":
+ * "s3://bucket/prefix/"}. Each further element is the rest of an object's URL.
  *
- * The array may have millions of entries, so it is parsed one entry at a time. */
+ * The array may have millions of elements, so it is parsed one element at a time. */
 #ifndef FORMATS_OBJECT_LIST_H
 #define FORMATS_OBJECT_LIST_H
 
@@ -16,7 +16,8 @@
 struct object_list {
     const char *url;            /* for messages */
     const char *at, *end;       /* what is not taken yet */
-    size_t number;              /* number of the entry taken last; the first is 1 */
+    /* number of the element that was taken last; the first element has the number 1 */
+    size_t number;
 };
 
 /* Borrows all three. */
@@ -25,8 +26,8 @@ void object_list_begin(struct object_list *list, const char *url, const char *te
 /* Takes the first entry. The caller frees *prefix. */
 int object_list_prefix(struct object_list *list, char **prefix, struct sheaf_error *err);
 
-/* Takes the next entry, a string that is not empty. Returns SHEAF_END after the last one. The
- * caller frees *entry whatever the result is. */
+/* Takes the next element, which is a string that is not empty. Returns SHEAF_END after the last
+ * one. The caller frees *entry in any case. */
 int object_list_next(struct object_list *list, json_t **entry, struct sheaf_error *err);
 
 #endif

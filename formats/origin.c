@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hash of a program's samples; see origin.h. A manifest holds all its inputs except whether bad
- * samples were left out, so both variants are tried. */
+ * Computes the origin of a data set (see origin.h). A manifest has everything that the hash covers,
+ * except whether bad samples were left out, so both variants are tried. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -33,7 +33,8 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Returns whether the hash matches, with or without the bad samples. */
+/* Returns whether the manifest's hash is the origin for a source with this fingerprint. Tries the
+ * options with and without skipping bad samples. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {
@@ -59,9 +60,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    if (strstr(text, "\"program\"") == NULL)    /* A quick test for the source that a conversion
-                                                   names. A union of many data sets asks this
-                                                   about each pair. */
+    /* This quick test comes first, because a union of many data sets asks about each pair of
+     * them. A conversion's manifest names "program" as its source. */
+    if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);
     if (code != SHEAF_OK)

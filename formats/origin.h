@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin of a data set that a program packed: a hash that its manifest stores where another
- * manifest stores its plan's hash. By the origin, a data set is recognised as a conversion of
- * another one. */
+ * The origin of a data set that a program packed (see ARCHITECTURE.md). It is a hash in the
+ * manifest, at the place where other manifests store their plan's hash. The origin shows whether a
+ * data set is a conversion of another one. */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 
@@ -10,11 +10,13 @@
 
 #include "formats/manifest_data.h"
 
-/* Computes the origin: the hash of the options that determine the bytes, and of a text by which the
- * program identifies its samples. A conversion identifies them by the fingerprint of its source. */
+/* Computes the origin. The hash covers the options that determine the bytes, and a text by which
+ * the program identifies its samples. For a conversion, this text is the fingerprint of its
+ * source. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
-/* Sets *is to whether the manifest shows a conversion of the data set with this fingerprint. */
+/* Sets *is to whether the manifest `m` belongs to a conversion of the data set with this
+ * fingerprint. */
 int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
               struct sheaf_error *err);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample <-> the payload of a RecordIO record; see record_payload.h.
+ * Encodes and decodes the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file. If a sample has several fields or none, they are concatenated,
- * the image first, and followed by a TRAILER that image decoders ignore:
+ * A record has room for one file. If a sample has several fields or none, the fields are
+ * concatenated, the image first. A TRAILER follows them, which image decoders ignore:
  *
  *     first field | other fields | table | u32 CRC-32C of table | u32 table's size | "sheafrec"
  *     table: u32 count, then for each field: u64 size | u16 suffix's size | suffix
  *
- * A single field that ends like a trailer gets a trailer as well, so that reading is never
- * ambiguous. */
+ * If a single field happens to end like a trailer, a real trailer is added, so that reading is
+ * never ambiguous. */
 #include "formats/record_payload.h"
 
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 #include "formats/sample.h"
 
 #define IR_BYTES    24
-#define NO_LABEL    1           /* bit of id2: the sample has no label, whatever the header's
-                                   label is */
+/* bit of id2: the sample has no label, whatever the label in the header is */
+#define NO_LABEL    1
 #define END_BYTES   16          /* bytes of a trailer after its table */
 #define ENTRY_BYTES 10          /* bytes of a table's entry before the suffix */
 
@@ -94,7 +94,8 @@ static int put_trailer(const struct sheaf_field *const *fields, size_t count, st
     return SHEAF_OK;
 }
 
-/* Appends the line "id \t label[ \t label...] \t path \n" in im2rec's form. */
+/* Appends the sample's line "id \t label[ \t label...] \t path \n" to the .lst file, in the form of
+ * MXNet's im2rec. */
 static int put_name_line(const struct sheaf_sample *sample, const struct sheaf_field *first,
                          struct buf *names, struct sheaf_error *err)
 {
@@ -123,8 +124,8 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
     fields[0] = first;
 }
 
-/* Refuses a sample that is clearly too large before copying it. The exact check is made when the
- * record is framed. */
+/* Refuses a sample that is clearly too large before it is copied. The exact check is made later,
+ * when the record is framed. */
 static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     uint64_t total = 0;
@@ -209,7 +210,8 @@ static bool is_suffix(const uint8_t *data, size_t size)
            name_is_text((const char *)data, size);
 }
 
-/* Reads the entry of the table at *at. Its field is the next `size` bytes of content. */
+/* Reads the entry at *at of the trailer's table. The entry's field consists of the next `size`
+ * bytes of content. */
 static bool read_entry(struct payload_content table, size_t *at, struct slice *slice)
 {
     const uint8_t *p = table.data + *at;
@@ -227,7 +229,8 @@ static bool read_entry(struct payload_content table, size_t *at, struct slice *s
     return true;
 }
 
-/* Finds the trailer's table, and cuts the content to the fields' bytes before it. */
+/* Finds the table in the trailer. Shortens the content to the bytes of the fields, which precede
+ * the trailer. */
 static bool find_table(struct payload_content *content, struct payload_content *table)
 {
     const uint8_t *end = content->data + content->size;
@@ -273,7 +276,7 @@ static int read_trailer(struct payload_content content, struct decode_scratch *s
     return SHEAF_OK;
 }
 
-/* Reads the labels of a header whose size has been checked. */
+/* Reads the labels from a record's header. The header's size has been checked before. */
 static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *scratch,
                        struct sheaf_error *err)
 {
@@ -292,8 +295,8 @@ static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *sc
     return SHEAF_OK;
 }
 
-/* Copies the path of a .lst line, NUL-terminated. Returns false unless the line has the form of
- * put_name_line and the record's number. */
+/* Copies the path of a .lst line, with a NUL. Returns false unless the line has the form of
+ * put_name_line and the number of this record. */
 static bool read_name_line(const struct record *record, uint64_t id, char path[KEY_LIMIT + 1])
 {
     const char *line = record->name_line;
@@ -318,8 +321,8 @@ static bool read_name_line(const struct record *record, uint64_t id, char path[K
     return true;
 }
 
-/* Finds the key in the path of the first field, and that field's suffix if no trailer states it.
- * Returns false if the path and the fields do not match. */
+/* Finds the key in the path of the first field. If there is no trailer, also finds the field's
+ * suffix. Returns false if the path does not match the fields. */
 static bool split_path(const char *path, struct slice *first, struct text *key)
 {
     const size_t size = strlen(path);
@@ -349,8 +352,8 @@ static void guess_suffix(struct slice *slice)
     slice->suffix_size = strlen(slice->suffix);
 }
 
-/* Names the sample: by the .lst, which records of our packer must have, or else as well as
- * possible. */
+/* Gives the sample its key. The key comes from the .lst file, which records of our packer must
+ * have. For other records without a .lst line, a key is made up. */
 static int finish_record(const struct record *record, const struct decode_context *context,
                          uint64_t id, struct decode_scratch *scratch, struct sheaf_sample *sample,
                          struct sheaf_error *err)
@@ -373,7 +376,8 @@ static int finish_record(const struct record *record, const struct decode_contex
     return sample_finish(scratch, record, context, key, no_class, sample, err);
 }
 
-/* Reads the fields of a content: those of its trailer, or a single one. */
+/* Finds the fields in the content: the fields that the trailer lists, or a single field if there is
+ * no trailer. */
 static int read_content(struct payload_content content, bool ours, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {

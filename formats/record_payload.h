@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * The content of a RecordIO record in MXNet's form: IRHeader (u32 flag | f32 label | u64 id | u64
- * id2), `flag` more f32 labels, and the content, which is just the field's bytes if the sample has
- * one field. Keys are in the .lst beside the shard. */
+ * id2), then `flag` more f32 labels, and then the fields. If the sample has one field, only the
+ * field's bytes follow. The keys are in the .lst file beside the shard. */
 #ifndef FORMATS_RECORD_PAYLOAD_H
 #define FORMATS_RECORD_PAYLOAD_H
 
 #include "formats/format.h"
 
-/* A payload must be shorter than this, because its length has 29 bits. */
+/* A payload must be shorter than this, because RecordIO stores its length in 29 bits. */
 #define RECORD_PAYLOAD_LIMIT ((size_t)1 << 29)
 
-/* Appends the payload to `out`, and the .lst line with its newline to `names`. On failure both may
- * have grown. */
+/* Appends the payload to `out`, and the sample's .lst line with its newline to `names`. On failure
+ * both buffers may have grown. */
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err);
 
@@ -20,11 +20,11 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
 size_t record_payload_content_at(const struct sheaf_sample *sample,
                                  const struct sheaf_field *field);
 
-/* Reads the id of a payload that our packer wrote. */
+/* Reads the sample's id from a payload that our packer wrote. */
 int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
                           struct sheaf_error *err);
 
-/* Makes a sample of any payload, which may be scratch->joined. The scratch must have been
+/* Makes a sample of any payload. The payload may lie in scratch->joined. The scratch must have been
  * emptied. */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,

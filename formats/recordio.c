@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4. The
- * magic number never occurs at an aligned position within data. The writer removes it there and
- * splits the record (cflag 1, 2..., 3), and the reader restores it. There is no checksum; the index
- * has one. record_payload.h describes the data. */
+ * magic number never occurs at an aligned position within the data: the writer removes it and
+ * splits the record there (cflag 1, 2..., 3), and the reader inserts it again. There is no checksum
+ * in the record; the index has one. record_payload.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -39,8 +39,8 @@ static void write_header(uint8_t *p, enum cflag cflag, size_t length)
     store32(p + 4, (uint32_t)cflag << 29 | (uint32_t)length);
 }
 
-/* Checks that the header may occur at this point. All parts except the last have a length that is a
- * multiple of 4, because the magic number stood after them. */
+/* Checks that this header may occur here. The length of every part except the last one is a
+ * multiple of 4, because the removed magic number followed the part. */
 static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
 {
     const struct header h = read_header(data);
@@ -67,7 +67,7 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
 /* Four words, compared at once. */
 typedef uint32_t words __attribute__((vector_size(16)));
 
-/* Returns whether the magic number is among the 16 aligned words at `data`. */
+/* Returns whether one of the 16 aligned words at `data` is the magic number. */
 static bool has_magic(const uint8_t *data)
 {
     const uint32_t stored = htole32(MAGIC);
@@ -80,8 +80,8 @@ static bool has_magic(const uint8_t *data)
     return (found[0] | found[1] | found[2] | found[3]) != 0;
 }
 
-/* Returns the next multiple of 4 in data, not before `from`, where the magic number is, or `size`
- * if there is none. */
+/* Returns the next aligned position in the data, at or after `from`, that holds the magic number.
+ * Returns `size` if there is none. */
 static size_t find_magic(const uint8_t *data, size_t size, size_t from)
 {
     const size_t aligned = size & ~(size_t)3;
@@ -103,8 +103,9 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
     buf_put(out, data, size);
 }
 
-/* Frames a payload that contains the magic number. The payload was written after room for a header
- * at `start`. Each split removes 4 bytes and adds 8. */
+/* Frames a payload that contains the magic number. The payload lies in `out` after room for a
+ * header at `start`. Each split removes the 4 bytes of the magic number and adds a header of 8
+ * bytes. */
 static int split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
@@ -132,7 +133,7 @@ out:
     return code;
 }
 
-/* Turns the payload that was written after room for a header at `start` into a frame. */
+/* Makes a frame of the payload that lies in `out` after room for a header at `start`. */
 static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
 {
     const size_t size = out->size - start - HEADER_BYTES;
@@ -243,7 +244,8 @@ static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next record after damage. Records lie at multiples of 4 from one another. */
+/* Finds the next record after damage. All records begin at multiples of 4 relative to each
+ * other. */
 static size_t recordio_resync(const uint8_t *data, size_t size)
 {
     size_t at;
@@ -255,7 +257,7 @@ static size_t recordio_resync(const uint8_t *data, size_t size)
     return MIN(at, size);
 }
 
-/* Checks the part at `at` of a frame, and the bytes after it. */
+/* Checks the header of the part at `at` of a frame, and the padding after the part. */
 static int check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
                       struct sheaf_error *err)
 {
@@ -319,7 +321,8 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
 
         if (code != SHEAF_OK)
             return code;
-        if (at == 0 && !is_open(&h)) {      /* the usual case: the record is complete where it is */
+        /* the usual case: the record has one part, so its content need not be copied */
+        if (at == 0 && !is_open(&h)) {
             *content = data + HEADER_BYTES;
             *content_size = h.length;
             *used = HEADER_BYTES + h.padded;
@@ -358,13 +361,13 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
-/* Bids the bits of the magic number and the three bits of the flag. */
+/* Returns 35 bits if the header is valid: the magic number and three bits of the flag. */
 static unsigned recordio_bid(const uint8_t *data, size_t size)
 {
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;
 }
 
-/* Appends a line of MXNet's index, which DALI reads too: number and offset. */
+/* Appends a line with number and offset to the index file of MXNet, which DALI can read as well. */
 static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                                struct sheaf_error *err)
 {

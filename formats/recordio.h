@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * RecordIO records of any bytes, which need not belong to a sample. */
+ * RecordIO records with any content, which need not be a sample. */
 #ifndef FORMATS_RECORDIO_H
 #define FORMATS_RECORDIO_H
 
@@ -8,14 +8,14 @@
 
 #define RECORDIO_HEADER_BYTES 8
 
-/* Makes a record of the bytes appended after RECORDIO_HEADER_BYTES of room at `start`. It fills
- * that room, removes the magic number from the bytes as the format requires, and pads to a multiple
- * of 4. */
+/* Makes a RecordIO record of the bytes in `out` that follow RECORDIO_HEADER_BYTES of free room at
+ * `start`. Writes the header into the room, removes the magic number from the bytes as the format
+ * requires, and pads to a multiple of 4. */
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
 /* Finds the content of the record at the beginning of `data`. If the record has several parts, they
- * are joined at the end of `joined`, which must have room for `size` more bytes, since it must not
- * grow. Sets *used to the bytes of data used, including header and padding. */
+ * are joined at the end of `joined`. This buffer must have room for `size` more bytes, because it
+ * must not grow. Sets *used to the number of bytes of the record, including header and padding. */
 int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err);

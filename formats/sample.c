@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules for samples that hold in every container; see sample.h. Nothing here allocates memory per
- * sample once the scratch memory has grown to its usual size. */
+ * Rules for samples that hold in every container; see sample.h. Nothing here allocates memory for
+ * each sample once the scratch memory has grown to its usual size. */
 #include "formats/sample.h"
 
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Checks that the path made of key and suffix can be packed and splits into the same key and
- * suffix. */
+/* Checks that the path "KEY.SUFFIX" can be packed, and that it splits into the same key and suffix
+ * again. */
 static int check_path(const char *key, const char *suffix, struct sheaf_error *err)
 {
     const size_t key_size = strnlen(key, KEY_LIMIT + 1);
@@ -54,7 +54,8 @@ static bool is_lower_of(const char *name, const char *suffix)
     return *name == '\0';
 }
 
-/* Inserts a field into `count` sorted ones. Refuses a second field with the same name. */
+/* Inserts a field into an array of `count` sorted fields. Refuses a second field with the same
+ * name. */
 static int insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
                         const struct sheaf_field **sorted, size_t count, struct sheaf_error *err)
 {
@@ -180,7 +181,7 @@ int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_
     return buf_append(&scratch->labels, &label, sizeof(label), err);
 }
 
-/* Appends a copy of the text with a NUL. The room must have been reserved. */
+/* Appends a copy of the text and a NUL. The caller must have reserved the room. */
 static char *put_text(struct buf *out, const char *data, size_t size)
 {
     char *copy = (char *)out->data + out->size;
@@ -190,7 +191,7 @@ static char *put_text(struct buf *out, const char *data, size_t size)
     return copy;
 }
 
-/* Writes the name and suffix of a field into the scratch's text. */
+/* Writes the name and suffix of a field into the scratch memory. */
 static void name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
 {
     char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
@@ -208,8 +209,8 @@ static void name_field(struct buf *text, struct slice *slice, struct sheaf_field
     field->size = slice->size;
 }
 
-/* Reserves room for all text that sample_finish writes, so that the text does not move
- * meanwhile. */
+/* Reserves room for all text that sample_finish writes, so that the text does not move while
+ * pointers into it are taken. */
 static int reserve_text(struct decode_scratch *scratch, size_t more, struct sheaf_error *err)
 {
     const struct slice *slices = sample_slices(scratch);
@@ -221,7 +222,8 @@ static int reserve_text(struct decode_scratch *scratch, size_t more, struct shea
     return buf_reserve(&scratch->text, more, err);
 }
 
-/* Names the fields and sorts them. It uses an insertion sort, since they are usually sorted. */
+/* Names the fields and sorts them with an insertion sort, which is fast because the fields are
+ * usually sorted already. */
 static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -275,8 +277,9 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
     return SHEAF_OK;
 }
 
-/* Writes eight digits. The number's halves, their halves and again their halves stand side by side,
- * the first one in the lowest bits, and one multiplication divides them all. */
+/* Writes a number with eight digits. The number is halved into groups of four, two and one digits.
+ * All groups stand side by side in one word, the first group in the lowest bits, so that one
+ * multiplication divides all of them. */
 static void put_eight_digits(char *out, uint32_t number)
 {
     uint64_t digits = number / 10000 | (uint64_t)(number % 10000) << 32, high;
@@ -290,8 +293,8 @@ static void put_eight_digits(char *out, uint32_t number)
 
 #define NUMBER_BYTES sizeof("18446744073709551615")
 
-/* Writes a made-up key with a NUL and returns its size. The result is that of "%.*s/%08" PRIu64,
- * which would take most of the time that a small record needs. */
+/* Writes a made-up key with a NUL and returns its size. The result is the same as with "%.*s/%08"
+ * PRIu64. snprintf would take most of the time that a small record needs. */
 static size_t put_made_up_key(char *out, struct text stem, uint64_t record)
 {
     char *const digits = out + stem.size + 1;
@@ -355,7 +358,8 @@ const char *sniff_suffix(const uint8_t *data, size_t size)
             (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
             return known[i].suffix;
     }
-    /* Two letters alone would be a guess; a bitmap also states its own size. */
+    /* The two letters "BM" alone would only be a guess. A bitmap also states its own size, which
+     * must match. */
     if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
         return "bmp";
     return NULL;

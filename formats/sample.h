@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules for samples that hold in every container: checks before encoding, and making a sample of
- * the slices that a decoder found in a frame. */
+ * Rules for samples that hold in every container: checks before encoding; and making a sample of
+ * the slices (fields) that a decoder found in a frame. */
 #ifndef FORMATS_SAMPLE_H
 #define FORMATS_SAMPLE_H
 
@@ -9,8 +9,8 @@
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Checks key, fields and labels, and sorts the fields in byte order of their suffixes. Returns
- * SHEAF_ERR_ARGUMENT with a message that begins with the key. */
+/* Checks a sample's key, fields and labels, and sorts the fields in byte order of their suffixes.
+ * Returns SHEAF_ERR_ARGUMENT, with a message that begins with the key, if the sample is invalid. */
 int sample_check(const struct sheaf_sample *sample, const struct sheaf_field *sorted[FIELD_LIMIT],
                  struct sheaf_error *err);
 
@@ -19,11 +19,13 @@ static inline const char *field_suffix(const struct sheaf_field *field)
     return field->suffix != NULL ? field->suffix : field->name;
 }
 
-/* Returns the index of the image among fields in byte order: the first field named jpg or jpeg, or
- * else the first whose name ends in .jpg or .jpeg. Returns `count` if there is none. */
+/* Returns the index of the image among fields in byte order. This is the first field named jpg or
+ * jpeg, or else the first field whose name ends in .jpg or .jpeg. Returns `count` if there is no
+ * such field. */
 size_t sample_image(const struct sheaf_field *const *sorted, size_t count);
 
-/* Returns the class name: the sample's own, or the name of its one integer label, or NULL. */
+/* Returns the name of the sample's class: its own class_name, or the class that its one integer
+ * label stands for. Returns NULL if the class is unknown. */
 const char *sample_class(const struct sheaf_sample *sample, const char *const *classes,
                          size_t class_count, int label_base);
 
@@ -31,8 +33,9 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 
 /* A field that a decoder found. It points into the frame or into scratch->joined. */
 struct slice {
-    const char *suffix;         /* not NUL-terminated; a slash in it becomes a dot. Once the
-                                   sample is made, it is the field's suffix. */
+    /* Not NUL-terminated; a slash in the suffix becomes a dot. Once the sample is made, this
+     * pointer is the field's suffix. */
+    const char *suffix;
     size_t suffix_size;
     const uint8_t *data;
     size_t size;
@@ -57,17 +60,18 @@ static inline size_t sample_slice_count(const struct decode_scratch *scratch)
     return scratch->slices.size / sizeof(struct slice);
 }
 
-/* Appends one label. Returns SHEAF_ERR_LIMIT if there are more than LABEL_LIMIT. */
+/* Appends one label to the sample. Returns SHEAF_ERR_LIMIT if the sample already has LABEL_LIMIT
+ * labels. */
 int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err);
 
-/* Makes a sample of the slices and labels, with its fields in byte order of suffix and its names in
- * lower case. If no class name is given, it is the label's. Returns SHEAF_ERR_CORRUPT if two fields
- * have the same name. */
+/* Makes a sample of the slices and labels. Its fields are in byte order of their suffixes, and
+ * their names in lower case. If no class name is given, the class name is the one of the label.
+ * Returns SHEAF_ERR_CORRUPT if two fields have the same name. */
 int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* Makes up a key for a record without one: "<the shard's stem>/<record>". */
+/* Makes up a key for a record that has none: the shard's stem, a slash, and the record's number. */
 struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
                                char key[KEY_LIMIT + 1]);
 
@@ -76,8 +80,8 @@ int sample_make_opaque(const uint8_t *data, size_t size, const struct record *re
                        const struct decode_context *context, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* Returns the suffix that the content indicates ("jpg", "png", "gif", "webp", "bmp", "npy"), or
- * NULL. */
+/* Returns the suffix for the kind of content ("jpg", "png", "gif", "webp", "bmp", "npy"), or NULL
+ * if the kind is unknown. */
 const char *sniff_suffix(const uint8_t *data, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Equal stems become longer: the whole base name, and then one directory more at a time. */
+ * Makes the stems of a data set's shards different. A stem that several shards have is extended to
+ * the whole base name, and then by one directory at a time. */
 #include "formats/stems.h"
 
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static bool is_component(const char *text, size_t size)
            name_is_text(text, size);
 }
 
-/* Makes the stem longer, if it can be: the whole base name, or one directory more. */
+/* Extends the stem if possible: to the whole base name, or by one more directory. Returns whether
+ * the stem became longer. */
 static bool lengthen(struct stem *s)
 {
     const char *slash = strrchr(s->name, '/');
@@ -55,7 +57,7 @@ static bool lengthen(struct stem *s)
     return true;
 }
 
-/* Makes the stems longer that several shards have.  Returns whether any became longer. */
+/* Extends every stem that several shards have. Returns whether any stem became longer. */
 static bool lengthen_equal(struct stem *stems, size_t count)
 {
     bool any = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The stems of the keys that are made up for records without a key.  Two foreign shards of one
- * data set must not make up the same keys, or convert and unpack would mix up their samples. */
+ * Stems: the beginnings of the keys that are made up for records without a key. Two foreign shards
+ * of one data set must not have the same made-up keys, because convert and unpack would mix up
+ * their samples. */
 #ifndef FORMATS_STEMS_H
 #define FORMATS_STEMS_H
 
@@ -13,7 +14,7 @@ struct stem {
     struct text *text;          /* its stem, as name_stem() gives it */
 };
 
-/* Makes stems longer until no two are equal, as far as the names allow.  Sorts the array. */
+/* Extends stems until no two are equal, as far as the shards' names allow. Sorts the array. */
 void stems_tell_apart(struct stem *stems, size_t count);
 
 #endif

@@ -23,7 +23,7 @@ static size_t size_count(const struct tally_field *f)
     return f->sizes.size / sizeof(struct tally_size);
 }
 
-/* Returns the width of the range of sizes that share two leading digits. */
+/* Returns the width of the range of sizes that have the same two leading digits as `size`. */
 static uint64_t step_of(uint64_t size)
 {
     uint64_t step = 1;
@@ -62,8 +62,8 @@ static int add_size(struct tally_field *f, uint64_t floor, uint64_t count, struc
     return SHEAF_OK;
 }
 
-/* Returns the lower of the two middle sizes. Sizes with one floor are assumed to be spread
- * evenly. */
+/* Returns the lower one of the two middle sizes. Sizes with the same two leading digits are assumed
+ * to be spread evenly over their range. */
 uint64_t tally_median(const struct tally_field *f)
 {
     uint64_t before = (f->samples - (f->samples != 0)) / 2;
@@ -135,8 +135,8 @@ static int copy_key(char **copy, const char *key, struct sheaf_error *err)
     return *copy == NULL && key != NULL && is_utf8(key) ? err_memory(err, strlen(key)) : SHEAF_OK;
 }
 
-/* Returns the position of a name, or the position where it would be inserted. `guess` is a likely
- * position. */
+/* Returns the index of the field with this name, or the index where it would be inserted. `guess`
+ * is a likely index. */
 static size_t place_of(const struct tally *t, const char *name, size_t guess, bool *found)
 {
     size_t low = 0, high = t->count;
@@ -159,7 +159,7 @@ static size_t place_of(const struct tally *t, const char *name, size_t guess, bo
     return low;
 }
 
-/* Makes room for a field that none of the samples so far has. */
+/* Makes room for a field that no sample counted so far has. */
 static int insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {
     struct tally_field *grown;
@@ -182,7 +182,8 @@ static int insert_field(struct tally *t, size_t at, const char *name, struct she
     return SHEAF_OK;
 }
 
-/* Finds or makes the field. Sets *field to NULL without an error if it cannot be counted. */
+/* Finds or adds the field with this name. Sets *field to NULL, without an error, if the tally
+ * already has too many fields. */
 static int use_field(struct tally *t, const char *name, size_t guess, struct tally_field **field,
                      struct sheaf_error *err)
 {
@@ -208,8 +209,8 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
     return code;
 }
 
-/* Records the key of a sample as the first one without a field, for each field that all samples
- * before it had and that this sample lacks. */
+/* Records that this sample is the first one without a field. Does so for each field that all
+ * earlier samples had and this sample lacks. */
 static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -243,8 +244,8 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds a field of the following tally. Its `lacking` is kept if no sample before lacks the
- * field. */
+/* Adds a field of a tally whose samples follow the samples of `t`. Keeps the key in `from` of the
+ * first sample that lacks the field only if no sample of `t` lacks it. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -279,7 +280,8 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* If no later sample has a field, the first later sample is the first one that lacks it. */
+    /* If no later sample has a field, then the first later sample is also the first one that lacks
+     * it. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 
@@ -422,7 +424,8 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
 
 static json_t *tree_of_field(const struct tally_field *f)
 {
-    /* [floor, count, floor, count, ...], in the order of the structs */
+    /* The array is [floor, count, floor, count, ...], which is also the order of the numbers in the
+     * structs. */
     json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
                                        f->sizes.size / sizeof(uint64_t));
     json_t *tree = sizes == NULL ? NULL
@@ -479,7 +482,7 @@ static int corrupt(struct sheaf_error *err, const char *what)
     return err_set(err, SHEAF_ERR_CORRUPT, "\"fields\": %s", what);
 }
 
-/* Returns a member that is a number of at least 0, or -1 if it is not. */
+/* Returns a member's number, or -1 if the member is missing or not an integer. */
 static json_int_t number_of(const json_t *tree, const char *key)
 {
     const json_t *value = json_object_get(tree, key);
@@ -487,8 +490,8 @@ static json_int_t number_of(const json_t *tree, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* Reads sizes. Floors must have two significant digits and ascend; the counts must add up to the
- * number of samples. */
+/* Reads a field's sizes. The floors must have two significant digits and ascend. The counts must
+ * add up to the number of samples that have the field. */
 static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
 {
     const size_t count = json_array_size(array);

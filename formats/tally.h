@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tally of fields: the number of samples that have each field, and its sizes.
+ * A tally of fields: for each field, the number of samples that have it, and the sizes of its
+ * content.
  *
- * Samples are counted block by block. The tallies of blocks, shards and machines are merged in the
- * order of the samples into the tally of the data set. The result does not depend on the division.
- * The median cannot be merged exactly, so it is taken from sizes that are rounded down to their
- * first two digits. */
+ * Samples are counted block by block. The tallies of blocks, shards and machines are merged, in the
+ * order of the samples, into the tally of the data set. The result does not depend on how the
+ * samples were divided. The exact median cannot be computed from merged tallies, so it is estimated
+ * from sizes that are rounded down to their first two digits. */
 #ifndef FORMATS_TALLY_H
 #define FORMATS_TALLY_H
 
@@ -15,11 +16,12 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* Limit of field names. Names made of dates or numbers may differ from sample to sample. */
+/* Largest number of different field names. If field names contain dates or numbers, every sample
+ * may have different ones. */
 #define TALLY_NAMES_MOST 256u
 
-/* The number of fields whose size has the same first two digits and the same number of digits as
- * `floor`. */
+/* A number of samples whose field has a size between `floor` and the next floor. A floor is a size
+ * rounded down to its first two digits. */
 struct tally_size {
     uint64_t floor, count;
 };
@@ -28,8 +30,9 @@ struct tally_field {
     char *name;
     uint64_t samples, bytes, least, most;
     struct buf sizes;           /* struct tally_size[], ascending */
-    char *lacking;              /* key of the first sample without the field; NULL if there is
-                                   none or it is unknown */
+    /* key of the first sample without the field; NULL if no sample lacks it or the key is
+     * unknown */
+    char *lacking;
 };
 
 struct tally {
@@ -37,13 +40,14 @@ struct tally {
     size_t count;
     uint64_t samples;
     char *first;                /* key of the first sample, or NULL if unknown */
-    bool is_unknown;            /* whether some samples were not counted; the other members are
-                                   then meaningless */
-    bool has_too_many;          /* whether there were more than TALLY_NAMES_MOST names; `fields`
-                                   is then empty */
+    /* whether some samples were not counted; the other fields of this struct are then
+     * meaningless */
+    bool is_unknown;
+    /* whether there were more than TALLY_NAMES_MOST field names; `fields` is then empty */
+    bool has_too_many;
 };
 
-/* Counts a sample, which must follow the samples counted before. */
+/* Counts the fields of a sample, which must follow the samples counted before. */
 int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* Adds the tally of the samples that follow. */
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
@@ -55,9 +59,11 @@ void tally_forget_key(struct tally *tally, const char *key);
 /* Frees the tally's memory and empties it. */
 void tally_clear(struct tally *tally);
 
-/* Returns the median size, within 5 % of the true one. It is exact if all sizes are equal. */
+/* Returns the median size of a field, with an error of at most 5 %. It is exact if all sizes are
+ * equal. */
 uint64_t tally_median(const struct tally_field *field);
-/* Counts the fields of less than 1 kB, of less than 10 kB, and so on, and the rest. */
+/* Counts a field's sizes by powers of ten: less than 1 kB, less than 10 kB, and so on; the last
+ * count is the rest. */
 void tally_decades(const struct tally_field *field, uint64_t decades[SHEAF_SURVEY_DECADES]);
 
 /* Returns the first difference between two tallies of the same samples, or NULL if they are
@@ -73,10 +79,10 @@ json_t *tally_tree(const struct tally *tally);
 /* Reads the tally of `samples` samples from JSON. Returns SHEAF_ERR_CORRUPT if it is invalid. */
 int tally_of_tree(const json_t *tree, uint64_t samples, struct tally *tally,
                   struct sheaf_error *err);
-/* Returns a JSON array of the numbers; the next function reads it. */
+/* Returns a JSON array of the numbers, which the next function reads back. */
 json_t *tally_numbers_tree(const uint64_t *numbers, size_t count);
 int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_error *err);
-/* Appends the whole tally as text. An unknown tally is an empty text. */
+/* Appends the whole tally as text. For an unknown tally, the text is empty. */
 int tally_write(const struct tally *tally, struct buf *out, struct sheaf_error *err);
 int tally_parse(const void *text, size_t size, struct tally *tally, struct sheaf_error *err);
 

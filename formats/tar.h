@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar members: reads ustar, pax and GNU headers, and writes ustar, with a pax header where ustar is
- * not enough. A member consists of its extension headers (pax 'x', GNU 'L' and 'K', each with
- * data), its own header, and its data, rounded up to blocks. */
+ * Tar members. Reads ustar, pax and GNU headers; writes ustar headers, with a pax header where
+ * ustar is not enough. A member consists of its extension headers (pax 'x', GNU 'L' and 'K', each
+ * with data), its own header, and its data, padded to whole blocks. */
 #ifndef FORMATS_TAR_H
 #define FORMATS_TAR_H
 
@@ -13,8 +13,8 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Limits for all extension headers before one member. Headers between the two limits are read only
- * to find out which sample is damaged. */
+/* Limits for the total size of the extension headers before one member. If the size is between the
+ * two limits, the headers are read only to find out which sample is damaged. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -26,8 +26,8 @@ enum tar_kind {
     TAR_ZERO,           /* a zero block */
 };
 
-/* A member. Its path is prefix, a slash if there is a prefix, and name. Both point into the parsed
- * data. */
+/* A member. Its path consists of `prefix`, a slash if `prefix` is not empty, and `name`. Both point
+ * into the parsed data. */
 struct tar_member {
     enum tar_kind kind;
     size_t header_bytes;        /* bytes from the first extension header to the data */
@@ -35,8 +35,8 @@ struct tar_member {
     const char *prefix, *name;
     size_t prefix_size, name_size;
     bool is_label;              /* whether tar_write made the member of the labels */
-    const char *problem;        /* reason, as static text, why a file's data cannot be read; or
-                                   NULL */
+    /* static text that says why a file's data cannot be read; NULL if it can be read */
+    const char *problem;
 };
 
 static inline uint64_t tar_padded(uint64_t bytes)
@@ -45,18 +45,19 @@ static inline uint64_t tar_padded(uint64_t bytes)
 }
 
 /* Parses the member at `data`, of which `size` bytes are shown. If *need is 0 on return, *member is
- * set; otherwise the caller must call again with *need bytes. On SHEAF_ERR_CORRUPT and _LIMIT,
- * *member is unchanged, except that its kind is TAR_GLOBAL if no later member can be found. */
+ * set. Otherwise the caller must call again with *need bytes. On SHEAF_ERR_CORRUPT and
+ * SHEAF_ERR_LIMIT, *member is unchanged, except that its kind becomes TAR_GLOBAL if the damage also
+ * affects all later members. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
-/* Parses like tar_parse a member whose header checksums were verified just before, so most of the
- * header is not looked at again. */
+/* Parses a member like tar_parse. The caller must just have verified its header checksums, so most
+ * of the header is not examined again. */
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err);
 
-/* Appends the header of a member of `size` bytes. `is_label` marks it as made of the sample's
- * labels. On failure `out` is unchanged. */
+/* Appends the header of a member of `size` bytes. `is_label` marks the member as made of the
+ * sample's labels. On failure `out` is unchanged. */
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
                      struct sheaf_error *err);
 

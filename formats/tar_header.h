@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 
-/* Group name of members made of a sample's labels, in archives of our packer. */
+/* The group name in the header marks members that our packer made of a sample's labels. */
 #define TAR_LABEL_GROUP "label"
 
 struct tar_header {
@@ -33,7 +33,8 @@ static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Adds up sixteen bytes at a time, with the instruction that sums differences, here from zero. */
+/* Adds up sixteen bytes at a time, with the instruction for the sum of absolute differences (here
+ * from zero). */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const __m128i zero = _mm_setzero_si128();
@@ -49,8 +50,8 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
            (unsigned)_mm_cvtsi128_si32(_mm_srli_si128(sums, 8));
 }
 #else
-/* Adds up eight bytes at a time in four lanes of 16 bits. 64 words add two bytes each to a lane, at
- * most 128 x 255, which fits. */
+/* Adds up eight bytes at a time in four lanes of 16 bits. Each of 64 words adds two bytes to a
+ * lane, so a lane holds at most 128 x 255, which fits into 16 bits. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const uint64_t low = 0x00ff00ff00ff00ff;
@@ -66,7 +67,8 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
 }
 #endif
 
-/* Returns the sum of all bytes of the header, with the bytes of the checksum counted as blanks. */
+/* Returns the sum of all bytes of the header, in which the bytes of the checksum itself count as
+ * blanks. */
 static inline unsigned tar_checksum(const struct tar_header *h)
 {
     unsigned sum = tar_sum_block((const uint8_t *)h);

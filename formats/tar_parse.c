@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads tar headers. Extension headers belong to the member after them, so they are parsed together
- * with it, as one header of many blocks, and nothing is remembered from member to member. Global
- * pax headers may not change how later members are read. If one has a path or a size, readers
- * disagree about the members (GNU tar and Python apply it, libarchive does not), so everything up
- * to the end counts as damaged. */
+ * Reads tar headers. Extension headers belong to the member after them. They are parsed together
+ * with the member, as one header of many blocks, and no state is kept between members. Global pax
+ * headers must not change how later members are read. If a global header has a path or a size,
+ * readers disagree about the members (GNU tar and Python apply it, libarchive does not), so
+ * everything after it counts as damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -14,15 +14,15 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* Offsets of the bytes in GNU's sparse headers, and in the blocks of their maps, that announce
- * another block. */
+/* Offsets of bytes that announce another block: in GNU's header of a sparse file, and in the blocks
+ * of the file's map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 
 /* The content of the extension headers before a member. */
 struct extensions {
-    const char *path, *gnu_path;        /* path of a pax header, which takes precedence; path of
-                                           a GNU header */
+    /* path in a pax header, which takes precedence; path in a GNU header */
+    const char *path, *gnu_path;
     size_t path_size, gnu_path_size;
     bool has_size;
     uint64_t size;
@@ -42,8 +42,8 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
                    "checksum is \"%s\"", sum, field);
 }
 
-/* Parses an octal number between blanks, ended by a blank, a NUL or the end of the field; or GNU's
- * base-256 form. */
+/* Parses a number of a tar header: an octal number between blanks, ended by a blank, a NUL or the
+ * end of the field; or GNU's base-256 form. */
 static bool parse_number(const char *field, size_t size, uint64_t *value)
 {
     size_t i = 0;
@@ -67,8 +67,8 @@ static bool parse_number(const char *field, size_t size, uint64_t *value)
     return i == size || field[i] == ' ' || field[i] == '\0';
 }
 
-/* Verifies the checksum. Old writers added up signed characters; both sums agree if every byte is
- * ASCII. */
+/* Verifies the checksum of a header. Some old writers added up signed characters, so their sum is
+ * accepted as well. Both sums are equal if every byte is ASCII. */
 static int check_sum(const struct tar_header *h, struct sheaf_error *err)
 {
     const uint8_t *bytes = (const uint8_t *)h;
@@ -104,7 +104,7 @@ struct pax_record {
     size_t key_size, value_size;
 };
 
-/* Takes the record "<size> <key>=<value>\n" at *at. The size counts the whole record. */
+/* Takes the pax record "<size> <key>=<value>\n" at *at. Its size is that of the whole record. */
 static bool next_record(const char *data, size_t size, size_t *at, struct pax_record *r)
 {
     const char *line = data + *at, *equals;
@@ -160,8 +160,8 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
     return SHEAF_OK;
 }
 
-/* Applies the records of a pax header that matter here: path, size, and those that change the
- * meaning of the data. */
+/* Applies a record of a pax header: a path, a size, or a record that changes the meaning of the
+ * data. Ignores other records. */
 static int pax_record_apply(const struct pax_record *r, bool global, struct extensions *ext,
                             struct sheaf_error *err)
 {
@@ -206,7 +206,7 @@ static bool is_extension(char type)
     return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* Puts the name of a global header before the message of its fault. */
+/* Puts the name of a global header before the error message about it. */
 static int name_global(const struct tar_header *h, int code, struct sheaf_error *err)
 {
     char name[sizeof(h->name) + 1];
@@ -232,14 +232,15 @@ static int extend(const struct tar_header *h, const char *data, size_t size,
     }
     if (h->type != 'L')
         return pax_parse(data, size, false, ext, err);
-    ext->gnu_path = data;                       /* the last one of several counts, as in GNU tar */
+    /* if there are several such headers, the last one counts, as in GNU tar */
+    ext->gnu_path = data;
     ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;
 }
 
-/* Returns whether the member is a directory by its name. Before ustar, a directory was a file whose
- * name ends in a slash. So the last component of a file's name is never empty or ".", and code that
- * removes such components relies on this. */
+/* Returns whether the member's name makes it a directory. Before ustar, a directory was stored as a
+ * file whose name ends in a slash. As a result, the last component of a file's name is never empty
+ * or ".", and code that removes such components relies on this. */
 static bool names_directory(const struct tar_member *m)
 {
     const char *name = m->name;
@@ -259,8 +260,8 @@ static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member
     }
 }
 
-/* Returns whether a member has data. Links, directories and devices have none, whatever their size
- * field says; a hard link's may be the size of the file. */
+/* Returns whether a member has data. Links, directories and devices have no data, even if their
+ * header states a size (a hard link may state the size of its file). */
 static bool has_data(char type)
 {
     return type < '1' || type > '6';
@@ -278,13 +279,14 @@ static void set_path(const struct tar_header *h, const struct extensions *ext,
     }
     m->name = h->name;
     m->name_size = strnlen(h->name, sizeof(h->name));
-    if (memcmp(h->magic, "ustar", 6) == 0)      /* in GNU's "ustar " format, the prefix field
-                                                   holds times */
+    /* in GNU's "ustar " format, the field `prefix` holds times instead of a path */
+    if (memcmp(h->magic, "ustar", 6) == 0)
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Returns the end of the header of a GNU sparse file. Blocks of its map follow as long as the block
- * before announces one. Sets *need if more bytes must be shown. */
+/* Returns the end of the header of a GNU sparse file. The header continues with blocks of the
+ * file's map, as long as each block announces another one. Sets *need if more bytes must be
+ * shown. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;
@@ -299,7 +301,7 @@ static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *ne
     return at;
 }
 
-/* Parses the member's own header, which follows `at` bytes of extension headers. */
+/* Parses the member's own header, which follows the `at` bytes of its extension headers. */
 static int parse_member(const uint8_t *data, size_t size, size_t at, const struct extensions *ext,
                         struct tar_member *m, size_t *need, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes tar members in plain ustar, which every reader understands, with a pax header before a
- * member whose path or size does not fit. Owner, mode and times are fixed, so that the bytes follow
- * from path and data alone. */
+ * Writes tar members in plain ustar, which every reader understands. If a path or size does not fit
+ * into ustar, a pax header precedes the member. Owner, mode and times are fixed, so that the bytes
+ * depend on the path and the data only. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static struct tar_header make_header(char type, uint64_t size, const char *group
 
 static void put_header(struct buf *out, struct tar_header *h)
 {
-    /* Six digits, a NUL and a blank, as in every tar. */
+    /* The checksum has six digits, a NUL and a blank, as in every tar. */
     put_octal(h->checksum, sizeof(h->checksum) - 1, tar_checksum(h));
     h->checksum[sizeof(h->checksum) - 1] = ' ';
     buf_put(out, h, sizeof(*h));
@@ -51,8 +51,8 @@ static void put_data(struct buf *out, const void *data, size_t size)
     buf_put(out, zeros, (size_t)tar_padded(size) - size);
 }
 
-/* Splits a path at a slash so that both sides fit into the header, as far right as possible.
- * Returns false if there is no such slash. */
+/* Splits a path at a slash so that both parts fit into the header. Chooses the last such slash.
+ * Returns false if there is none. */
 static bool put_path(struct tar_header *h, const char *path, size_t size)
 {
     size_t at;
@@ -70,7 +70,7 @@ static bool put_path(struct tar_header *h, const char *path, size_t size)
     return true;
 }
 
-/* Returns the size of "<size> <key>=<value>\n", where the size counts its own digits. */
+/* Returns the size of the pax record "<size> <key>=<value>\n". The size includes its own digits. */
 static size_t record_size(const char *key, const char *value)
 {
     const size_t rest = strlen(key) + strlen(value) + 3;
@@ -87,7 +87,7 @@ static int put_record(struct buf *out, const char *key, const char *value,
     return buf_printf(out, err, "%zu %s=%s\n", record_size(key, value), key, value);
 }
 
-/* Appends a pax header with the values that do not fit into ustar. */
+/* Appends a pax header with the path and the size text, if they do not fit into ustar. */
 static int put_pax(struct buf *out, const char *path, const char *size_text,
                    struct sheaf_error *err)
 {

@@ -2,8 +2,8 @@
  *
  * TFRecord: u64 length | u32 masked CRC-32C of the length | data | u32 masked CRC-32C of data.
  * There is no sync marker, but the length has a CRC of its own. The length is trusted only after
- * that CRC was verified, and it lets the next plausible record be found after damage. example.h
- * describes the data. */
+ * this CRC was verified. The CRC also serves to find the next plausible record after damage.
+ * example.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -154,7 +154,8 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
                           record, context, scratch, sample, err);
 }
 
-/* Bids the bits of the length's CRC, and of the data's CRC if the whole record is shown. */
+/* Returns the number of verified bits: those of the length's CRC, and also those of the data's CRC
+ * if the whole record is shown. */
 static unsigned tfrecord_bid(const uint8_t *data, size_t size)
 {
     uint32_t crc;

@@ -48,7 +48,7 @@ bool view_begins(const void *text, size_t size)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* Reports the unknown name, and the names that are known. */
+/* Reports an unknown name in the document, and lists the names that are allowed there. */
 static int refuse_name(const char *const *known, const char *where, const char *name,
                        struct sheaf_error *err)
 {
@@ -108,7 +108,7 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     return code;
 }
 
-/* Copies a string of at least one character. *text stays NULL if there is no value. */
+/* Copies a string that must not be empty. *text stays NULL if `value` is NULL. */
 static int take_string(const json_t *value, const char *name, char **text,
                        struct sheaf_error *err)
 {
@@ -140,7 +140,7 @@ static int take_names(const json_t *value, const char *name, char ***names, size
     return code;
 }
 
-/* Takes a number with at most 6 decimals, as millionths. */
+/* Takes a number with at most 6 decimals and stores it in millionths. */
 static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error *err)
 {
     const double number = json_number_value(value);
@@ -156,7 +156,8 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Takes one item of "label" (a label, or [first, last]), or the value of "labels" (such a pair). */
+/* Takes one element of "label", which is a label or a pair [first, last]; or takes the value of
+ * "labels", which is a pair. */
 static int take_label(const json_t *value, const char *name, struct view_labels *labels,
                       struct sheaf_error *err)
 {
@@ -178,7 +179,8 @@ static int take_label(const json_t *value, const char *name, struct view_labels 
     return SHEAF_OK;
 }
 
-/* Takes "labels": [first, last], or "label": a list of labels and of such pairs. */
+/* Takes the labels of a condition: "labels" is a pair [first, last]; "label" is a list of labels
+ * and pairs. */
 static int take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");
@@ -419,7 +421,7 @@ static int compare_classes(const void *x, const void *y)
     return (a->from_number > b->from_number) - (a->from_number < b->from_number);
 }
 
-/* Parses a label of fewer than 10 digits. Returns UINT64_MAX if the text is not one. */
+/* Parses a label of fewer than 10 digits. Returns UINT64_MAX if the text is not such a label. */
 static uint64_t label_of(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");

@@ -22,21 +22,21 @@ struct view_labels {
     uint64_t first, last;                   /* both included */
 };
 
-/* The conditions of a source. All of them must hold. The range then chooses among the remaining
- * samples, and `every` among the samples of the range. */
+/* The conditions of a source. A sample must satisfy all of them. `range` then chooses among the
+ * samples that do, and `every` chooses among the samples of the range. */
 struct view_where {
     char **classes;
     size_t class_count;
-    struct view_labels *labels;             /* ranges of labels; a sample's label must be in one
-                                               of them; or NULL */
+    /* ranges of labels, in one of which a sample's label must be; NULL for no condition */
+    struct view_labels *labels;
     size_t label_count;
     char *keys, *not_keys;                  /* files of keys, one per line; or NULL */
     char *key_glob;
     char *numbers;                          /* file of chosen sample numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
-    uint64_t every, every_at;               /* keeps the samples whose number mod `every` is
-                                               every_at; 0 keeps all */
+    /* only samples whose number mod `every` is every_at are kept; 0 keeps all samples */
+    uint64_t every, every_at;
     char *text;                             /* canonical; "" for no condition */
 };
 
@@ -66,36 +66,38 @@ struct view {
     struct view_source *sources;
     size_t source_count;
     bool has_weights;                       /* every source has one */
-    bool by_number;                         /* whether classes are merged by number rather than
-                                               by name */
+    /* whether the classes of several sources are merged by number instead of by name */
+    bool by_number;
     struct view_class *classes;             /* the mapping, by names or by numbers, sorted */
     size_t class_count;
-    uint64_t samples;                       /* number of samples of an epoch; 0 if the document
-                                               does not say */
+    /* number of samples in an epoch; 0 if the document does not state it */
+    uint64_t samples;
     enum view_until until;                  /* with weights and without samples */
     struct view_stage *stages;              /* after the first, in order */
     size_t stage_count;
 };
 
-/* Returns whether a view may have this name: *.view, or *.json except a manifest's name. */
+/* Returns whether a view may have this name: *.view, or *.json unless it is the name of a
+ * manifest. */
 bool view_is_name(const char *url);
-/* Returns whether a file may be a view: a JSON object whose first name is "sheaf_view". */
+/* Returns whether a file may be a view, because it begins like a JSON object whose first name is
+ * "sheaf_view". */
 bool view_begins(const void *text, size_t size);
 
 /* Parses a view. Returns SHEAF_ERR_CORRUPT if the text is not JSON, SHEAF_ERR_ARGUMENT if it is not
- * a valid view, and _UNSUPPORTED for another version; the message says where in the document. On
- * success the caller frees *view. */
+ * a valid view, and SHEAF_ERR_UNSUPPORTED if it has another version. The message says where in the
+ * document the fault is. On success the caller frees *view. */
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Makes the canonical text of the conditions, with these texts in place of the names of the key
- * files. NULL keeps the name. */
+/* Writes the conditions as canonical text. The texts `keys` and `not_keys` replace the names of the
+ * two key files; NULL keeps the name. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     struct sheaf_error *err);
 
-/* Makes the canonical text of a view, with a newline, which the caller frees. Two views are the
- * same if their texts are equal. `sources`, if not NULL, replaces the names of the sources (by
- * their fingerprints), and only the first `stages` stages are included. */
+/* Writes the canonical text of a view, with a newline at its end. The caller frees the text. Two
+ * views are the same if their texts are equal. If `sources` is not NULL, it replaces the names of
+ * the sources (by their fingerprints). Only the first `stages` stages are included. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

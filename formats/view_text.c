@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The canonical text of a view; see view.h. Optional members with their default value are left out,
- * names are sorted, and numbers have one form. */
+ * Writes the canonical text of a view; see view.h. Optional members with their default value are
+ * left out, names are sorted, and each number has only one form. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "formats/view.h"
 
-/* All functions here return false if memory was exhausted. The object takes ownership of the
- * value. */
+/* Adds a member to an object, which takes ownership of the value. All functions here return false
+ * if memory was exhausted. */
 
 static bool set(json_t *object, const char *name, json_t *value)
 {

@@ -2,10 +2,11 @@
  *
  * WebDataset: a tar in which adjacent members with the same key are one sample.
  *
- * Members that belong to no sample (directories, links, names without key or suffix, global
- * headers) are counted as part of the open frame, so that frames have no holes and the index covers
- * all their bytes. Before the first frame, and together with the zero blocks at the end of an
- * archive, they are skipped. A frame ends where another key or a zero block begins. */
+ * Some members belong to no sample: directories, links, names without a key or suffix, global
+ * headers. Inside a frame they count as part of it, so that frames have no holes and the index
+ * covers all their bytes. Before the first frame, and together with the zero blocks at the end of
+ * an archive, they are skipped. A frame ends where a member with another key or a zero block
+ * begins. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -17,19 +18,19 @@
 
 /* ---- Names of members --------------------------------------------------------------------- */
 
-/* The suffix of the member that holds the labels if the sample has a field `cls` that does not
- * consist of numbers. Readers that do not know it find one more member, under a name that they
+/* Suffix of the member that holds the labels if the sample has a field `cls` that does not consist
+ * of numbers. Readers that do not know this suffix find one more member, under a name that they
  * reserve. */
 #define LABEL_SUFFIX "__label__"
 
-/* The path that a member would get if it were extracted into a directory, and its key and
- * suffix. */
+/* The path to which a member would be extracted, with its key and suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
     size_t key_size;
     const char *suffix;
-    const char *problem;        /* reason, as static text, why the file cannot be read; or NULL */
+    /* static text that says why the file cannot be read; NULL if it can be read */
+    const char *problem;
 };
 
 /* Copies the path. At most KEY_LIMIT bytes are kept. */
@@ -54,8 +55,9 @@ static void take_path(const struct tar_member *m, struct member_path *path)
         path->problem = m->problem;
 }
 
-/* Returns false if the member belongs to no sample; webdataset skips such members too. A member
- * that webdataset would accept and we cannot counts as damage to its sample only. */
+/* Splits a member's path into key and suffix. Returns false if the member belongs to no sample;
+ * webdataset skips such members too. A member that webdataset would accept and we cannot read
+ * counts as damage to its sample only. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
@@ -73,7 +75,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     return path->size == KEY_LIMIT || strlen(path->text) < path->size;
 }
 
-/* Replaces the characters of a name that cannot be printed. */
+/* Replaces the characters of a name that are not printable ASCII. */
 static void make_printable(char *name, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -94,7 +96,7 @@ static int check_member(struct member_path *path, struct sheaf_error *err)
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Appends the labels that a text states, or none if it states something else. */
+/* Appends the labels in a text. Appends nothing if the text does not consist of numbers. */
 static int parse_labels(struct buf *labels, const void *text, size_t size,
                         struct sheaf_error *err)
 {
@@ -120,9 +122,10 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* Sets *suffix to the suffix of the member that must be made of the labels, or to NULL if none is
- * needed. If the sample's own field `cls` consists of numbers, it holds the labels and must agree
- * with them. Before the field has been read, it is assumed to consist of numbers. */
+/* Sets *suffix to the suffix of the member that must be made of the labels, or to NULL if no
+ * such member is needed. It is not needed if the sample's own field `cls` consists of numbers;
+ * these must then equal the labels. Before the field has been read, it is assumed to consist of
+ * numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {
@@ -166,7 +169,7 @@ static int write_member(struct buf *out, const char *key, const char *suffix, co
     return tar_write(out, path, data, size, is_label, err);
 }
 
-/* Writes the member with the labels, sorted among the other members. */
+/* Writes the member that is made of the labels. */
 static int write_labels(struct buf *out, const struct sheaf_sample *sample, const char *suffix,
                         struct sheaf_error *err)
 {
@@ -179,8 +182,8 @@ static int write_labels(struct buf *out, const struct sheaf_sample *sample, cons
     return code;
 }
 
-/* Writes the members of a sample. `due` is the suffix of the member that is made of the labels, or
- * NULL. */
+/* Writes the members of a sample in order. `due` is the suffix of the member that is made of the
+ * labels, or NULL if no such member is needed. */
 static int write_members(struct buf *out, const struct sheaf_sample *sample,
                          const struct sheaf_field *const *fields, const char *due,
                          struct sheaf_error *err)
@@ -277,7 +280,7 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
 
 /* ---- Scanning ----------------------------------------------------------------------------- */
 
-/* Skips all zero blocks that are shown. They end the open frame. */
+/* Skips all zero blocks at `data`, and ends the open frame. */
 static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t size,
                        struct part *part)
 {
@@ -293,8 +296,8 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Decides when fewer bytes are shown than needed and there are no more. Any number of zeros may
- * follow the end of an archive. */
+/* Decides what follows if the stream ends before a whole header. Any number of zero bytes may
+ * follow the end of an archive; anything else is a truncated member. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
@@ -309,7 +312,7 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
     return SHEAF_OK;
 }
 
-/* Counts a member that belongs to no sample, and keeps its name in printable form. */
+/* Counts a member that belongs to no sample, and records its name in printable form. */
 static int pass_over(struct format_scan *scan, const struct member_path *path,
                      struct sheaf_error *err)
 {
@@ -323,7 +326,8 @@ static int pass_over(struct format_scan *scan, const struct member_path *path,
     return code;
 }
 
-/* Takes a member of a sample: the open one, or a new one. */
+/* Takes a member of a sample. The member continues the open frame if it has the same key, and
+ * begins a new frame otherwise. */
 static int take_member(struct format_scan *scan, const struct member_path *path,
                        struct part *part, struct sheaf_error *err)
 {
@@ -383,7 +387,7 @@ static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next block that has a valid checksum and looks like a header. */
+/* Finds the next block after damage that has a valid checksum and looks like a header. */
 static size_t webdataset_resync(const uint8_t *data, size_t size)
 {
     struct tar_member m;
@@ -399,7 +403,7 @@ static size_t webdataset_resync(const uint8_t *data, size_t size)
 
 /* ---- Frames ------------------------------------------------------------------------------- */
 
-/* Parses the member at `at` of a frame. Sets *next to the start of the following one. */
+/* Parses the member at `at` of a frame. Sets *next to the start of the following member. */
 static int frame_member(const uint8_t *frame, size_t size, size_t at, bool is_checked,
                         struct tar_member *m, size_t *next, struct sheaf_error *err)
 {
@@ -440,7 +444,8 @@ static bool is_cls(const struct slice *slice)
     return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
 }
 
-/* Sets the labels to those in a member. A text that has no labels leaves them unchanged. */
+/* Replaces the sample's labels by the labels in a member. If the member's text has no labels, they
+ * stay unchanged. */
 static int take_labels(struct buf *labels, const struct slice *slice, bool *found,
                        struct sheaf_error *err)
 {
@@ -459,7 +464,8 @@ static int add_member(const struct tar_member *m, const struct member_path *path
                       const uint8_t *data, const struct decode_context *context,
                       struct decode_scratch *scratch, struct sheaf_error *err)
 {
-    /* The suffix is the end of the member's name, which stays in place, unlike `path`. */
+    /* The suffix is the end of the member's name in the frame. The name stays in memory longer than
+     * `path`. */
     const size_t suffix_size = path->size - path->key_size - 1;
     const struct slice slice = { .suffix = m->name + m->name_size - suffix_size,
                                  .suffix_size = suffix_size, .data = data,
@@ -485,7 +491,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                              struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
-    struct member_path paths[2];        /* the path of the first member, and of another one */
+    /* the path of the frame's first member, and the path of a later member */
+    struct member_path paths[2];
     const struct member_path *first = &paths[0];
     struct tar_member m;
     size_t at, next = 0, seen = 0;
@@ -519,7 +526,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                          no_class, sample, err);
 }
 
-/* Bids the bits of the checksum's digits, and of the magic number if there is one. */
+/* Returns the number of verified bits: those of the checksum's digits, and of the magic number if
+ * the header has one. */
 static unsigned webdataset_bid(const uint8_t *data, size_t size)
 {
     struct tar_member m;
