@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws crops with the distribution of torchvision's RandomResizedCrop. The C library of another
- * machine may round a logarithm differently, so logarithms and exponentials are computed by series
- * here. The Makefile keeps the compiler from contracting these operations. */
+ * Draws crops with the distribution of torchvision's RandomResizedCrop. C libraries may round a
+ * logarithm differently on different machines. So logarithms and exponentials are computed here by
+ * series, and the Makefile keeps the compiler from contracting these operations. */
 #include "image/crop_draw.h"
 
 #include <math.h>
@@ -11,8 +11,9 @@
 #include "base/rng.h"
 
 #define TRIES 10
-#define TERMS 20        /* terms of the exponential's series; for |x| <= 1/2 the omitted terms
-                           are below 2^-80 */
+/* number of terms of the exponential's series; for |x| <= 1/2 the omitted terms are less than
+ * 2^-80 */
+#define TERMS 20
 
 static double power(double x)
 {
@@ -28,7 +29,8 @@ static double power(double x)
     return sum;
 }
 
-/* Computes the logarithm by Halley's iteration, which has the last digit after four steps. */
+/* Computes the natural logarithm by Halley's iteration, which is exact to the last digit after four
+ * steps. */
 double crop_log(double x)
 {
     double whole = 0, y = 0;
@@ -56,14 +58,15 @@ static double between(const double range[2], double at)
     return range[0] + (range[1] - range[0]) * at;
 }
 
-/* Returns the position of a crop on a side that has `rest` more pixels. `at` is in [0, 1), and the
- * largest position is `rest`. */
+/* Returns the first pixel of a crop on a side where the picture has `rest` pixels more than the
+ * crop. `at`, in [0, 1), selects one of the positions from 0 to `rest`. */
 static uint32_t place(double at, uint32_t rest)
 {
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);
 }
 
-/* Returns the largest crop in the middle of the picture whose ratio is in the range. */
+/* Returns the largest crop in the middle of the picture whose ratio of width to height is in the
+ * allowed range. */
 static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
 {
     const double ratio = (double)width / height;

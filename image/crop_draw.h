@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws a random crop of a picture, by version "pixels1" of PIXELS.md. Tests compare it with
+ * Draws a random crop of a picture by version "pixels1" of PIXELS.md. Tests compare the crops with
  * vectors from an independent implementation. A crop depends only on numbers, and is the same on
  * every machine. */
 #ifndef IMAGE_CROP_DRAW_H
@@ -22,11 +22,12 @@ struct crop_range {
     double flip;                /* probability of a mirror image */
 };
 
-/* Returns the natural logarithm of a number above 0, computed by additions, multiplications and
- * divisions alone. */
+/* Returns the natural logarithm of a number above 0. Uses only additions, multiplications and
+ * divisions. */
 double crop_log(double x);
 
-/* Draws crop number `view` of a sample with this seed, from a picture of that size. */
+/* Draws the crop with the number `view` for a sample with this seed, from a picture of this
+ * size. */
 struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t view,
                       uint32_t width, uint32_t height);
 

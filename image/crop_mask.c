@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Crops of a mask; see crop_mask.h. Each pixel of a crop is the pixel of the mask under its middle,
- * as with Pillow's NEAREST. */
+ * Crops of a mask; see crop_mask.h. Each pixel of a crop gets the value of the mask's pixel under
+ * its middle, as with Pillow's NEAREST filter. */
 #include "image/crop_mask.h"
 
 #include <stdlib.h>
@@ -10,15 +10,18 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* One side of a crop: tells which pixel of the mask each of its pixels has. */
+/* One side of a crop of a mask. It tells from which pixel of the mask each pixel of the crop takes
+ * its value. */
 struct nearest {
-    uint32_t in, first;         /* number of pixels of the box, and its first pixel in the mask */
-    uint32_t full, skipped;     /* pixels of the resized box, and those before the crop */
+    /* number of pixels of the crop's box, and the mask's pixel at which the box begins */
+    uint32_t in, first;
+    /* number of pixels of the resized box, and the number of these pixels before the crop */
+    uint32_t full, skipped;
     bool mirrored;
 };
 
-/* Fills `at` with the columns or rows for `count` pixels. Pillow adds the steps up one by one, so
- * the sum's rounding is part of the result. */
+/* Fills `at` with the mask's column or row for each of `count` pixels of the crop. Pillow adds up
+ * the steps one by one, so the rounding of this sum is part of the result. */
 static void find_nearest(const struct nearest *n, uint32_t count, uint32_t *at)
 {
     const double step = (double)n->in / n->full;

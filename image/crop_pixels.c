@@ -2,12 +2,14 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Only the part of a JPEG that the crops need is decoded: its rows, and its columns with one
- * more column on the left and two more on the right, because the colours of a pixel depend on
- * its neighbours, but at least 32 columns. The result equals that of decoding the whole picture
- * byte for byte, as a test checks. Two kinds of JPEG are decoded completely. A file without the
- * usual end might be truncated, which must be noticed wherever the crops are. In a file with
- * several scans nearly all time goes to the coefficients, and if scans are missing, libjpeg
+ * Only the part of a JPEG that the crops need is decoded. The decoded part has the needed rows. It
+ * has at least 32 columns: the needed columns, one more on the left and two more on the right,
+ * because the colours of a pixel depend on its neighbours. The result equals that of decoding the
+ * whole picture byte for byte; a test checks this.
+ *
+ * Two kinds of JPEG are decoded completely. One is a file without the usual end. It may be
+ * truncated, which must be noticed wherever the crops are. The other is a file with several scans.
+ * Nearly all its decoding time goes to the coefficients. Also, if scans are missing, libjpeg
  * smooths the blocks, with another result at the edges of a part. */
 #include "image/crop_pixels.h"
 
@@ -25,8 +27,8 @@
 #define MARGIN_LEFT  1u
 #define MARGIN_RIGHT 2u
 #define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
-#define END_BYTES    32u        /* number of bytes at the end in which a JPEG's last marker is
-                                   expected */
+/* number of bytes at the end of a file in which a JPEG's last marker is expected */
+#define END_BYTES    32u
 
 struct cropping {
     const struct crop_plan *plan;
@@ -77,8 +79,8 @@ static void add_row(struct cropping *c, const uint8_t *row, uint32_t left, uint3
 
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
-/* The region of the picture that the crops need: columns left to right - 1, rows top to
- * bottom - 1. */
+/* The region of the picture that the crops need: columns `left` to `right` - 1, rows `top` to
+ * `bottom` - 1. */
 struct region {
     uint32_t left, right, top, bottom;
 };
@@ -113,7 +115,8 @@ static bool is_as_looked(const struct cropping *c)
            (unsigned)c->in.codec.num_components == c->look.components;
 }
 
-/* Decodes the region, or the whole picture, and adds its rows to the crops. */
+/* Decodes the region, or the whole picture if `whole` is set, and passes its rows to the crops'
+ * scalers. */
 static void read_region(struct cropping *c, const struct region *r, bool whole)
 {
     struct jpeg_decompress_struct *codec = &c->in.codec;
@@ -303,9 +306,9 @@ static void give_any(void *context, uint64_t bytes)
     (void)bytes;
 }
 
-/* Opens a plan, and gives the place of each group's crops, which follow each other from `out` on.
- * `channels` is the number of bytes of a pixel. *groups must be freed, and the plan closed, also
- * after an error. */
+/* Opens a plan, and computes where each group's crops begin in `out`, in which the groups follow
+ * each other. `channels` is the number of bytes of a pixel. The caller must free *groups and close
+ * the plan, even after an error. */
 static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, size_t channels,
                       struct crop_plan *plan, uint8_t ***groups, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of crops; see crop_plan.h. Sizes follow torchvision: the shorter side becomes
- * `resize`, the other side is rounded down, and the offset of a window in the middle is rounded
- * half to even. */
+ * Checks the options of crops; see crop_plan.h. Sizes follow torchvision. The shorter side is
+ * resized to `resize` pixels, and the size of the other side is rounded down. The offset of a
+ * window in the middle is rounded half to even. */
 #include "image/crop_plan.h"
 
 #include <inttypes.h>
@@ -231,7 +231,7 @@ struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t i, uint64_t s
     return cut;
 }
 
-/* Converts a position in the resized picture to pixels of the original picture. */
+/* Converts a position in the resized picture to a position in the original picture, in pixels. */
 static int32_t back(uint32_t at, uint32_t full, uint32_t of)
 {
     return (int32_t)rint((double)at * of / full);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The crops that are made of every picture: checks the caller's options, and computes what they
- * mean for a picture of a given size. */
+ * The plan of the crops that are made of every picture. Checks the caller's options, and computes
+ * the crops for a picture of a given size. */
 #ifndef IMAGE_CROP_PLAN_H
 #define IMAGE_CROP_PLAN_H
 
@@ -15,7 +15,8 @@
 struct crop_view {
     uint32_t width, height;     /* of the result */
     size_t group;               /* of options.views */
-    size_t at;                  /* offset of the crop in the bytes of its group */
+    /* offset of the crop in the bytes of its group of crops */
+    size_t at;
     struct crop_range range;
 };
 
@@ -39,18 +40,19 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *op
                    struct sheaf_error *err);
 void crop_plan_close(struct crop_plan *plan);
 
-/* A part of a picture, the size to which it is resized, and the window of the resized part that is
- * used. The window has the size of the view. */
+/* A part of a picture (`box`), the size to which the box is resized, and the window of the resized
+ * box that becomes the crop. The window has the size of the view. */
 struct crop_cut {
     struct crop box;
     uint32_t full_width, full_height;
     uint32_t left, top;
 };
 
-/* Returns the part of a picture of this size for one of the plan's views. */
+/* Returns the part of a picture of this size from which a view of the plan is made. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
-/* Returns the box for the caller. For a cut that is a window, it is rounded to whole pixels. */
+/* Returns the box of a crop for the caller. If the crop is only a window of the resized box, the
+ * result is the window's box, rounded to whole pixels. */
 struct sheaf_crop_box crop_cut_box(const struct crop_cut *cut, const struct crop_view *view);
 
 #endif

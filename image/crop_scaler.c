@@ -28,8 +28,8 @@ static struct resample_side down_of(const struct crop_plan *plan, const struct c
                                    cut->full_height, cut->top, plan->filter };
 }
 
-/* Returns whether columns are resized before rows. Pillow 13 begins with the pass that shrinks the
- * picture more. Earlier releases begin with rows, except for a very tall picture. */
+/* Returns whether columns are resized before rows. Pillow 13 begins with the direction in which the
+ * picture shrinks more. Earlier releases begin with rows, except for a very tall picture. */
 static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
 {
     const int64_t less_high = (int64_t)cut->box.height - cut->full_height;
@@ -40,7 +40,7 @@ static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
     return less_high > 0 && cut->box.height > 100 * (uint64_t)cut->box.width;
 }
 
-/* Returns whether the planes of the result are made at their final place. */
+/* Returns whether the resampler writes the planes of the result directly to their final place. */
 static bool is_direct(const struct crop_plan *plan, const struct crop_view *view)
 {
     return plan->layout == SHEAF_NCHW && view->width % RESAMPLE_ROWS == 0;

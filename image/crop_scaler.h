@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one crop from the rows of a picture, which come from top to bottom. Each row is split into
- * planes. The resampler keeps as few rows of them as possible, so the unscaled crop is never in
- * memory as a whole. */
+ * Makes one crop from the rows of a picture, which arrive from top to bottom. Each row is split
+ * into planes. The resampler keeps only the rows that it still needs, so the unscaled crop is never
+ * completely in memory. */
 #ifndef IMAGE_CROP_SCALER_H
 #define IMAGE_CROP_SCALER_H
 
@@ -18,8 +18,8 @@ struct crop_scaler {
     struct resample_axes axes;
     struct resampler planes[3];
     uint8_t *out;
-    uint8_t *scratch;               /* planes of the result; NULL if they are made directly in
-                                       `out` */
+    /* memory for the planes of the result; NULL if they are written directly to `out` */
+    uint8_t *scratch;
     size_t stride;                  /* of their rows */
 };
 
@@ -31,13 +31,13 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      uint8_t *out, struct sheaf_error *err);
 void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
 
-/* Takes row `y` of the picture, which begins with column `left`. `pixel` is the number of bytes of
- * a pixel: 1 if grey, otherwise 3, or 4 of which the last is ignored. CROP_ROW_SLACK more bytes
- * must follow the row. */
+/* Takes row `y` of the picture, from column `left` on. `pixel` is the number of bytes of a pixel: 1
+ * for grey, 3 for RGB, or 4 for RGB with one more byte that is ignored. CROP_ROW_SLACK readable
+ * bytes must follow the row. */
 #define CROP_ROW_SLACK 64u
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
-/* Must be called after the last row. Converts the result to its layout. */
+/* Must be called after the last row. Converts the result to the layout that the plan states. */
 void crop_scaler_finish(const struct crop_scaler *s);
 
 #endif

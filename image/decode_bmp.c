@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes BMP. No library in Debian reads only BMP, and the format is simple: a file header, an
- * information header that begins with its size, masks or a palette, and rows from bottom to top,
- * padded to four bytes. Pixels are indices of 1, 4 or 8 bits, possibly run-length encoded, or
- * colours of 16, 24 or 32 bits. Transparency is dropped. */
+ * Decodes BMP. No library in Debian reads only BMP, and the format is simple. It has a file header,
+ * an information header that begins with its own size, masks or a palette, and rows from bottom to
+ * top, padded to four bytes. Pixels are palette indices of 1, 4 or 8 bits, possibly run-length
+ * encoded, or colours of 16, 24 or 32 bits. Transparency is dropped. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ struct bmp {
     bool top_down;
     unsigned bits;
     uint32_t compression;
-    size_t palette, palette_entry, colours;     /* offset of the palette, bytes per entry, number
-                                                   of entries */
+    /* offset of the palette, bytes for each entry, and number of entries */
+    size_t palette, palette_entry, colours;
     uint32_t masks[3];
     size_t pixels;              /* where they are */
     struct sheaf_error *err;
@@ -205,7 +205,7 @@ static void put_pixel(struct runs *r, unsigned index)
     r->x++;
 }
 
-/* Copies `count` indices that are stored unencoded, padded to an even number of bytes. */
+/* Copies `count` palette indices that are stored unencoded, padded to an even number of bytes. */
 static bool put_literals(struct runs *r, unsigned count)
 {
     const unsigned bits = r->bmp->bits;
@@ -226,7 +226,8 @@ static bool put_run(struct runs *r, unsigned count, unsigned value)
     return true;
 }
 
-/* Decodes the runs. They end at the mark of the picture's end, or at the end of the data. */
+/* Decodes run-length encoded pixels up to the mark for the picture's end, or to the end of the
+ * data. */
 static int read_runs(const struct bmp *b, const struct pixels *p)
 {
     struct runs r = { b, p, b->data + b->pixels, b->data + b->size, 0, 0 };

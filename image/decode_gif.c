@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes GIF with giflib: the first image of an animation, placed on its screen. The rest of the
- * screen has the transparent colour, or the first colour, as in Pillow. */
+ * Decodes GIF with giflib. Of an animation, decodes the first image, placed on its screen (the
+ * GIF's canvas). As in Pillow, the rest of the screen has the transparent colour, or the first
+ * colour if there is none. */
 #include <string.h>
 
 #include <gif_lib.h>
@@ -98,7 +99,8 @@ static void fill(const struct gif_reading *r, const ColorMapObject *colours, con
         memcpy(p->data + i * p->channels, colour, p->channels);
 }
 
-/* Returns the row of an interlaced image of `height` rows that is stored at position `number`. */
+/* An interlaced GIF stores its rows in another order. Returns the row of the image that is stored
+ * at position `number`. */
 static int interlaced_row(int number, int height)
 {
     static const struct { int first, step; } passes[] = { { 0, 8 }, { 4, 8 }, { 2, 4 }, { 1, 2 } };
@@ -131,7 +133,7 @@ static int read_rows(const struct gif_reading *r, const ColorMapObject *colours,
     return SHEAF_OK;
 }
 
-/* Reads the image. An image outside of its screen enlarges the screen, as in Pillow. */
+/* Reads the image. As in Pillow, an image that extends beyond its screen enlarges the screen. */
 static int read_image(struct gif_reading *r, struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes JPEG with libjpeg-turbo. Grey stays grey, and everything else becomes RGB. Pictures of
- * four components are read as inverted, as Adobe's programs write them, whether or not they say so;
- * Pillow does the same. */
+ * Decodes JPEG with libjpeg-turbo. Grey stays grey, and everything else becomes RGB. The values of
+ * JPEGs with four components are taken as inverted, as Adobe's programs write them, whether the
+ * file says so or not; Pillow does the same. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct jpeg_reading {
     struct pixels row;          /* rows of four components before they become RGB */
 };
 
-/* Multiplies two bytes in Pillow's arithmetic, with a byte as the result. */
+/* Returns a * b / 255 for two bytes, rounded as in Pillow. */
 static unsigned scaled(unsigned a, unsigned b)
 {
     const unsigned product = a * b + 128;
@@ -25,7 +25,7 @@ static unsigned scaled(unsigned a, unsigned b)
     return ((product >> 8) + product) >> 8;
 }
 
-/* Converts inverted CMYK, in which 0 means full ink and 255 means none. */
+/* Converts inverted CMYK to RGB. In inverted CMYK, 0 means full ink and 255 means no ink. */
 static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
 {
     for (uint32_t x = 0; x < width; x++, from += 4, to += 3)
@@ -91,7 +91,8 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct jpeg_reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    /* Unless the image is being checked, faults are tolerated that every loader tolerates. */
+    /* Tolerate the faults that every image loader tolerates, unless the caller wants to check the
+     * image. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
         code = read_all(&r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes PNG with libpng. Grey stays grey. Colours equal those of Pillow's convert("RGB"):
- * transparency is dropped and not blended, and no gamma is applied. Of 16 bits the upper eight are
- * used, also for grey, which Pillow clips to 255 instead. */
+ * Decodes PNG with libpng. Grey stays grey. The colours equal those of Pillow's convert("RGB"):
+ * transparency is dropped and not blended, and no gamma is applied. Of 16 bits, the upper eight are
+ * used. For grey of 16 bits this differs from Pillow, which clips the values to 255. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
     r->at += size;
 }
 
-/* Returns SHEAF_ERR_UNSUPPORTED unless the values are palette indices or grey, of one byte. */
+/* Returns SHEAF_ERR_UNSUPPORTED unless each pixel is one byte, a palette index or a grey value. */
 static int check_values(const struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
@@ -68,7 +68,7 @@ static int check_values(const struct png_reading *r)
     return SHEAF_OK;
 }
 
-/* Sets libpng's transformations. Returns the number of channels of the result. */
+/* Sets libpng's transformations. Returns the number of channels that libpng then delivers. */
 static unsigned transform(struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);

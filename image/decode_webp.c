@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes WebP with libwebp: the first image of an animation, on a black canvas. Transparency is
- * dropped. */
+ * Decodes WebP with libwebp. Of an animation, decodes the first image, on a black canvas.
+ * Transparency is dropped. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* Memory of libwebp for a lossless picture: its pixels, and equally many intermediate values. */
+/* Memory that libwebp takes for each pixel of a lossless picture: the pixels themselves and the
+ * same number of intermediate values. */
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 

@@ -83,8 +83,8 @@ static void write_pixels(struct jpeg_writing *w, const struct pixels *pixels, in
     jpeg_finish_compress(codec);
 }
 
-/* Extends the last column to the right and the last row downwards, as the encoder itself fills up
- * blocks. */
+/* Collects pointers to the rows of a plane. Repeats the last column to the right and the last row
+ * downwards, as the encoder itself does to fill whole blocks. */
 static void rows_of(const struct plane *plane, uint32_t first, JSAMPROW rows[2 * DCTSIZE])
 {
     for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {
@@ -131,8 +131,8 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
             write_planes(&w, planes, quality);
     } else {
         out->size = before;
-        if (w.result == SHEAF_OK)       /* otherwise the picture is too wide or too high for a
-                                           JPEG */
+        /* the condition is false if the picture is too wide or too high for a JPEG */
+        if (w.result == SHEAF_OK)
             w.result = err_set(err, SHEAF_ERR_UNSUPPORTED, "cannot become a JPEG: %s",
                                w.failure.message);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes a picture as a baseline JPEG with halved chroma and without metadata, as Pillow does. */
+ * Encodes a picture as a baseline JPEG, with the chroma planes at half size and without metadata,
+ * as Pillow does. */
 #ifndef IMAGE_ENCODE_JPEG_H
 #define IMAGE_ENCODE_JPEG_H
 
@@ -8,11 +9,12 @@
 #include "image/pixels.h"
 #include "image/planes.h"
 
-/* Appends the JPEG to `out`. Returns SHEAF_ERR_LIMIT if `out` has too little room; it is then
- * unchanged. */
+/* Appends the JPEG to `out`. Returns SHEAF_ERR_LIMIT, and leaves `out` unchanged, if `out` has too
+ * little room. */
 int encode_jpeg(const struct pixels *pixels, int quality, struct buf *out,
                 struct sheaf_error *err);
-/* Encodes planes. Writes to the last columns of each plane's rows, beyond its width. */
+/* Encodes the planes of a picture as a JPEG. Also writes to the columns after the width of each
+ * plane's rows, to fill whole blocks. */
 int encode_planes(const struct planes *planes, int quality, struct buf *out,
                   struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes crops as PNG with libpng, for people to look at. */
+ * Encodes crops as PNG files with libpng. The files are for people who want to look at crops. */
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ struct raster {
     bool has_planes;
 };
 
-/* Gives row `y` with the channels of each pixel together. `joined` has room for a row. */
+/* Returns row `y` of the crop, with the channels of each pixel side by side. `joined` has room for
+ * a row. */
 static const uint8_t *row_of(const struct raster *r, uint32_t y, uint8_t *joined)
 {
     const size_t row = (size_t)r->width * r->channels, plane = (size_t)r->width * r->height;

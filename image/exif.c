@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * EXIF is a TIFF: a header, and a directory of 12-byte entries, of which one is the orientation
- * (tag 0x112).  The standard has one SHORT there; some programs write a LONG, or another number.
- * exif_place.c finds the TIFF and the XMP in a file. */
+ * Reads the orientation from EXIF data. EXIF is a TIFF: a header, and a directory of 12-byte
+ * entries, one of which is the orientation (tag 0x112). By the standard its type is SHORT, but some
+ * programs write a LONG or another type of number. exif_place.c finds the EXIF data and the XMP
+ * text in a file. */
 #include "image/exif.h"
 
 #include <stdbool.h>
@@ -45,7 +46,8 @@ static double real(uint64_t bits, size_t bytes)
     return bytes == sizeof(single) ? single : value;
 }
 
-/* Returns the value at `at`, which must be within the data, or 1 if its type is not a number. */
+/* Returns the value at `at`, or 1 if its type is not a number. The value must lie within the
+ * data. */
 static double value_at(const struct tiff *t, unsigned type, size_t at)
 {
     const uint64_t bits = number(t, at, type_bytes[type]);
@@ -72,7 +74,8 @@ static unsigned valid(double value)
     return 1;
 }
 
-/* Returns the orientation in an entry (the first of several values), or 0 if it cannot be read. */
+/* Returns the orientation in a directory entry, or 0 if it cannot be read. If the entry has several
+ * values, the first one counts. */
 static unsigned of_entry(const struct tiff *t, size_t entry)
 {
     const uint64_t type = number(t, entry + 2, 2), count = number(t, entry + 4, 4);
@@ -102,7 +105,8 @@ static unsigned of_directory(const struct tiff *t, size_t at)
     return 0;
 }
 
-/* Returns the orientation in EXIF, which may begin with its name; 0 if there is none. */
+/* Returns the orientation in EXIF data, or 0 if there is none. The data may begin with the text
+ * "Exif". */
 static unsigned of_exif(const uint8_t *data, size_t size)
 {
     struct tiff t = { .data = data, .size = size };
@@ -121,7 +125,8 @@ static unsigned of_exif(const uint8_t *data, size_t size)
     return at <= t.size - 2 ? of_directory(&t, (size_t)at) : 0;
 }
 
-/* Returns the orientation in XMP, as an attribute or an element; 0 if there is none. */
+/* Returns the orientation in an XMP text, which is an attribute or an element, or 0 if there is
+ * none. */
 static unsigned of_xmp(const uint8_t *data, size_t size)
 {
     static const char name[] = "tiff:Orientation";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out how an image file must be turned: from EXIF, or else from XMP, as Pillow's
- * ImageOps.exif_transpose does. */
+ * Finds out how a picture must be turned to be upright. Like Pillow's ImageOps.exif_transpose, uses
+ * EXIF data, or XMP if there is no EXIF orientation. */
 #ifndef IMAGE_EXIF_H
 #define IMAGE_EXIF_H
 
@@ -10,7 +10,8 @@
 
 #include "image/kind.h"
 
-/* Returns the orientation, 1 to 8. Returns 1 if the file states none, or an invalid one. */
+/* Returns the orientation of an image file, 1 to 8. Returns 1 if the file states no orientation, or
+ * an invalid one. */
 unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds EXIF and XMP in a file. In a JPEG they are in APP1 segments. In a PNG they are in the chunk
- * eXIf and in texts; older releases of ImageMagick store EXIF in a text as hexadecimal digits. In a
- * WebP they are in chunks that its header announces. */
+ * Finds EXIF and XMP data in a file. In a JPEG they are in APP1 segments. In a PNG they are in the
+ * chunk eXIf and in text chunks; older releases of ImageMagick store EXIF in a text chunk, as
+ * hexadecimal digits. In a WebP they are in chunks that its header announces. */
 #include "image/exif_place.h"
 
 #include <stdbool.h>
@@ -41,7 +41,8 @@ static bool pass_texts(struct png_text *t, unsigned count)
     return true;
 }
 
-/* Finds the text of a chunk tEXt, zTXt or iTXt with this keyword. */
+/* Finds the text of a PNG chunk of type tEXt, zTXt or iTXt. Returns false if the chunk has another
+ * keyword. */
 static bool find_text(const char *type, const char *keyword, struct png_text *t)
 {
     const size_t size = strlen(keyword) + 1;
@@ -83,8 +84,8 @@ static int digit(uint8_t c)
          : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes the hexadecimal digits of a profile. Three lines precede them: an empty line, its name,
- * its size. */
+/* Decodes a profile that is stored as hexadecimal digits. Three lines precede the digits: an empty
+ * line, the profile's name, and its size. */
 static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYTES])
 {
     const uint8_t *p = t->data, *const end = t->data + t->size;

@@ -9,13 +9,13 @@
 
 #include "image/kind.h"
 
-/* The first bytes of a compressed text are unpacked, because the orientation is at the beginning of
- * EXIF data. */
+/* Size of the buffer for a text that was compressed. Only the first bytes of such a text are
+ * unpacked, because the orientation is at the beginning of EXIF data. */
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
-    const uint8_t *exif, *xmp;      /* point into the file or into a text below; NULL if there is
-                                       none */
+    /* point into the file, or into a buffer below; NULL if the file has no such data */
+    const uint8_t *exif, *xmp;
     size_t exif_size, xmp_size;
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];
 };

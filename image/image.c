@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects kinds, reads headers, and connects decoding, shrinking and encoding. */
+ * Detects the kinds of images, reads their headers, and connects decoding, shrinking and
+ * encoding. */
 #include "image/image.h"
 
 #include <stdio.h>
@@ -153,7 +154,8 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Returns the size of the other side, rounded down as in torchvision and im2rec. */
+/* Returns the size of the other side when one side of `size` pixels is shrunk to `side` pixels. It
+ * is rounded down as in torchvision and im2rec. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
@@ -213,8 +215,8 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Shrinks a decoded picture. A decoder that scales has cut the last pixels; the others returned
- * all. */
+/* Shrinks a decoded picture to its final size. If the decoder has decoded at a smaller scale, the
+ * picture stands for at most the width and height that the header states. */
 static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                   struct sheaf_error *err)
 {
@@ -230,7 +232,8 @@ static int shrink(struct pixels *p, const struct image_look *look, const struct 
                     d->divisor, d->width, d->height, err);
 }
 
-/* Shrinks a JPEG by planes if possible. Otherwise *done is false and nothing was done. */
+/* Shrinks a JPEG plane by plane if possible. Sets *done to false, and does nothing, if the JPEG is
+ * of an unusual kind. */
 static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
                          struct buf *out, bool *done, struct sheaf_error *err)
 {
@@ -289,7 +292,8 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
 #define TEXT_OF(x)    #x
 #define VERSION_OF(x) TEXT_OF(x)
 
-/* Only JPEG and WebP are named, because PNG, GIF and BMP decode in a single way. */
+/* The text names only the libraries for JPEG and WebP, because PNG, GIF and BMP decode to the same
+ * pixels in every library. */
 const char *image_libraries(void)
 {
     static _Thread_local char text[96];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ends a call at an error. Warnings about damage are counted, and the first one is kept. */
+ * Handles libjpeg's messages. An error ends the call of libjpeg. Warnings about damage are counted,
+ * and the first one is kept. */
 #include "image/jpeg_error.h"
 
 #include <string.h>
@@ -16,9 +17,9 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* Returns whether stray bytes are where they cost no pixel: between the segments of the header, or
- * before the end of the image. In front of other markers they show that the decoder has lost its
- * place. */
+/* Returns whether stray bytes, about which libjpeg warns, are harmless. They are if they lie
+ * between the segments of the header, or before the end of the image. Before other markers they
+ * show that the decoder has lost its position. */
 static bool lies_outside(j_common_ptr codec)
 {
     const int marker = codec->err->msg_parm.i[1];
@@ -28,7 +29,8 @@ static bool lies_outside(j_common_ptr codec)
             ((struct jpeg_decompress_struct *)(void *)codec)->input_scan_number == 0);
 }
 
-/* Handles a message. Level -1 is a warning: the data is damaged, or a header is merely unusual. */
+/* Handles a message of libjpeg. Level -1 is a warning: the data is damaged, or only a header is
+ * unusual. */
 static void on_message(j_common_ptr codec, int level)
 {
     struct jpeg_failure *f = (struct jpeg_failure *)(void *)codec->err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles libjpeg's errors for decoder and encoder. libjpeg reports an error by a callback that
- * must not return. */
+ * Handles libjpeg's errors, for decoders and encoders. libjpeg reports an error by calling a
+ * function that must not return. */
 #ifndef IMAGE_JPEG_ERROR_H
 #define IMAGE_JPEG_ERROR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a header as a decoder would, without the rest of the file. */
+ * Reads the header of a JPEG as a decoder would, without the rest of the file. */
 #include "image/jpeg_header.h"
 
 #include <stdlib.h>

@@ -3,7 +3,8 @@
  * The beginning of each decoding. */
 #include "image/jpeg_input.h"
 
-/* Limit of scans. A hostile file has more of them, and each takes as long as the whole picture. */
+/* Largest number of scans of a JPEG. A hostile file may have more scans, each of which takes the
+ * time of the whole picture. */
 #define SCANS_MOST 500
 /* Memory of libjpeg for tables and a few rows. */
 #define TABLE_BYTES ((uint64_t)256 << 10)
@@ -26,8 +27,9 @@ void jpeg_input_init(struct jpeg_input *in, bool lenient)
     in->progress.progress_monitor = on_progress;
 }
 
-/* Chooses the smallest decoded size. The requested size would be enough, but Pillow's `thumbnail`
- * uses twice that size to come close to resampling the whole picture. */
+/* Chooses the smallest size at which libjpeg can decode and which is at least twice the requested
+ * size. The requested size itself would be enough, but with twice the size the result is close to
+ * that of resampling the whole picture, as in Pillow's `thumbnail`. */
 static void choose_scale(struct jpeg_decompress_struct *codec, struct decoding *d)
 {
     unsigned divisor = 1;
@@ -52,7 +54,8 @@ void jpeg_input_begin(struct jpeg_input *in, struct decoding *d)
     jpeg_calc_output_dimensions(&in->codec);
 }
 
-/* Returns the memory for the coefficients of the whole picture, which several scans need. */
+/* Returns the memory for the coefficients of the whole picture. A JPEG with several scans needs
+ * this memory; for other JPEGs it is 0. */
 static uint64_t coefficient_bytes(struct jpeg_decompress_struct *codec)
 {
     uint64_t blocks = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of pictures, and their orientation. Pages are mapped, so that they return to the system at
- * once; malloc would keep the memory of the largest picture. */
+ * Memory for pictures, and their orientation. The memory is mapped as pages, so that it returns to
+ * the system at once. malloc would keep the memory of the largest picture. */
 #include "image/pixels.h"
 
 #include <string.h>
@@ -10,10 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Memory of the resampler for each column and row: weights and rows. */
+/* Memory that the resampler needs for each column and row of a picture, for weights and rows. */
 #define RESAMPLE_BYTES 256u
 
-/* Returns the bytes to map. One more is added, because the last pixel may be read as four bytes. */
+/* Returns the number of bytes to map for a picture. One more byte is added, because a reader may
+ * load the last pixel of three bytes as four bytes. */
 static size_t mapped_bytes(uint32_t width, uint32_t height, unsigned channels)
 {
     return (size_t)width * height * channels + 1;
@@ -78,8 +79,8 @@ void pixels_close(struct pixels *p)
 
 /* ---- Orientation ----------------------------------------------------------------------------- */
 
-/* Returns the pixel that comes to column 0 of row `y`, and sets *step to the distance to the next
- * one. */
+/* Returns the pixel that becomes the first pixel of row `y` after turning. Sets *step to the
+ * distance in bytes from it to the pixel that becomes the second one. */
 static const uint8_t *first_of_row(const struct turning *p, unsigned orientation, uint32_t y,
                                    ptrdiff_t *step)
 {

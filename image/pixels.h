@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A decoded picture in memory reserved beforehand: rows of 8-bit samples, grey or RGB. */
+ * A decoded picture (rows of 8-bit values, grey or RGB) in memory that was reserved before
+ * decoding. */
 #ifndef IMAGE_PIXELS_H
 #define IMAGE_PIXELS_H
 
@@ -16,27 +17,32 @@ struct pixels {
     unsigned channels;          /* 1: grey; 3: RGB */
 };
 
-/* A request to a decoder, and the source of its memory. */
+/* A request to a decoder. It also tells where the memory for the picture comes from. */
 struct decoding {
     const uint8_t *data;
     size_t size;
     const struct image_room *room;
-    uint32_t width, height;     /* size of the picture to make, before it is turned; 0 keeps the
-                                   size. A JPEG may be decoded at a smaller size, given by
-                                   `divisor` */
+    /* size of the picture to make, before it is turned; 0 keeps the size. A JPEG may be decoded
+     * at a smaller scale, which is then given by `divisor`. */
+    uint32_t width, height;
     unsigned divisor;           /* set by the decoder */
     bool checks;                /* only checks that all pixels are there */
-    bool by_row;                /* set by a decoder that needs only one row in this case */
-    bool keeps_values;          /* PNG only: one channel of palette indices or grey values; colours
-                                   and 16 bits are refused */
-    uint64_t beside;            /* bytes that the caller needs as well, to be taken from the room
-                                   together with those for the picture */
-    bool copies;                /* whether another picture is made of it while both are in memory */
-    uint64_t taken;             /* bytes taken from the room; the creator of this request gives
-                                   them back */
+    /* set by a decoder that needs only one row of this picture in memory */
+    bool by_row;
+    /* for PNG only: decodes to one channel of palette indices or grey values; colours and values
+     * of 16 bits are refused */
+    bool keeps_values;
+    /* number of bytes that the caller needs in addition; they are taken from the room together
+     * with the bytes for the picture */
+    uint64_t beside;
+    /* whether the caller will copy the picture into another one, so that both are in memory at
+     * the same time */
+    bool copies;
+    /* number of bytes taken from the room; the creator of this request gives them back */
+    uint64_t taken;
 };
 
-/* Refuses an empty picture, and one of more than IMAGE_PIXELS_MOST. */
+/* Refuses a picture that has no pixels, or more than IMAGE_PIXELS_MOST. */
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
 /* Maps memory for a picture of that size. Refuses more than IMAGE_PIXELS_MOST. `library_bytes` is
  * the memory of the decoder's library. All memory that the image will need is taken from the room
@@ -44,7 +50,8 @@ int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
  * holder of some memory must not wait for more. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
-/* Maps memory for another picture of at most the size for which room was taken. */
+/* Maps memory for another picture, which must not be larger than the size for which pixels_open has
+ * taken room. */
 int pixels_map(struct pixels *pixels, uint32_t width, uint32_t height, unsigned channels,
                struct sheaf_error *err);
 void pixels_close(struct pixels *pixels);
@@ -61,8 +68,8 @@ struct turning {
     size_t stride;
     unsigned channels;
 };
-/* Turns the picture into `to`. If the orientation exchanges width and height, `to` must have room
- * for that. */
+/* Turns the picture upright and writes the result to `to`. If the orientation exchanges width and
+ * height, `to` must have room for the exchanged size. */
 void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride);
 int pixels_upright(struct pixels *pixels, unsigned orientation, struct sheaf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A picture in the form of a JPEG: a plane of brightness, and two planes of colour with half its
- * width and height. A JPEG that is shrunk is handled in this form, so its colours are not converted
- * between decoder and encoder. */
+ * A picture in the form in which a JPEG stores it: a plane of brightness, and two planes of colour
+ * with half the width and height. A JPEG that is shrunk stays in this form, so its colours are not
+ * converted between decoder and encoder. */
 #ifndef IMAGE_PLANES_H
 #define IMAGE_PLANES_H
 
@@ -17,7 +17,8 @@ struct plane {
 };
 
 struct planes {
-    unsigned count;             /* 0 for no planes, 1 for grey, 3 for YCbCr */
+    /* number of planes: 0 for none, 1 for grey, 3 for YCbCr */
+    unsigned count;
     struct plane plane[PLANES_MOST];
     uint8_t *memory;
 };
@@ -30,9 +31,10 @@ void planes_close(struct planes *planes);
 /* Turns the picture as EXIF's orientation states. */
 int planes_upright(struct planes *planes, unsigned orientation, struct sheaf_error *err);
 
-/* Decodes a JPEG and shrinks it to the width and height in `d`, which are those before turning.
- * `orientation` is the turn that follows. Makes no planes if the JPEG is of an unusual kind;
- * decode_jpeg and resample handle those. Returns the errors of decode_fn. */
+/* Decodes a JPEG and shrinks it to the width and height in `d`, which are sizes before turning.
+ * `orientation` tells how the picture will be turned afterwards. Makes no planes if the JPEG is
+ * of an unusual kind; the caller then uses decode_jpeg and resample. Returns the errors of
+ * decode_fn. */
 int planes_of_jpeg(struct decoding *d, unsigned orientation, struct planes *planes,
                    struct sheaf_error *err);
 

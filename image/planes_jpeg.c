@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shrinks a JPEG by planes. Each plane goes from the decoder's transform to the resampler as it is
- * stored, some rows at a time. Colours are neither widened to the size of the brightness nor
- * converted, because the encoder would undo that. */
+ * Shrinks a JPEG plane by plane. Each plane goes from the decoder's transform to the resampler as
+ * it is stored, some rows at a time. The colour planes are neither widened to the size of the
+ * brightness plane nor converted to RGB, because the encoder would undo both. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "image/jpeg_input.h"
 #include "image/planes.h"
 #include "image/resample.h"
 
-/* Rows of a component that come at once: four blocks of eight. */
+/* Largest number of rows of a component that the decoder delivers at once: four blocks of eight
+ * rows. */
 #define ROWS_MOST 32
 
 #if JPEG_LIB_VERSION >= 70
@@ -36,7 +37,7 @@ static bool is_power_of_2(int factor)
     return factor == 1 || factor == 2 || factor == 4;
 }
 
-/* Returns whether the JPEG is grey, or YCbCr whose brightness is not halved. */
+/* Returns whether the JPEG is grey, or YCbCr with the brightness plane at full size. */
 static bool is_usual(const struct jpeg_decompress_struct *codec)
 {
     const bool is_grey = codec->num_components == 1 && codec->jpeg_color_space == JCS_GRAYSCALE;
@@ -55,7 +56,8 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns whether turning exchanges the beginning and the end of the horizontal side. */
+/* Returns whether turning the picture exchanges the left and right ends of the horizontal side
+ * before it is turned. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -66,9 +68,9 @@ static bool down_is_mirrored(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Describes a side. Each colour sample belongs to two pixels. If the side has an odd number of
- * pixels, the last sample belongs to one pixel, or the first sample if the side will be
- * mirrored. */
+/* Describes one side of a plane for the resampler. Each value of a colour plane belongs to two
+ * pixels. If the side has an odd number of pixels, the last value belongs to one pixel only; if the
+ * side will be mirrored, this is the first value. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {
@@ -136,7 +138,7 @@ static int open_planes(struct shrinking *s)
     return code;
 }
 
-/* Reads as many rows of each component as the decoder delivers at once. */
+/* Reads rows of each component, the number that the decoder delivers at once. */
 static void read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resamples rows first, then columns, or the other way round if the caller says so. Each pixel is a
- * sum of bytes times weights of 22 binary digits. This is Pillow's arithmetic, so the result equals
- * Pillow's byte for byte, on every machine.
+ * Resamples rows first and then columns, or the other way round if the caller says so. Each output
+ * pixel is a sum of input bytes multiplied by weights of 22 binary digits. This is Pillow's
+ * arithmetic, so the result equals Pillow's byte for byte on every machine.
  *
  *     staged (16 rows) -> tile -> columns -> kept (the rows that a pixel is made of) -> to
  *
- * All of it stays in the processor's cache. resample_axis.c computes the weights, and
- * resample_plain.c and others have the inner loops. */
+ * All these buffers stay in the processor's cache. resample_axis.c computes the weights.
+ * resample_plain.c and resample_avx2.c have the inner loops. */
 #include "image/resample.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static size_t in_sixteens(size_t count)
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
 
-/* Returns the number of rows kept. Twice the necessary number avoids moving rows each time. */
+/* Returns the number of rows for which the buffer `kept` has room. It is twice the necessary
+ * number, so that rows need not be moved each time. */
 static size_t kept_rows(uint32_t most)
 {
     return 4 * (size_t)most + RESAMPLE_ROWS;
@@ -45,7 +46,8 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
     return resampler_bytes_on(&axes) + weight_bytes(across) + weight_bytes(down);
 }
 
-/* Returns the size of a staged row. A tile may extend beyond its end. */
+/* Returns the size in bytes of a staged row. It has room for a tile that extends beyond the row's
+ * end. */
 static size_t wide(const struct resample_axes *axes)
 {
     return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS);
@@ -117,7 +119,7 @@ void resampler_close(struct resampler *r)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Removes rows that no pixel needs any more, to make room for new ones. */
+/* Removes rows that no output pixel needs any more from the buffer, to make room for new rows. */
 static void make_room(struct resampler *r)
 {
     const uint32_t next = r->made < r->down->size ? r->down->first[r->made] : r->in_rows;
@@ -130,7 +132,8 @@ static void make_room(struct resampler *r)
     r->kept_count -= gone;
 }
 
-/* Filters at most sixteen rows.  Where it writes, there is room for sixteen. */
+/* Filters at most sixteen rows in the horizontal direction. The output must have room for sixteen
+ * rows. */
 static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride)
 {
     r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
@@ -138,8 +141,8 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
     r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
 }
 
-/* If columns are resized first: resizes the waiting rows, which have their final height, and adds
- * them to the result. */
+/* Used only if columns are resized first. Resizes the waiting rows, which have their final height,
+ * to their final width, and adds them to the result. */
 static void finish_rows(struct resampler *r)
 {
     const size_t out = in_sixteens(r->across->size);
@@ -177,7 +180,7 @@ static void make_rows(struct resampler *r)
     }
 }
 
-/* Filters at most sixteen rows that are staged from `from` on. */
+/* Filters at most sixteen staged rows, which begin at `from`. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     uint8_t *to;

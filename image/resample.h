@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resizes a picture. It works plane by plane, and row by row as they come, so only some rows of the
- * large picture are in memory. */
+ * Resizes a picture plane by plane. It takes rows as they arrive, so only some rows of the large
+ * picture are in memory. */
 #ifndef IMAGE_RESAMPLE_H
 #define IMAGE_RESAMPLE_H
 
 #include "image/pixels.h"
 #include "image/resample_axis.h"
 
-/* Must change with every change of the result or of the input to the resampler. */
+/* Version of the resampler. It must change with every change of the result, or of the decoder's
+ * output that is resampled. */
 #define RESAMPLE_VERSION 2
 
 struct resampler {
@@ -28,22 +29,23 @@ struct resampler {
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
     size_t to_stride;
-    uint32_t made;              /* number of finished rows; with down_first, of rows with the
-                                   final height */
-    uint32_t waiting;           /* rows in `between` that have their final height and not yet
-                                   their final width */
+    /* number of finished rows; if down_first is set, number of rows that have their final height */
+    uint32_t made;
+    /* number of rows in `between` that have their final height but not yet their final width */
+    uint32_t waiting;
     uint8_t *between;
 };
 
 /* Returns the memory that a resampler needs in addition to its result. */
 uint64_t resampler_bytes(const struct resample_side *across, const struct resample_side *down);
 
-/* Opens a resampler. Consecutive rows of the result are `to_stride` bytes apart. That is a multiple
- * of sixteen, because each row is filled up to such a multiple. */
+/* Opens a resampler that writes to `to`. Consecutive rows of the result are `to_stride` bytes
+ * apart. The stride must be a multiple of sixteen, because each row is written up to such a
+ * multiple. */
 int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err);
-/* The weights by which each plane of a picture is resampled. */
+/* The weights for both directions, by which each plane of a picture is resampled. */
 struct resample_axes {
     struct resample_axis across, down;
     uint32_t columns, rows;     /* of the plane */
@@ -55,15 +57,16 @@ int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uin
 uint64_t resampler_bytes_on(const struct resample_axes *axes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
-/* Returns the place for the next rows, which must be `staged_stride` apart. The number of rows must
- * be a power of two, at most 32, and the same in each call. */
+/* Returns the address to which the caller must write the next rows, `staged_stride` bytes apart.
+ * The number of rows must be a power of two, at most 32, and the same in each call. */
 uint8_t *resampler_place(struct resampler *r);
-/* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane are
- * ignored. With the last row the result is complete. */
+/* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane's
+ * last row are ignored. After the last row, the result is complete. */
 void resampler_add(struct resampler *r, uint32_t count);
 
-/* Replaces the picture by a smaller one. The picture stands for `of_width` / `divisor` columns and
- * `of_height` / `divisor` rows. */
+/* Replaces the picture by a smaller one. If the picture was decoded at a smaller scale, it stands
+ * for `of_width` / `divisor` columns and `of_height` / `divisor` rows of the original, which need
+ * not be whole numbers. */
 int resample(struct pixels *pixels, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops for processors with AVX2, which multiplies sixteen 16-bit numbers and adds up
- * pairs of products in one instruction. */
+ * The resampler's inner loops for processors with AVX2. AVX2 has an instruction that multiplies
+ * sixteen 16-bit numbers and adds up pairs of products. */
 #include "image/resample_kernel.h"
 
 #ifdef __x86_64__
@@ -15,7 +15,8 @@ AVX2 static inline __m128i load(const void *from)
     return _mm_loadu_si128(from);
 }
 
-/* Reads and writes up to a multiple of sixteen columns. */
+/* Splits a row of 4-byte pixels into three planes. Reads and writes up to a multiple of sixteen
+ * columns. */
 AVX2 static void split_avx2(const uint8_t *from, uint32_t columns, uint8_t *const to[3])
 {
     const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -35,7 +36,8 @@ AVX2 static void split_avx2(const uint8_t *from, uint32_t columns, uint8_t *cons
     }
 }
 
-/* For sixteen pixels, the index in a plane of each byte of three vectors; -1: another plane. */
+/* For sixteen pixels: tells which byte of a plane goes to each byte of the three output vectors; -1
+ * means that the byte comes from another plane. */
 static const int8_t joined[3][3][16] = {
     { { 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5 },
       { -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1 },
@@ -102,7 +104,8 @@ AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns,
         }
 }
 
-/* Sums of sixteen pixels, eight in each vector, for the two parts of the weights. */
+/* The sums of sixteen output pixels, eight in each vector, for the upper and lower parts of the
+ * weights. */
 struct sums {
     __m256i high[2], low[2];
 };
@@ -156,8 +159,7 @@ AVX2 static void across_avx2(const struct resample_axis *axis, const uint32_t *t
     }
 }
 
-/* Transposes in four steps. In each, two vectors whose numbers differ in the last bit exchange
- * halves. */
+/* Transposes the tile in four steps. In each step, pairs of vectors exchange halves. */
 AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
 {
     for (uint32_t x = 0; x < columns; x += 16, from += 16 * RESAMPLE_ROWS) {

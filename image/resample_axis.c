@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weights are computed by additions, multiplications and divisions of doubles in one fixed order,
- * so they are the same on every machine. The Makefile keeps the compiler from fusing these
- * operations. Several weights are computed side by side, because each one is a long chain of
+ * Computes the resampler's weights. It adds, multiplies and divides doubles in one fixed order, so
+ * the weights are the same on every machine. The Makefile keeps the compiler from fusing these
+ * operations. Several weights are computed side by side, because each weight is a long chain of
  * dependent operations. */
 #include "image/resample_axis.h"
 
@@ -15,15 +15,16 @@
 #define LOBES 3
 #define SIDE_BY_SIDE 8u
 
-/* The number of doubles that every processor handles side by side. For larger vectors compilers
+/* A vector of two doubles, which every processor can handle at once. For larger vectors, compilers
  * make slower code. */
 typedef double doubles __attribute__((vector_size(16)));
 typedef int64_t masks __attribute__((vector_size(16)));
 
 #define EACH(STATEMENT) STATEMENT(0); STATEMENT(1); STATEMENT(2); STATEMENT(3)
 
-/* Computes sin(x)^2 / x^2 times the same of 3 x, at x = pi t / 3, as a power series in x^2. The
- * omitted terms are less than 2^-52. The result is 0 outside of the lobes. */
+/* Computes Pillow's Lanczos weight: sinc(t) * sinc(t / 3). Uses a power series in x^2 with x = pi t
+ * / 3, of which the omitted terms are less than 2^-52. The result is 0 if t is outside of the
+ * filter's range. */
 static void lanczos(const doubles t[4], doubles value[4])
 {
     const double pi = 3.14159265358979323846;
@@ -100,8 +101,8 @@ static void weigh_lanczos(double *weight, uint32_t first, uint32_t count, double
     }
 }
 
-/* Computes the weights of pixels `first` to `first + count` in a pixel at `center`. Their sum is
- * 1. */
+/* Computes the weights of the input pixels from `first` to `first + count` for an output pixel with
+ * the middle at `center`. The sum of the weights is 1. */
 static void weigh(double *weight, uint32_t first, uint32_t count, double center,
                   const struct resample_side *side)
 {

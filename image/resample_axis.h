@@ -7,12 +7,13 @@
 #include "image/resample_kernel.h"
 #include "sheaf.h"
 
-/* Pillow's filters, widened by the ratio so that nothing aliases. */
+/* Pillow's filters. When a picture shrinks, the filter is widened by the ratio of the sizes, so
+ * that no aliasing occurs. */
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
 /* One side of a plane. Its `in` pixels stand for `extent` pixels of the whole picture; the last one
- * may stand for less than a pixel, or for none. The side becomes `out` pixels, which stand for
- * `out_extent` and begin `shift` output pixels after the edge. */
+ * may stand for only a part of a pixel. The side is resized to `out` pixels. They stand for
+ * `out_extent` pixels and begin `shift` output pixels after the edge. */
 struct resample_side {
     uint32_t in, out;
     double extent, out_extent, shift;
@@ -22,8 +23,8 @@ struct resample_side {
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side,
                        struct sheaf_error *err);
 void resample_axis_close(struct resample_axis *axis);
-/* Leaves out the pixels before and after the pixels that the result needs. The plane then begins
- * with pixel *first and has *count pixels. */
+/* Leaves out the input pixels before and after the range that the result needs. The plane then
+ * begins with pixel *first and has *count pixels. */
 void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of resampling: plain ones, which a compiler can map to any vector unit, and
- * others for processors with more. All give the same integers.
+ * The inner loops of resampling. There are plain loops, which a compiler can map to any vector
+ * unit, and loops for processors with wider vector units. All of them give the same integers.
  *
  * The product of a byte and a weight of 23 bits is summed in two parts, one for the upper bits of
- * the weight and one for its lower eight, so that multiplications of 16-bit numbers are enough. */
+ * the weight and one for its lower eight bits, so that multiplications of 16-bit numbers are
+ * enough. */
 #ifndef IMAGE_RESAMPLE_KERNEL_H
 #define IMAGE_RESAMPLE_KERNEL_H
 
@@ -15,43 +16,45 @@
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
 #define RESAMPLE_ROWS   16u     /* rows, or columns, that are filtered side by side */
 
-/* The weights of two neighbours. Each weight is 256 * `high` + `low`, where `low` is 0 to 255. */
+/* The weights of two neighbouring pixels. Each weight is 256 * `high` + `low`, where `low` is 0 to
+ * 255. */
 struct resample_pair {
     int16_t high[2], low[2];
 };
 
-/* One side of the result. Each of its pixels is the sum of 2 * `pairs` pixels from `first`, an even
- * number, on, times weights. */
+/* The weights for one side of the result. Each output pixel is the weighted sum of 2 * `pairs`
+ * input pixels, beginning with the input pixel `first`, which is an even number. */
 struct resample_axis {
-    uint32_t size, most;        /* number of pixels of the result, and the largest number of
-                                   pairs for one pixel */
+    /* number of pixels of the result, and the largest number of pairs for one pixel */
+    uint32_t size, most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };
 
 struct resample_kernel {
-    /* Splits a row of pixels of four bytes into planes; the fourth byte is ignored. */
+    /* Splits a row of pixels of four bytes into three planes. The fourth byte of a pixel is
+     * ignored. */
     void (*split)(const uint8_t *from, uint32_t columns, uint8_t *const to[3]);
-    /* Makes a row of pixels of three bytes out of a row of each plane. */
+    /* Joins a row of each of three planes to a row of pixels of three bytes. */
     void (*join)(const uint8_t *const from[3], uint32_t columns, uint8_t *to);
     /* Rearranges sixteen rows into a tile. `columns` is a multiple of sixteen. For each pair of
-     * columns, the tile has one number for each row: the first byte, plus 65536 times the
-     * second. */
+     * columns, the tile has one number for each row: the row's byte in the first column, plus 65536
+     * times its byte in the second column. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
-    /* Makes the columns of the result from a tile: sixteen bytes for each column, one for each
+    /* Computes the columns of the result from a tile. Each column has sixteen bytes, one for each
      * row. */
     void (*across)(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to);
-    /* Turns columns of sixteen bytes into sixteen rows. The number of columns is a multiple of
+    /* Converts columns of sixteen bytes into sixteen rows. The number of columns is a multiple of
      * sixteen. */
     void (*untile)(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride);
-    /* Makes one row of the result from pairs of rows. The number of its columns is a multiple of
-     * sixteen. */
+    /* Computes one row of the result from pairs of input rows. The number of its columns is a
+     * multiple of sixteen. */
     void (*down)(const struct resample_pair *weights, uint32_t pairs, const uint8_t *from,
                  size_t stride, uint32_t columns, uint8_t *to);
 };
 
 extern const struct resample_kernel resample_plain;
-/* Returns the loops for AVX2, or NULL if this processor lacks it. */
+/* Returns the inner loops for AVX2, or NULL if this processor does not support AVX2. */
 const struct resample_kernel *resample_avx2(void);
 
 /* The fastest for this processor. */

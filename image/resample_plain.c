@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops for any processor: sixteen 32-bit sums at once. */
+ * The resampler's inner loops for any processor. They compute sixteen 32-bit sums at once. */
 #include "image/resample_kernel.h"
 
 #include <string.h>

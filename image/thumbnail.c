@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Thumbnails for people who look at a data set: the facts in an image's header, and a small JPEG of
- * a JPEG.
+ * Facts and thumbnails for people who look at a data set: the facts in an image's header, and a
+ * small JPEG made from a JPEG.
  *
- * The decoder scales down to an eighth with its transform. The rest is averaged row by row, so that
- * a large image needs no more memory than one of its rows. A JPEG that the decoder must hold
- * completely (progressive) is refused above PIXELS_MOST. */
+ * The decoder scales down to an eighth at most. The remaining reduction averages pixels row by row,
+ * so that a large image needs no more memory than one of its rows. A progressive JPEG, which the
+ * decoder must hold in memory completely, is refused if it has more pixels than PIXELS_MOST. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,15 +35,17 @@ struct scaling {
     struct jpeg_failure failure;
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
-    uint32_t width, height, made;       /* size of the thumbnail, and the number of its finished
-                                           rows */
-    uint8_t *row, *small;               /* one row of the input, and one of the thumbnail */
+    /* size of the thumbnail, and number of its rows that are finished */
+    uint32_t width, height, made;
+    /* memory for one row of the input, and for one row of the thumbnail */
+    uint8_t *row, *small;
     uint32_t *sums;                     /* sums for the current row of the thumbnail */
     unsigned char *bytes;               /* the result: libjpeg's */
     unsigned long size;
 };
 
-/* Chooses the decoder's largest reduction that leaves at least the needed size. */
+/* Chooses the smallest size at which the decoder can decode and which is not less than the
+ * thumbnail's size. */
 static void choose_size(struct scaling *s, unsigned side)
 {
     const uint32_t width = s->in.image_width, height = s->in.image_height;
@@ -58,7 +60,8 @@ static void choose_size(struct scaling *s, unsigned side)
         s->in.scale_denom /= 2;
 }
 
-/* Converts CMYK, both inverted as Adobe writes it and not inverted. */
+/* Converts a CMYK pixel to RGB. Handles both inverted values, as Adobe's programs write them, and
+ * values that are not inverted. */
 static void to_rgb(const struct scaling *s, const uint8_t *p, uint32_t rgb[3])
 {
     const unsigned components = (unsigned)s->in.output_components;
@@ -132,7 +135,7 @@ static int begin(struct scaling *s, const void *data, size_t size, unsigned side
     return SHEAF_OK;
 }
 
-/* Scales the image. libjpeg leaves this function by longjmp on an error. */
+/* Makes the thumbnail. On an error, libjpeg leaves this function by longjmp. */
 static int scale(struct scaling *s, const void *data, size_t size, unsigned side,
                  struct sheaf_error *err)
 {
