@@ -87,36 +87,41 @@ enum sheaf_error_code {
 #undef SHEAF_ERROR_ENUM
     SHEAF_ERROR_CODES_END = -16
 };
-/* The reason of an error, for programs that act on it. (The wording of messages may change.) The
- * comments name the error code of each reason. */
+/* A reason tells a program why a call failed, so that the program can act on it. (The wording of
+ * messages may change.) The comment beside each reason names the error codes with which it
+ * occurs. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
-    SHEAF_REASON_DATASET,           /* EXISTS: the destination holds a data set, or is a view */
+    /* code EXISTS: the destination already holds a data set, or is a view */
+    SHEAF_REASON_DATASET,
     SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: the destination holds an unfinished run */
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
-    SHEAF_REASON_ALTERED,           /* CHANGED: the data set there is not as its manifest says */
+    /* code CHANGED: the data set at the destination does not match its manifest */
+    SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* ARGUMENT: a plan of a conversion was given where a plan of files is expected, or the
-     * reverse */
+    /* code ARGUMENT: the caller gave a plan of a conversion where a plan of files is expected, or
+     * the reverse */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
-    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED, /* UNSUPPORTED: there is no table of keys, or
-                                                       no index */
+    /* code UNSUPPORTED: the data set has no table of keys, or no index */
+    SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* packing: a filter matched nothing; few samples lack a field; there were bad files */
+    /* in packing: a filter matched no file; a few samples lack a field; files were bad */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
-    SHEAF_REASON_BUCKET_POLICY,     /* ACCESS: S3 refuses to write, possibly because a header is
-                                       missing */
-    SHEAF_REASON_ODD_IMAGE,         /* packing: a bad file that fix_images would turn into a JPEG */
+    /* code ACCESS: S3 refuses to write, possibly because a request header is missing */
+    SHEAF_REASON_BUCKET_POLICY,
+    /* in packing: a bad file that the option fix_images would turn into a JPEG */
+    SHEAF_REASON_ODD_IMAGE,
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
     SHEAF_REASON_REPEATED_KEY,      /* EXISTS: another sample has the key: duplicate_keys */
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
-    SHEAF_REASON_FILE_OR_DIRECTORY, /* UNSUPPORTED: a file to be unpacked has a directory's name */
+    /* code UNSUPPORTED: a file to be unpacked has the same name as a directory */
+    SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
     SHEAF_REASON_NOT_IN_BASE,       /* NOT_FOUND: the base does not have the key of a value */
@@ -124,8 +129,9 @@ enum sheaf_reason {
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
-    char message[1016];     /* one line: where (shard, offset, record), what was found, what was
-                               expected */
+    /* one line of text: where the fault is (shard, offset, record), what was found, what was
+     * expected */
+    char message[1016];
     int reason;             /* of enum sheaf_reason */
 };
 SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a code, never
@@ -142,8 +148,9 @@ SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
  * in lower case ("jpg", "seg.png"). Its suffix is the same part as the file has it ("JPG"). */
 struct sheaf_field {
     const char *name;
-    const char *suffix;     /* the field's suffix, which differs from name only in case; may be
-                               NULL on input, which means `name` */
+    /* the field's suffix, which differs from `name` only in case; NULL on input means that it
+     * equals `name` */
+    const char *suffix;
     const void *data;
     size_t size;            /* bytes */
 };
@@ -152,27 +159,30 @@ struct sheaf_field {
  * UTF-8.
  *
  * A sample may have no label. A label is a whole number of magnitude up to 2^53, or a number that a
- * 32-bit float represents exactly. On input, a whole number that is neither is refused and never
- * changed. Other numbers are rounded to the nearest 32-bit float, so 0.1 becomes
+ * 32-bit float represents exactly. On input, a whole number that is too large for both is refused
+ * and never changed. Other numbers are rounded to the nearest 32-bit float, so 0.1 becomes
  * 0.10000000149011612. The same holds for labels in lists and in files called .cls, in every
  * container. */
 struct sheaf_sample {
     const char *key;
     const struct sheaf_field *fields; size_t field_count;
     const double *labels; size_t label_count;
-    const char *class_name; /* the label's class, if the data set names its classes; or NULL */
-    uint64_t number;        /* number of the sample in the data set, in manifest order, from 0;
-                               equal to `record` in streams */
+    /* name of the label's class; NULL if the data set does not name its classes */
+    const char *class_name;
+    /* number of the sample in the data set, in manifest order, from 0; in a stream it equals
+     * `record` */
+    uint64_t number;
     uint32_t shard;         /* from 0, in manifest order */
     uint64_t record;        /* from 0, within the shard */
-    /* From a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
-     * corrupt records are counted. It is not set for a resumed stream. */
+    /* Set by a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
+     * corrupt records are counted as well. It is not set for a resumed stream. */
     uint64_t ordinal;
-    int repeated;           /* from a reader: 1 if the sample was returned before and pads its
-                               lane */
-    /* From a reader: a seed for everything that is drawn at random for the sample. It is a hash
-     * of the option `seed`, the source, the source's epoch, and the sample's number in the
-     * source (reader/ORDER.md). It is the same in any container. */
+    /* set by a reader: 1 if this sample was already returned in the epoch and now fills a
+     * shorter lane */
+    int repeated;
+    /* Set by a reader: a seed for everything that is drawn at random for the sample. It is a hash
+     * of the option `seed`, the source, the source's epoch, and the sample's number in the source
+     * (reader/ORDER.md). The seed is the same in any container. */
     uint64_t seed;
 };
 
@@ -180,14 +190,15 @@ enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET 
 enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2,
                    SHEAF_CODEC_ZSTD = 3 };
 
-/* Return the name of a container ("tfrecord", "recordio", "webdataset") or codec ("none", "gzip",
- * "lz4", "zstd"), or NULL for another value. The _of functions return the value of a name, also of
- * an alias such as "wds", or -1 for an unknown name. */
+/* These functions return the name of a container ("tfrecord", "recordio", "webdataset") or codec
+ * ("none", "gzip", "lz4", "zstd"), or NULL for any other value. The two functions whose name ends
+ * in _of return the value for a name. They also accept an alias such as "wds", and return -1 for an
+ * unknown name. */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-/* The treatment of a bad file (packing) or a bad record (reading). */
+/* What to do with a bad file (when packing) or a bad record (when reading). */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
@@ -196,14 +207,14 @@ struct sheaf_progress {
     uint64_t done_bytes, total_bytes;   /* done <= total; a total of 0 is unknown */
     uint64_t done_count, total_count;   /* files or samples */
 };
-/* Reports progress about ten times a second and at the end of a stage, on the thread that made the
- * call. */
+/* Receives the progress of a call about ten times a second and at the end of a stage. It is called
+ * on the thread that made the call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
-/* Reports one bad file or record that is skipped. `where` is the file or shard. */
+/* Receives a bad file or record that is skipped. `where` names the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
-/* Sets the program's function for notices. `notice` is called, with code SHEAF_OK, for information
- * that belongs to no call, such as a bucket in another region or a pipe without a writer. It is
- * called on any thread and must not call the library. */
+/* Sets the program's function for notices. The library calls `notice`, with code SHEAF_OK, for
+ * information that belongs to no call, such as a bucket in another region or a pipe without a
+ * writer. `notice` may be called on any thread and must not call the library. */
 SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set (sheaf_dataset) ---------------------------------------------------------------
@@ -231,119 +242,136 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *   - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
  *     valid only for the same union. */
 struct sheaf_shard_info {
-    const char *name;           /* name of the shard within its source's directory; for a foreign
-                                   shard as given */
-    uint64_t bytes, payload_bytes, samples; /* Stored bytes, bytes of the fields' content, and
-                                               number of samples; 0 if unknown. */
-    const char *xxh3;           /* XXH3-128 of the stored bytes, 32 hex digits; NULL if unknown */
+    /* name of the shard in its source's directory; for a foreign shard, the path that the caller
+     * gave */
+    const char *name;
+    /* stored bytes, bytes of the fields' content, and number of samples; 0 if unknown */
+    uint64_t bytes, payload_bytes, samples;
+    /* XXH3-128 of the stored bytes as 32 hexadecimal digits; NULL if unknown */
+    const char *xxh3;
     size_t source;              /* index of its source, from 0 */
 };
 #define SHEAF_SURVEY_DECADES 8
 struct sheaf_field_info {       /* statistics of a field over all samples */
-    const char *name, *lacking; /* `lacking` is the key of the first sample without the field, or
-                                   NULL if there is none or it is unknown. */
-    uint64_t samples, bytes;    /* number of samples with the field, and its bytes in all of them */
-    uint64_t least_bytes, median_bytes, most_bytes;     /* sizes of the field; the median is
-                                                           within 5 % */
-    uint64_t decades[SHEAF_SURVEY_DECADES];     /* number of fields of less than 1 kB, 10 kB,
-                                                   ...; the last one counts the rest */
+    /* `lacking` is the key of the first sample without the field; NULL if no sample lacks it or
+     * the key is unknown */
+    const char *name, *lacking;
+    /* number of samples that have the field, and bytes of the field in all these samples */
+    uint64_t samples, bytes;
+    /* smallest, median and largest size of the field in bytes; the median has an error of at
+     * most 5 % */
+    uint64_t least_bytes, median_bytes, most_bytes;
+    /* number of samples in which the field has less than 1 kB, less than 10 kB, ...; the last
+     * element counts the rest */
+    uint64_t decades[SHEAF_SURVEY_DECADES];
 };
-/* One source of a data set, as if it were opened alone. */
+/* Information about one source of a data set, as if the source were opened alone. */
 struct sheaf_source_info {
     const char *url;            /* as given; for foreign shards the first one */
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    size_t first_shard, shard_count;    /* number of its first shard among the shards of the data
-                                           set, and its number of shards */
+    /* number of the source's first shard among all shards of the data set, and number of the
+     * source's shards */
+    size_t first_shard, shard_count;
     uint64_t first_number, samples;
     size_t class_count;
     int label_base;
     const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
                                                    foreign shards */
-    const char *same_as;        /* URL of an earlier source that appears to be the same, or NULL */
-    uint64_t chosen; double share;  /* Number of samples that a view chose, or of all samples;
-                                       and the source's share of an epoch. */
-    uint64_t weight, shared;    /* Weight of the source in a view; and number of its chosen
-                                   samples that an earlier source chose as well. */
+    /* URL of an earlier source that appears to be the same data set, or NULL */
+    const char *same_as;
+    /* number of samples that the view chose (without a view: of all samples); and the source's
+     * share of an epoch */
+    uint64_t chosen; double share;
+    /* the source's weight in the view; and number of its chosen samples that the view also chose
+     * from an earlier source */
+    uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
-    int has_manifest;           /* whether the source, or each of several sources, has one */
-    int is_stream;              /* counts are unknown, and it can only be read forward */
+    /* 1 if the source has a manifest; for several sources, if each of them has one */
+    int has_manifest;
+    /* 1 if the data set can only be read forward, so that its counts are unknown */
+    int is_stream;
     enum sheaf_container container; /* 0 if its sources have different ones */
-    enum sheaf_codec codec;         /* codec of the shards; if sources have different codecs, the
-                                       codec of one that is compressed */
+    /* codec of the shards; if the sources have different codecs, a codec other than NONE */
+    enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
-    const char *fingerprint;    /* 32 hex digits; "" if the data set has no positions (standard
-                                   input) */
-    const char *manifest_json;  /* the manifest's text; NULL for foreign shards or several
-                                   sources */
+    /* 32 hexadecimal digits; "" if positions in the data set cannot be saved (standard input) */
+    const char *fingerprint;
+    /* text of the manifest; NULL for foreign shards or several sources */
+    const char *manifest_json;
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* For a ShardedByS3Key channel: the number of this host, the number of hosts, and the number of
-     * shards of all hosts. Otherwise 0, 0, and the number of shards. */
+    /* For a channel whose objects are divided among hosts (ShardedByS3Key): number of this host,
+     * number of hosts, and number of shards on all hosts. Otherwise 0, 0, and the number of
+     * shards. */
     uint32_t host, hosts; size_t all_shards;
-    /* Nonzero if fields and classes were counted. field_count is also 0 if there are more than 256
-     * names. */
+    /* Nonzero if fields and classes were counted. field_count is 0 if they were not counted, or if
+     * there are more than 256 field names. */
     int counts_fields, counts_classes; size_t field_count;
-    uint64_t images_converted, images_resized;  /* Images that packing converted and made
-                                                   smaller; 0 for a view, UINT64_MAX if unknown. */
-    uint64_t skipped;           /* number of files that packing left out; in a conversion, of
-                                   samples */
-    /* Number of samples whose key an earlier sample has, and the first such key or NULL. For a
-     * foreign tar these are samples of one shard, where the files of a sample may not lie side by
-     * side. For an indexed data set they are samples of the whole data set. */
+    /* number of images that were converted, and made smaller, when the data set was packed; 0
+     * for a view, UINT64_MAX if unknown */
+    uint64_t images_converted, images_resized;
+    /* number of files that packing left out; for a conversion, number of samples */
+    uint64_t skipped;
+    /* Number of samples whose key an earlier sample also has, and the first such key or NULL. In a
+     * foreign tar, the two samples are in the same shard; the files of one sample may not lie side
+     * by side there. In an indexed data set, the two samples may be in different shards. */
     uint64_t repeated_keys; const char *repeated_key;
-    uint64_t joined_keys;       /* number of samples with a repeated key that were added to the
-                                   earlier sample instead */
-    uint64_t left_out_values;   /* number of values of lists that could not become fields */
+    /* number of samples with a repeated key that were joined to the earlier sample with this key */
+    uint64_t joined_keys;
+    /* number of values in lists of features that could not become fields */
+    uint64_t left_out_values;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Opens a data set like sheaf_dataset_open, but in foreign tars all files with one key are one
- * sample, wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard is
- * compressed, remote or a pipe. */
+/* Opens a data set like sheaf_dataset_open. In foreign tars, however, all files with the same key
+ * become one sample, wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard
+ * is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Writes the identity of the samples as 32 digits: a hash of the fingerprint and the shards'
- * locations, and for foreign shards of inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if
- * the data set can be read only once. */
+/* Writes the identity of the samples as 32 digits. It is a hash of the fingerprint and the
+ * locations of the shards; for foreign shards it also covers inodes and times, or ETags. Returns
+ * SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
                                                                        of its readers */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* Return information about a shard, and about a source. They return SHEAF_ERR_ARGUMENT if the index
- * is too large. */
+/* These functions return information about a shard, and about a source. They return
+ * SHEAF_ERR_ARGUMENT if the index is too large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_source_info *info, size_t sizeof_info);
-/* Returns the statistics of a field. Fields are in byte order of their names, and `index` must be
- * below info.field_count. */
+/* Returns the statistics of a field. Fields are in byte order of their names. `index` must be less
+ * than info.field_count. */
 SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_field_info *info, size_t sizeof_info);
-/* Writes the number of samples of each class. If they were not counted (counts_classes is 0), the
- * index is read, or SHEAF_ERR_UNSUPPORTED returned if it has no labels. */
+/* Writes the number of samples of each class. If they were not counted when the data set was packed
+ * (counts_classes is 0), the function reads the index. Returns SHEAF_ERR_UNSUPPORTED if the index
+ * has no labels either. */
 SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
     struct sheaf_error *error);
-/* Writes the label of each sample, or -1 if it has none, from the index without reading data. For a
- * view it covers all samples of the sources, chosen or not. Returns SHEAF_ERR_UNSUPPORTED if the
- * index has no labels (they are vectors or fractions). */
+/* Writes the label of each sample, or -1 for a sample without a label. The labels come from the
+ * index; no shard is read. For a view, all samples of the sources are included, chosen or not.
+ * Returns SHEAF_ERR_UNSUPPORTED if the index has no labels, because they are vectors or
+ * fractions. */
 SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
     struct sheaf_error *error);
-/* Selects at most `count` samples, for a view among the chosen ones, spread evenly over the labels
- * if the index has them. */
+/* Selects at most `count` samples of the data set, or of the samples that a view has chosen. They
+ * are spread evenly over the labels if the index has labels. */
 SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
     uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
-/* Returns the name of the class with this index (from 0, whatever the label base), or NULL if there
- * is none. */
+/* Returns the name of the class with this index, or NULL if there is no such class. Indices count
+ * from 0, whatever the label base is. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Views (sheaf_view) ---------------------------------------------------------------------
@@ -356,28 +384,29 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * `overwrite` is set. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
-/* Computes the bytes that a source's chosen samples occupy in its shards, and the bytes that are
- * read for them, which include small gaps and whole blocks. Unless all samples were chosen, it
- * reads the index of the shards in which some were. */
+/* Computes two sizes for a source of a view: the bytes of its chosen samples in the shards, and the
+ * bytes that a reader reads for them. The second size includes small gaps and whole codec blocks.
+ * Unless all samples were chosen, the call reads the index of the shards that contain chosen
+ * samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
-/* Returns after how many samples of the run stage `stage` (from 0) of a view begins, and the
- * sources' weights in it, which are valid as long as the data set. Returns SHEAF_ERR_ARGUMENT if
- * there is no such stage. */
+/* Returns when stage `stage` (from 0) of a view begins, as a number of samples since the first
+ * epoch; and the weights of the sources in this stage, which are valid as long as the data set.
+ * Returns SHEAF_ERR_ARGUMENT if there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
-/* Writes a file of chosen samples beside the view at `path`, and its name for the view's condition
- * "numbers". */
+/* Writes a file with the numbers of chosen samples beside the view at `path`. Sets `name` to the
+ * file's name, for the view's condition "numbers". */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    uint64_t memory_bytes;          /* 1 GiB; hard ceiling for reads, and for samples until they
-                                       are freed */
-    sheaf_progress_fn *progress;    /* NULL; it reports no counts, but is called while the call
-                                       waits */
+    /* 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
+    uint64_t memory_bytes;
+    /* NULL; it reports no counts, and is called only while sheaf_dataset_read waits */
+    sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
@@ -386,24 +415,24 @@ SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_
  * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call it on
  * one data set.
  *
- * Reads run concurrently. One read covers samples that are close together (within 64 KiB in a file,
- * within 1 MiB remotely, in one block of a codec). Each sample is checked as by a reader. If one is
- * bad, none is returned. *samples are valid until sheaf_kept_free, while the data set is open. The
- * data set keeps the latest 64 shards and their indexes (at most 256 MiB) open for later calls; a
- * forked child opens its own.
+ * The reads run concurrently. One read covers samples that are close together (within 64 KiB in a
+ * file, within 1 MiB in a remote object, or in one block of a codec). Each sample is checked as by
+ * a reader. If one sample is bad, no sample is returned. *samples are valid until sheaf_kept_free,
+ * while the data set is open. The data set keeps the 64 shards used last, with their indexes (at
+ * most 256 MiB), open for later calls. A forked child process opens its own.
  *
  * Returns SHEAF_ERR_ARGUMENT if `count` is 0 or a number does not exist, _UNSUPPORTED for a stream,
  * and _LIMIT if the memory is too small. */
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
-/* Finds samples by their keys and reads them like sheaf_dataset_read. The samples with keys[i] are
- * (*samples)[(*firsts)[i]] up to, not including, (*samples)[(*firsts)[i + 1]], in the order of
- * their numbers. There is none if no sample has the key, and several if it occurs several times. A
- * key takes two small reads of its source's dataset.keys.
+/* Finds samples by their keys and reads them like sheaf_dataset_read. The samples with the key
+ * keys[i] are the elements of *samples from index (*firsts)[i] up to, but not including, index
+ * (*firsts)[i + 1], in the order of their numbers. There may be none, or several if the key is
+ * repeated. Finding a key takes two small reads of the file dataset.keys of its source.
  *
- * Returns SHEAF_ERR_UNSUPPORTED if there is no such table (see sheaf_index_keys), and _CHANGED if
- * the table belongs to another state of the data set. */
+ * Returns SHEAF_ERR_UNSUPPORTED if there is no such file (see sheaf_index_keys), and _CHANGED if
+ * the file belongs to another state of the data set. */
 SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
@@ -416,14 +445,14 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* The treatment of the remainder if the number of lanes does not divide the number of samples.
- * KEEP: some lanes have one sample more. DROP: the remainder, at most lanes - 1 samples, is left
- * out. PAD: shorter lanes repeat one sample. */
+/* What to do with the remainder if the number of lanes does not divide the number of samples. KEEP:
+ * some lanes have one sample more. DROP: the remainder, at most lanes - 1 samples, is left out.
+ * PAD: shorter lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
-/* Called before the first `bytes` bytes of options.memory are used, so that the program can make
- * them available. A nonzero result means that it cannot. The reader then continues with less memory
- * if possible. */
+/* The reader calls this function before it uses the first `bytes` bytes of options.memory, so that
+ * the program can make these bytes available. The function returns nonzero if the program cannot do
+ * so. The reader then continues with less memory if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_reader_options {
@@ -431,82 +460,95 @@ struct sheaf_reader_options {
     uint64_t seed;                  /* 0 */
     uint64_t epoch;                 /* 0; the first epoch to read */
     int no_shuffle;                 /* 0; 1 reads in manifest order, without any shuffling */
-    uint64_t shuffle_buffer;        /* 10000; samples over all lanes; 0 only permutes the shards */
-    uint32_t lanes;                 /* 0, which means world_size x workers; otherwise a multiple
-                                       of that */
+    /* 10000; total number of samples in the shuffle buffers of all lanes; 0 only permutes the
+     * shards */
+    uint64_t shuffle_buffer;
+    /* 0, which means world_size x workers; other values must be a multiple of world_size x
+     * workers */
+    uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
     enum sheaf_remainder remainder; /* AUTO, which means KEEP for one rank and PAD for several */
-    uint64_t memory_bytes;          /* 1 GiB; hard ceiling for reading ahead, shuffle buffer and
-                                       index */
-    /* 0; number of threads that read and check ahead. 0 means one per processor, at most 8, and
-     * one less for local files, because next() does part of the work. */
+    /* 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the index */
+    uint64_t memory_bytes;
+    /* 0; number of threads that read and check samples ahead of time. 0 means one per processor, at
+     * most 8. For local files it means one thread less, because sheaf_reader_next does part of the
+     * work. */
     unsigned threads;
-    /* FAIL; SKIP skips bad records, including those with over 1,024 fields or 65,536 labels. If
-     * all records are bad, the epoch is SHEAF_ERR_CORRUPT. */
+    /* FAIL; SKIP skips bad records. Records with more than 1,024 fields or 65,536 labels are bad as
+     * well. If all records are bad, the epoch ends with SHEAF_ERR_CORRUPT. */
     enum sheaf_on_error on_corrupt;
-    uint64_t max_corrupt;           /* UINT64_MAX (no limit); with SKIP, the next bad record
-                                       fails */
+    /* UINT64_MAX (no limit); number of bad records that SKIP may skip; the next bad record is an
+     * error */
+    uint64_t max_corrupt;
     sheaf_report_fn *report; void *report_context;  /* NULL; called in next() for each skipped
                                                        record */
     const char *cache_directory;    /* NULL; directory for remote shards, which processes may
                                        share */
-    uint64_t cache_bytes;           /* 64 GB; size limit of the cache; the least recently used
-                                       blocks go first */
-    void *memory;                   /* NULL; or memory_bytes of page-aligned memory for samples
-                                       (see sheaf_reader_keep). */
+    /* 64 GB; size limit of the cache, from which the least recently used blocks are removed
+     * first */
+    uint64_t cache_bytes;
+    /* NULL; or memory_bytes bytes of page-aligned memory for samples (see sheaf_reader_keep) */
+    void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
-    /* NULL, 0; names of columns (sheaf_column_add) to read with the samples. The field EXT of the
-     * column NAME is the sample's field NAME.EXT. Order, positions and states are those without
-     * columns. SHEAF_ERR_EXISTS if a sample has such a field itself. */
+    /* NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples. The
+     * field EXT of the column NAME becomes the sample's field NAME.EXT. Columns do not affect the
+     * order, the positions and the states of a reader. A sample that already has a field of this
+     * name causes SHEAF_ERR_EXISTS. */
     const char *const *columns; size_t column_count;
-    /* FAIL; the treatment of a sample for which a column has no value: SHEAF_ERR_NOT_FOUND, or the
-     * sample is left out and counted, or it comes without the field. */
+    /* FAIL; what to do with a sample for which a column has no value. FAIL: return
+     * SHEAF_ERR_NOT_FOUND. SKIP: leave out and count the sample. NONE: return the sample without
+     * the field. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
-/* Finds the rank and world size of this process. It uses the first of these in the environment:
+/* Finds the rank and world size of this process. It uses the first of these launchers whose
+ * variables are set in the environment:
  *
  * - RANK and WORLD_SIZE (torchrun);
- * - OMPI_COMM_WORLD_RANK and _SIZE (Open MPI);
- * - SLURM_PROCID and SLURM_NTASKS, in a step of srun, which has a SLURM_STEP_ID (a batch script has
- *   the two variables as well, but is a single process);
+ * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
+ * - SLURM_PROCID and SLURM_NTASKS, in a step of srun, which also has a SLURM_STEP_ID (a batch
+ *   script has the first two variables as well, but is a single process);
  * - SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory `config` (SageMaker;
  *   NULL means /opt/ml/input/config). The rank is the host's index in the list.
  *
  * If `source` is not NULL, *source is set to a static string that names the launcher. Returns
- * SHEAF_END if none of them is set, and SHEAF_ERR_ARGUMENT if a value is invalid or only one of
- * torchrun's or Open MPI's two variables is set. (Slurm sets one alone in jobs without ranks.) No
- * other function of the library reads these variables. */
+ * SHEAF_END if the variables of no launcher are set. Returns SHEAF_ERR_ARGUMENT if a value is
+ * invalid, or if only one of the two variables of torchrun or Open MPI is set. (Slurm itself sets
+ * only one of its variables in jobs without ranks.) No other function of the library reads these
+ * variables. */
 SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 
 /* Opens a reader. It borrows the data set until sheaf_reader_free. memory_bytes must hold the
- * largest sample, the index of its shard, and 64 bytes per sample of the shuffle buffers (with a
- * codec also 64 KiB, remotely 1 MiB). Otherwise it returns SHEAF_ERR_LIMIT with a size that is
- * enough. Samples for which the memory has no room are read when they are drawn; with a codec, a
- * block is then decompressed for as many of its samples as fit. In addition to memory_bytes, a
- * process takes at most 32 MiB for connections, stacks and codecs. */
+ * largest sample, the index of its shard, and 64 bytes per sample of the shuffle buffers (in
+ * addition 64 KiB with a codec, and 1 MiB for remote shards). Otherwise the call returns
+ * SHEAF_ERR_LIMIT with a size that is enough. Samples for which the memory has no room are read
+ * when they are drawn from the shuffle buffer. With a codec, a block is then decompressed once for
+ * as many of its samples as fit. In addition to memory_bytes, a process takes at most 32 MiB for
+ * connections, stacks and codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
 SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 /* Starts an epoch at its beginning, whatever the reader's position. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
-/* Starts an epoch at sample `sample`, counted from 0, of this reader's part of it. Earlier samples
- * are not read. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or for a stream. */
+/* Starts an epoch at sample number `sample`, counted from 0, of this reader's part of the epoch.
+ * Earlier samples are not read. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or if the
+ * data set is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
 /* Returns the number of samples in this reader's part of the epoch, including corrupt records, or
  * UINT64_MAX for a stream. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
 /* Returns the next sample, which is valid until the next call on this reader, or SHEAF_END at the
- * end of the epoch. After SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and after any
- * other error except SHEAF_ERR_INTERRUPTED, only _error, _get_stats and _free may be called. */
+ * end of the epoch. After some errors, only _error, _get_stats and _free may be called:
+ * SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and any other error except
+ * SHEAF_ERR_INTERRUPTED. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
-/* Returns between 1 and `max` samples, which are valid until the next call on this reader, and
- * otherwise the results of sheaf_reader_next. An error that follows some samples is returned by the
- * next call. If `max` is 0, it returns SHEAF_ERR_ARGUMENT. */
+/* Returns between 1 and `max` samples, which are valid until the next call on this reader. If there
+ * is no sample, returns the same codes as sheaf_reader_next. An error that follows some samples is
+ * returned by the next call. If `max` is 0, returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
 /* Detaches the samples of the last call from the reader. *samples (*count of them) stay valid until
@@ -514,13 +556,13 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * call returned become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they were
  * detached already.
  *
- * Samples of 4 KiB or more are not copied, as long as the reader's memory budget has room for them
- * and for their neighbours in the same piece of memory (about a MiB; 8 MiB for remote shards). They
- * stay in the budget. Other samples are copied to memory outside of the budget, where fields of
- * equal index and size are adjacent.
+ * Samples of 4 KiB or more are not copied as long as the reader's memory budget has room for them
+ * and for their neighbours in the same piece of memory (about a MiB; 8 MiB for remote shards). Such
+ * samples still count in the budget. Other samples are copied to memory outside of the budget,
+ * where fields of equal index and size are adjacent.
  *
- * If options.memory is set, samples that are not copied lie there, so that another process or a
- * device that sees this memory needs no copy either. The memory belongs to the reader until the
+ * If options.memory is set, samples that are not copied lie in this memory. Another process or a
+ * device that sees the memory then needs no copy either. The memory belongs to the reader until the
  * reader and these samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
@@ -532,20 +574,21 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on 
  * shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* Writes the position of `back` samples ago, for programs that read ahead. `back` may reach to
- * where the epoch was started or resumed, and is at most SHEAF_BACK_MOST; otherwise it returns
- * SHEAF_ERR_ARGUMENT. */
+/* Writes the position of the reader `back` samples ago, for programs that read ahead. `back` is at
+ * most SHEAF_BACK_MOST, and may reach back to the sample at which the epoch was started or resumed.
+ * Otherwise the call returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
-/* Resumes at a position. Seed, epoch, lanes, buffer and remainder come from the text. A position
- * after a whole round of the lanes fits any world_size x workers that divides the lanes; any other
- * position fits only the same rank and worker. Returns SHEAF_ERR_CHANGED if the position belongs to
- * another data set, and SHEAF_ERR_ARGUMENT if it is damaged or outside of the epoch (for a stream,
- * sheaf_reader_next returns that). */
+/* Resumes at a position. Seed, epoch, lanes, buffer size and remainder come from the text. If the
+ * position follows a whole round (one sample of each lane), it fits any world_size x workers that
+ * divides the number of lanes. Any other position fits only the same rank and worker. Returns
+ * SHEAF_ERR_CHANGED if the position belongs to another data set, and SHEAF_ERR_ARGUMENT if the text
+ * is damaged or the position is outside of the epoch (for a stream, sheaf_reader_next returns the
+ * latter). */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint of a position after `samples` samples of all ranks in options->epoch. For
- * a view it covers the stages up to that point, so that appending a stage keeps earlier positions
- * valid. */
+/* Writes the fingerprint that positions have after `samples` samples of all ranks in
+ * options->epoch. For a view it covers only the stages up to this point, so that positions stay
+ * valid when another stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
@@ -554,34 +597,36 @@ SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
-    uint64_t read_bytes;            /* bytes of shards and indexes, whether from the store or
-                                       from the cache */
-    uint64_t corrupt;               /* number of records skipped as corrupt; a record counts once
-                                       in every epoch */
+    /* number of bytes of shards and indexes that were read, from the store or from the cache */
+    uint64_t read_bytes;
+    /* number of records that were skipped as corrupt; a record counts once in every epoch */
+    uint64_t corrupt;
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    uint64_t cached_bytes;          /* bytes that came from the cache instead of the store, in
-                                       whole blocks */
+    /* number of bytes that came from the cache instead of the store, in whole blocks */
+    uint64_t cached_bytes;
     uint64_t epoch;                 /* the current one */
-    uint64_t uncached_objects;      /* number of objects that were not cached, because they have
-                                       no strong ETag */
-    uint64_t passed_over;           /* number of members of foreign tars that belong to no
-                                       sample: links, ... */
+    /* number of objects that were not cached because they have no strong ETag */
+    uint64_t uncached_objects;
+    /* number of members of foreign tars that belong to no sample, such as links */
+    uint64_t passed_over;
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    uint64_t lost_bytes;            /* foreign shards: bytes after damage in which no record was
-                                       found */
+    /* for foreign shards: number of bytes after damage in which no record was found */
+    uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
-    uint64_t requests, retries;     /* HTTP requests of the whole process; with a NULL reader
-                                       only these are set */
+    /* number of HTTP requests, and of repeated requests, of the whole process; if the reader is
+     * NULL, only these two are set */
+    uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    uint64_t missing;               /* values that columns lack: with SKIP the number of samples
-                                       left out, with NONE that of fields */
+    /* number of missing values of columns: with SKIP the number of samples left out, with NONE
+     * the number of fields left out */
+    uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
-/* Returns the last error of this reader, valid until the next call on it. */
+/* Returns the last error of this reader. The error is valid until the next call on the reader. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
@@ -614,22 +659,24 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    uint64_t wait_seconds;          /* 600; limit of the wait for a pipe, and then for its first
-                                       byte */
-    /* NULL, which uses the configuration. Or the attributes of an augmented manifest in a pipe,
-     * such as "image-ref,label": each of them is a RecordIO record, in this order. */
+    /* 600; limit in seconds of the wait for a pipe to appear, and then again for its first byte */
+    uint64_t wait_seconds;
+    /* NULL, which means that the attributes come from the configuration; or the attributes of an
+     * augmented manifest in a pipe, such as "image-ref,label". The pipe has a RecordIO record for
+     * each attribute of a line, in this order. */
     const char *attributes;
-    const char *manifest;           /* NULL (the manifest is in the directory); path or URL of
-                                       dataset.json if a host has only a part of the shards */
+    /* NULL, which means that the manifest is in the channel's directory; or the path or URL of
+     * dataset.json, which is needed if a host has only a part of the shards */
+    const char *manifest;
 };
-/* Information about a channel. Strings that are not specified are "". */
+/* Information about a channel. Strings that the platform does not specify are "". */
 struct sheaf_channel_info {
     const char *name;
     enum sheaf_channel_kind kind;
     const char *location;           /* directory; prefix of the pipes' names; or source */
     const char *file_system;        /* of a directory: "local", "FUSE", "Lustre" or "NFS" */
-    const char *mode;               /* "File", "FastFile" or "Pipe", as the platform states it; a
-                                       hint */
+    /* "File", "FastFile" or "Pipe", as the platform states it; only a hint */
+    const char *mode;
     const char *content_type;
     const char *compression;        /* "None" or "Gzip" */
     const char *record_wrapper;     /* "None" or "RecordIO" */
@@ -637,40 +684,43 @@ struct sheaf_channel_info {
     int has_shuffle_seed;           /* whether the platform shuffles whole objects with this
                                        seed: */
     int64_t shuffle_seed;
-    const char *description;        /* one line that says what was found, and how it will be read */
+    /* one line that says what the channel contains and how it will be read */
+    const char *description;
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects the channel. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there is no such
- * channel (the message lists others), _ARGUMENT unless the name has 1 to 64 of A-Z a-z 0-9 . - _,
- * and _CORRUPT if the configuration is invalid. */
+ * channel (the message lists the existing ones), and _CORRUPT if the configuration is invalid.
+ * Returns _ARGUMENT unless the name consists of 1 to 64 characters of A-Z a-z 0-9 . - _. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
 /* Opens the channel as a data set, which stays valid after the channel is freed. If the host has
- * only a part of the objects (ShardedByS3Key), positions belong to this host, and epochs are as
- * long as on other hosts (PAD, the default, or DROP; ORDER.md, section 3). Returns
- * SHEAF_ERR_UNSUPPORTED if that is impossible. */
+ * only a part of the objects (ShardedByS3Key), positions belong to this host, and epochs have the
+ * same length on all hosts (remainder PAD, the default, or DROP; see ORDER.md, section 3). Returns
+ * SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Finds the rank and world size for readers of this channel, like sheaf_world_from_environment. If
- * each host has its own objects (ShardedByS3Key), the world consists of the processes of this host,
- * by LOCAL_RANK and LOCAL_WORLD_SIZE; OMPI_COMM_WORLD_LOCAL_RANK and _SIZE; or, in a step,
- * SLURM_LOCALID and SLURM_NTASKS_PER_NODE; otherwise it is 0 of 1. Returns SHEAF_ERR_ARGUMENT
- * unless the world is this host's, or has equally many processes on each host. */
+/* Finds the rank and world size for readers of this channel. Usually they are those of
+ * sheaf_world_from_environment. If each host has its own objects (ShardedByS3Key), the world
+ * consists of the processes of this host only. Then the variables are LOCAL_RANK and
+ * LOCAL_WORLD_SIZE; or OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE; or, in a step of
+ * srun, SLURM_LOCALID and SLURM_NTASKS_PER_NODE. Without these, it is rank 0 of 1. Returns
+ * SHEAF_ERR_ARGUMENT unless the world consists of this host only, or has the same number of
+ * processes on each host. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
-/* Sets initialised `options` from the job's hyperparameters sheaf_seed, sheaf_epoch,
+/* Sets some fields of initialised `options` from the job's hyperparameters sheaf_seed, sheaf_epoch,
  * sheaf_shuffle_buffer and sheaf_lanes. Each is the text of a whole number in
  * ROOT/input/config/hyperparameters.json, or else in the variable SM_HPS. Other options are
- * unchanged. Returns SHEAF_ERR_ARGUMENT if there is another name that begins with sheaf_, an
- * invalid number, or no JSON object. */
+ * unchanged. Returns SHEAF_ERR_ARGUMENT if another hyperparameter begins with sheaf_, a number is
+ * invalid, or the text is not a JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
 /* Tells the platform why the job fails: writes the message (at most 1024 bytes) to
- * ROOT/output/failure. `root` may be NULL for /opt/ml. Returns SHEAF_ERR_NOT_FOUND if there is no
- * ROOT. */
+ * ROOT/output/failure. `root` is the directory ROOT; NULL means /opt/ml. Returns
+ * SHEAF_ERR_NOT_FOUND if this directory does not exist. */
 SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
     struct sheaf_error *error);
 
@@ -691,37 +741,40 @@ SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
 
-/* An occurrence of a sample in an epoch. All numbers count from 0. */
+/* One occurrence of a sample in an epoch. All numbers in it count from 0. */
 struct sheaf_coming {
     size_t asked;               /* the sample is numbers[asked] */
     uint64_t sample;            /* number of the occurrence in the epoch, over all ranks */
     uint32_t rank;
-    uint64_t ordinal;           /* number of the occurrence in the rank's part; with batches of B
-                                   it is in step ordinal / B */
+    /* number of the occurrence in the rank's part of the epoch; with batches of B samples, it is
+     * in step ordinal / B */
+    uint64_t ordinal;
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
-/* Finds when samples come in options->epoch: calls `each` for every occurrence of the samples with
+/* Finds when samples occur in options->epoch. Calls `each` for every occurrence of the samples with
  * these numbers, in the order of the epoch. A sample that is dropped does not occur. A sample that
- * pads a lane occurs again. rank and worker in the options are ignored; the lanes are replayed.
- * Returns SHEAF_ERR_UNSUPPORTED for a stream. */
+ * pads a lane occurs again. rank and worker in the options are ignored, because the call replays
+ * all lanes. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);
 enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
-/* How well options->epoch is shuffled, compared with an ideal shuffle of the manifest's order. */
+/* Measures of how well options->epoch is shuffled, compared with an ideal shuffle of the
+ * samples. */
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    double neighbours, ideal_neighbours;        /* share of samples whose manifest neighbour
-                                                   comes within 100 steps */
-    int has_labels;                     /* whether the index has labels; otherwise the following
-                                           fields are 0 */
+    /* share of samples after which a sample that is their neighbour in the manifest comes within
+     * 100 steps */
+    double neighbours, ideal_neighbours;
+    /* 1 if the index has labels; if it is 0, the following fields about labels are 0 as well */
+    int has_labels;
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number of labels in SHEAF_MIXING_BATCH
                                                    samples */
-    /* For a plot: the number of samples at equal steps of the epoch, when they come, and where
-     * they lie in the data set, both in [0, 1). */
+    /* Data for a plot: samples at equal steps of the epoch. point_count is their number, `came`
+     * their position in the epoch, and `lay` their position in the data set, both in [0, 1). */
     size_t point_count;
     double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS];
 };
@@ -750,131 +803,156 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
-/* A class of a plan and its number of samples, not counting samples with a file .cls. */
+/* A class of a plan, and the number of its samples. Samples whose label is in a file .cls are not
+ * counted. */
 struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
 typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
-enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };    /* the dot of the base name at
-                                                                      which the suffix begins */
-/* A filter: a pattern for paths below the source, as in a .gitignore, and whether they are
- * packed. */
+/* which dot of the base name ends the key, so that the suffix begins after it */
+enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };
+/* A filter: a pattern for paths under the source, as in a .gitignore. `packs` tells whether
+ * matching files are packed or left out. */
 struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
 enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
                           SHEAF_CHECK_USUAL = 3 };
-/* The treatment of a sample whose key another sample of the data set has: it is an error, it gets
- * the first free key of KEY-2, KEY-3, ..., or it is left out. */
+/* What to do with a sample whose key another sample of the data set also has. FAIL: return an
+ * error. NUMBER: give it the first free key of KEY-2, KEY-3, ... DROP: leave it out. */
 enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
                             SHEAF_DUPLICATE_DROP = 2 };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    enum sheaf_codec codec;         /* NONE; a compressed shard is one gzip member, one LZ4
-                                       frame, or zstd frames */
+    /* NONE; a compressed shard consists of one gzip member, one LZ4 frame, or several zstd
+     * frames */
+    enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
-    uint64_t shard_count;           /* 0, which uses shard_bytes; or the number of shards of each
-                                       split (at most its samples) */
+    /* 0, which means that shard_bytes decides; or the number of shards of each split, at most
+     * its number of samples */
+    uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    const char *root;               /* NULL (the list's directory, the whole archive); base of
-                                       the paths in a list */
-    int no_shuffle;                 /* 0; 1 keeps samples in byte order of their keys */
+    /* NULL (for a list its directory, for an archive the whole archive); directory to which the
+     * paths in a list are relative */
+    const char *root;
+    /* 0; with 1, samples are in byte order of their keys instead of shuffled */
+    int no_shuffle;
     uint64_t seed;                  /* 0; seed of the shuffle and of splits */
     int label_base;                 /* 0; number of the first class, 0 or 1 */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    int resume;                     /* 0; 1 keeps finished shards of files with the same stamps */
+    /* 0; with 1, shards that an earlier run finished are kept if their files have the same sizes
+     * and times */
+    int resume;
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
-    int dry_run;                    /* 0; 1 only plans; *error then says whether and why dest
-                                       would be refused */
+    /* 0; with 1, only a plan is made, and *error tells whether and why `dest` would be refused */
+    int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* 512 MiB; hard limit, without the plan. A quarter of it, or one part (8 MiB; 1/5000 of
-     * shards beyond 40 GB), is for data to S3. */
+    /* 512 MiB; hard limit of the memory, without the plan. A quarter of it is for data on its way
+     * to S3, or the size of one part of an upload if that is more (8 MiB; 1/5000 of the shard for
+     * shards of more than 40 GB). */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
-    sheaf_plan_fn *plan;            /* NULL; with dry_run, called for each shard of the plan */
+    /* NULL; with dry_run, this function is called for each shard of the plan */
+    sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
-    /* NULL; for sheaf_packer_open: source_count sources, which must not be in `dest`, because
-     * overwrite would delete them. */
+    /* NULL; only for sheaf_packer_open: source_count paths of the sources from which the program
+     * reads. They must not be in `dest`, because overwrite would delete them. */
     const char *const *sources;
     size_t source_count;
-    const char *origin;             /* NULL, which uses the identity; a text that names the
-                                       samples independently of place and time */
-    /* NULL (everything is packed); filter_count filters. The last one that matches a path
-     * decides. If none matches, the path is packed unless the first filter packs. */
+    /* NULL, which means the identity; or a text that identifies the samples independently of
+     * their location and time */
+    const char *origin;
+    /* NULL (everything is packed); or filter_count filters. The last filter that matches a path
+     * decides whether it is packed. A path that matches no filter is packed unless the first filter
+     * packs. */
     const struct sheaf_filter *filters;
     size_t filter_count;
-    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for information about the
-                                       run that is not an error */
+    /* NULL; called with code SHEAF_OK for information about the run that does not concern an
+     * error */
+    sheaf_report_fn *note;
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
-    enum sheaf_key_end key_end;     /* FIRST_DOT; with LAST_DOT, earlier dots become '_' in the
-                                       key */
-    int fix_images;                 /* 0; 1 turns unusual images named .jpg or .jpeg into plain
-                                       JPEGs */
-    /* USUAL, which is NONE in sheaf_convert and MARKERS elsewhere; with DECODE, every pixel must
-     * decode. */
+    /* FIRST_DOT; with LAST_DOT, the suffix begins at the last dot, and earlier dots become '_'
+     * in the key */
+    enum sheaf_key_end key_end;
+    /* 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
+    int fix_images;
+    /* USUAL, which means NONE in sheaf_convert and MARKERS in other calls. With DECODE, every pixel
+     * of an image must decode. */
     enum sheaf_check_images check_images;
-    int quality;                    /* 90; quality of JPEGs that are made, 1 to 100 */
-    const char *const *s3;          /* NULL; settings for written objects: "acl=private", ...,
-                                       ended by NULL */
-    /* 0; N makes larger images smaller, so that the side that the mode selects has N pixels. */
+    /* 90; quality (1 to 100) of the JPEGs that packing makes */
+    int quality;
+    /* NULL; settings for objects that are written to S3: strings such as "acl=private", ended by
+     * NULL */
+    const char *const *s3;
+    /* 0; with N, larger images are made smaller, so that the side that resize_mode selects has N
+     * pixels */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
-    int reshard, reshuffle;         /* 0. Only for sheaf_convert: `reshard` 1 makes new shards,
-                                       and `reshuffle` 1 makes a new order from `seed`. */
+    /* 0; only for sheaf_convert: `reshard` 1 cuts new shards, and `reshuffle` 1 makes a new
+     * order from `seed` */
+    int reshard, reshuffle;
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
-    uint32_t class_depth;           /* 0: a class is a whole directory path; N: its first N parts */
-    /* NULL; a file (a name in each line, or a JSON array) or a data set. Classes get its numbers,
-     * and other classes are an error. */
+    /* 0, which means that a class is a whole directory path; with N, a class is the path's first
+     * N parts */
+    uint32_t class_depth;
+    /* NULL; or a data set, or a file that lists class names (one per line, or a JSON array).
+     * Classes get the numbers that they have there, and any other class is an error. */
     const char *classes;
-    sheaf_class_count_fn *class_count;  /* NULL; called for each class of a plan (with dry_run, or
-                                           by sheaf_plan_make) */
+    /* NULL; called for each class of a plan, if dry_run is set or by sheaf_plan_make */
+    sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    /* FAIL; with SKIP, on_error SKIP also leaves out files that have vanished or changed since the
-     * scan. */
+    /* FAIL; with SKIP, files that have vanished or changed since the scan are left out, if on_error
+     * is SKIP as well */
     enum sheaf_on_error on_change;
-    /* NULL, no limit; "10" or "0.5%" of the files. The call fails if on_error SKIP would leave out
-     * more. */
+    /* NULL (no limit); "10" or "0.5%" of the files. The call fails if on_error SKIP would leave out
+     * more files. */
     const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
-/* Returns a name of options->s3 (doc/s3.md), its values and its header, or NULL if there are no
- * more. `values` and `header` may be NULL. */
+/* Returns the name of a possible setting in options->s3 (see doc/s3.md), with its values and its
+ * header. Returns NULL if `index` is too large. `values` and `header` may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    uint64_t files;             /* Files in the source or part; for sheaf_packer, fields. files
-                                   == files_packed + skipped, or the call fails. */
+    /* number of files in the source or part; for sheaf_packer, of fields. Unless the call fails,
+     * files == files_packed + skipped. */
+    uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
-    uint64_t shards, shards_kept;   /* Shards, and shards kept by resume. A part that was already
-                                       published has 0 shards and its own number kept. */
-    uint64_t skipped;           /* number of skipped files, each listed in the report file; for
-                                   sheaf_packer, of samples */
-    uint64_t multipart_records; /* RecordIO: number of records that contain the magic number and
-                                   are stored in parts */
-    uint64_t memory_peak_bytes, plan_bytes; /* Peak of buffers and parts to S3, at most
-                                               memory_bytes; and the memory of the plan. */
+    /* number of shards, and of shards that `resume` kept. For a part that was already published,
+     * `shards` is 0 and shards_kept is the number of the part's shards. */
+    uint64_t shards, shards_kept;
+    /* number of skipped files (for sheaf_packer: of samples); the report file lists each of them */
+    uint64_t skipped;
+    /* for RecordIO: number of records that contain the magic number, so that they are stored in
+     * several parts */
+    uint64_t multipart_records;
+    /* largest memory for buffers and for parts sent to S3, at most memory_bytes; and the memory
+     * that the plan takes */
+    uint64_t memory_peak_bytes, plan_bytes;
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
                                    ... */
-    uint64_t unlabelled;        /* number of samples without a label in a source where others
-                                   have one */
-    char first_unlabelled[512]; /* the first key, in byte order, of a sample without a label;
-                                   possibly truncated */
-    uint64_t filtered;          /* number of files, and of whole directories, left out by filters */
+    /* number of samples without a label, in a source in which other samples have a label */
+    uint64_t unlabelled;
+    /* the first key, in byte order, of a sample without a label; may be truncated */
+    char first_unlabelled[512];
+    /* number of files that filters left out; a whole directory that is left out counts as one */
+    uint64_t filtered;
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    uint64_t duplicates;        /* number of samples with a repeated key, which were renamed, or
-                                   left out and listed in the report file */
+    /* number of samples with a repeated key; they were renamed, or left out and listed in the
+     * report file */
+    uint64_t duplicates;
 };
 /* Packs a source. Writes shards, dataset.index, dataset.keys and finally dataset.json to the
- * directory `dest`, which is created if necessary (each split to a directory of its own in it).
- * After a failed call there is no dataset.json, and finished shards remain for `resume`. Local
- * shards are written past the page cache. */
+ * directory `dest`, which is created if necessary. Each split gets a directory of its own in
+ * `dest`. After a failed call there is no dataset.json, and the finished shards stay for `resume`.
+ * Local shards are written without filling the kernel's page cache. */
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -884,15 +962,16 @@ SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Appends samples of such sources to the data set `dataset`, as new shards of the same kind.
- * shard_bytes 0, the default here, uses the data set's own size. Known classes keep their numbers,
- * and new ones follow. Open readers continue. Other readers see the data set before the append or
- * after it, and resuming at an earlier position returns SHEAF_ERR_CHANGED.
+/* Appends samples of such sources to the data set `dataset`, as new shards of the same kind. If
+ * shard_bytes is 0, the default in this call, new shards have the size of the existing ones. Known
+ * classes keep their numbers, and new classes get the next numbers. Open readers continue
+ * undisturbed. A reader that is opened meanwhile sees the data set as before the append or as after
+ * it. Resuming at a position from before the append returns SHEAF_ERR_CHANGED.
  *
  * A file whose key the data set already has counts as a bad file. If only bad files are new, the
- * call returns SHEAF_OK without new shards. `overwrite` removes the shards of an unfinished append.
- * `resume` also returns SHEAF_OK if the last append added exactly these samples. Returns
- * SHEAF_ERR_UNSUPPORTED for views and foreign shards. */
+ * call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards of an unfinished
+ * append. With `resume`, the call also returns SHEAF_OK if the last append added exactly these
+ * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -953,39 +1032,40 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
  * packer/PLAN.md. A part may run twice, concurrently or after it was killed: the result is the
  * same, and finished shards are not packed again. */
 
-/* Makes a plan for `count` sources (as above; or for one data set, which sheaf_convert_part
- * converts) and stores it at `plan`, a path or an s3:// URL. Prepares the directory `dest` for it,
- * as options->resume and overwrite specify; with dry_run `dest` is unchanged. Local paths are
- * stored as absolute paths and must mean the same on every machine. Sorting uses temporary files in
- * TMPDIR, or else beside the plan, or in /var/tmp. The result has the planned numbers.
+/* Makes a plan for `count` sources and stores it at `plan`, a path or an s3:// URL. The sources are
+ * those of sheaf_pack_sources, or one data set, which sheaf_convert_part then converts. Also
+ * prepares the directory `dest`, as options->resume and overwrite specify; with dry_run, `dest` is
+ * unchanged. Local paths are stored as absolute paths and must mean the same on every machine.
+ * Sorting uses temporary files in TMPDIR; if it is not set, beside the plan, or else in /var/tmp.
+ * The result has the planned numbers.
  *
  * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of this
- * size cannot be sent with it. Returns SHEAF_ERR_EXISTS also if `plan` belongs to another
- * destination or is not a plan. */
+ * size cannot be sent to S3 with this memory. Returns SHEAF_ERR_EXISTS also if `plan` belongs to
+ * another destination or is not a plan. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs part `part` of `parts`: a range of the plan's shards with about its share of the bytes.
- * Only jobs, memory_bytes, progress, report and interrupt of the options are used. Returns
+/* Packs part `part` of `parts`, which is a range of the plan's shards with about 1 / `parts` of the
+ * bytes. Of the options, only jobs, memory_bytes, progress, report and interrupt are used. Returns
  * SHEAF_ERR_CHANGED if a file has changed since the plan was made (with on_change FAIL) or if
  * `dest` belongs to another plan, and SHEAF_ERR_LIMIT if a sample needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 /* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
- * finally the manifest. A shard with its original ETag, or inode and time, is not read. Others, for
- * example copies, are compared by hash. The options used are those of sheaf_pack_part. Returns
- * SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if any was altered. The message names the
- * shards and their parts, and nothing is published. Repeating a commit returns SHEAF_OK. Returns
- * SHEAF_ERR_EXISTS if `dest` has another plan's data set. */
+ * finally the manifest. A shard that still has its original ETag, or inode and time, is not read.
+ * Other shards, for example copies, are compared by their hash. The options used are those of
+ * sheaf_pack_part. Returns SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if a shard was
+ * altered. The message then names the shards and their parts, and nothing is published. A repeated
+ * commit returns SHEAF_OK. Returns SHEAF_ERR_EXISTS if `dest` has the data set of another plan. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
-/* Finds the part and the number of parts of this process. It uses the first of these in the
- * environment: SLURM_ARRAY_TASK_ID, _MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX and
- * _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE; SLURM_PROCID
- * and SLURM_NTASKS (in a step); SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in
- * `config` (NULL means /opt/ml/config and /opt/ml/input/config). The rest is as for
- * sheaf_world_from_environment. */
+/* Finds the part and the number of parts of this process, in the same way as
+ * sheaf_world_from_environment finds a rank. It uses the first of these in the environment:
+ * SLURM_ARRAY_TASK_ID with SLURM_ARRAY_TASK_MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX
+ * and _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE;
+ * SLURM_PROCID and SLURM_NTASKS (in a step of srun); SM_CURRENT_HOST and SM_HOSTS, or else
+ * resourceconfig.json in `config` (NULL means /opt/ml/config and /opt/ml/input/config). */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
 /* A stored plan and the progress of its packing. */
@@ -993,10 +1073,11 @@ struct sheaf_plan_info {
     const char *dest;
     const char *source;             /* kind of the source: "tree", "list", ... */
     const char *root;               /* the base of the files' paths */
-    const char *fingerprint;        /* fingerprint of the data set to be converted at `root`; ""
-                                       if files are packed */
-    const char *hash;               /* hash in 32 digits that covers everything that determines
-                                       the data set's bytes */
+    /* for a conversion: fingerprint of the data set at `root` that is converted; "" if files are
+     * packed */
+    const char *fingerprint;
+    /* hash, as 32 digits, of everything that determines the bytes of the data set */
+    const char *hash;
     enum sheaf_container container;
     enum sheaf_codec codec;
     uint64_t plan_bytes, files, samples, payload_bytes, shards; /* size of the plan, and the
@@ -1004,43 +1085,45 @@ struct sheaf_plan_info {
     uint64_t done_shards;           /* shards that exist as they were packed */
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* whether the data set is published */
-    uint32_t parts;                 /* number of parts in the latest packing; 0 if unknown */
+    /* number of parts into which the plan was last divided for packing; 0 if unknown */
+    uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
 };
-/* Reads a plan and checks the state of its data set, also while parts run. A shard without its
- * original ETag, or inode and time, is read. */
+/* Reads a plan and checks which of its shards are packed, even while parts run. A shard that no
+ * longer has its original ETag, or inode and time, is read and compared. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
-/* Returns the name of class `index`, or NULL if there is none. Indices count from 0, whatever the
- * label base is. */
+/* Returns the name of the class with this index, or NULL if there is no such class. Indices count
+ * from 0, whatever the label base is. */
 SHEAF_API const char *sheaf_plan_class(const struct sheaf_plan *plan, size_t index);
-SHEAF_API int sheaf_is_plan(const char *url);   /* Returns whether the first bytes at `url` are
-                                                   those of a plan. */
+/* Returns whether the file or object at `url` begins with the bytes of a plan. */
+SHEAF_API int sheaf_is_plan(const char *url);
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
     size_t sizeof_info);
-/* Returns shard `index`, which must be below info.shards. Its name is valid until the next call.
- * *done tells whether it is packed. */
+/* Returns information about the shard with this index, which must be less than info.shards. The
+ * shard's name is valid until the next call. *done tells whether the shard is packed. */
 SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
     struct sheaf_plan_shard *shard, int *done, struct sheaf_error *error);
-/* Returns the shards of part `part` of `parts`: from *first up to, not including, *end. */
+/* Returns which shards belong to part `part` of `parts`: the shards from *first up to, but not
+ * including, *end. */
 SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
     uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
-/* The samples of a stored plan of files, for programs that change the samples and then pack
- * them. */
+/* The samples of a stored plan for packing files. It serves programs that change the samples and
+ * then pack them. */
 struct sheaf_planned;
 struct sheaf_planned_info {
-    const char *identity, *hash;    /* hash of the plan and its files; hash of everything that
-                                       determines the bytes */
+    /* hash of the plan and its files; hash of everything that determines the data set's bytes */
+    const char *identity, *hash;
     uint64_t samples, shards; size_t class_count, split_count; int label_base;
 };
 SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
     struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
 SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
-/* Reads samples from number *at on, about 4 MiB from one shard, which are valid until the next
- * call. Sets *at to the number after them. If `samples` is NULL, only *at is set. Fields are not
- * checked. A sample with a bad file is reported to `report` and left out; without `report` it is an
- * error. */
+/* Reads samples of one shard, from the sample with the number *at on, about 4 MiB of them. The
+ * samples are valid until the next call. Sets *at to the number of the sample after them. If
+ * `samples` is NULL, only *at is set. The call does not check the fields' content. A sample with a
+ * bad file is passed to `report` and left out; if `report` is NULL, it is an error. */
 SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
     struct sheaf_error *error);
@@ -1055,35 +1138,38 @@ SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
 SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
     struct sheaf_packer **packer, struct sheaf_error *error);
 /* Names the classes of the labels label_base, label_base + 1, ... It must be called before the
- * first sample.
+ * first sample is appended.
  *
- * Without it, the manifest lists the class names of the samples, from label 0 on, or from 1 if that
- * is the smallest label; an unnamed label between them is named by its number. TFRecords also keep
- * each sample's own class name. In the other containers, a sample whose class name does not fit
- * into such a list is refused with SHEAF_ERR_ARGUMENT. This happens if its label has another name
- * already, or is not an integer from 0 to 2^20 - 1. */
+ * If it is not called, the manifest lists the class names of the samples, from label 0 on, or from
+ * label 1 if that is the smallest label. A label without a name in this list is named by its
+ * number. TFRecords also keep each sample's own class name. In the other containers, a sample whose
+ * class name does not fit into the list is refused with SHEAF_ERR_ARGUMENT. This happens if its
+ * label already has another name, or is not an integer from 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
-/* Appends a copy of the sample. Blocks while the memory budget is used up. */
+/* Appends a copy of the sample. The call blocks while the memory budget is used up. */
 SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct sheaf_sample *sample);
-/* Ends the current shard, so that the next sample starts a new one. Repeated cuts create no empty
- * shards. Without cuts, a shard ends when its payload reaches shard_bytes. */
+/* Ends the current shard, so that the next sample starts a new one. If the current shard is empty,
+ * the call has no effect. If a program makes no cuts, a shard ends when its payload reaches
+ * shard_bytes. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* Cut like sheaf_packer_cut, and store `place` with the shard that ends; it is the program's
- * position in its input and must not be 0. With `resume`, sheaf_packer_skip returns the place of
- * the last finished shard, or 0 if all samples must be appended. The samples of finished shards
- * must then not be appended again. It must be called before the first sample, and classes must be
- * set. */
+/* sheaf_packer_cut_at ends the current shard like sheaf_packer_cut, and stores `place` with it.
+ * `place` is the program's position in its input and must not be 0. sheaf_packer_skip is for
+ * resumed runs (option `resume`). It returns the `place` of the last shard that an earlier run
+ * finished, or 0 if all samples must be appended. The program must then not append the samples of
+ * finished shards again. sheaf_packer_skip must be called before the first sample and after
+ * sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
-/* Returns 1 if an earlier run has finished the data set (with resume) or the part. Samples need not
- * be appended then. Samples that are appended are only counted, and sheaf_packer_finish returns the
- * existing result. */
+/* Returns 1 if an earlier run has already finished the data set (with `resume`) or the part. The
+ * program then need not append samples. If it does, the samples are only counted, and
+ * sheaf_packer_finish returns the existing result. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
-/* Waits for all work, then writes the manifest. `result` may be NULL. */
+/* Waits until all samples are written, then writes the manifest. `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
-/* Ends packing and leaves nothing behind, except finished shards if the packer has an identity.
- * Keeps the first error. */
+/* Ends packing without publishing anything, and removes what was written. If the packer has an
+ * identity, the finished shards stay, so that a later run can resume. The first error of the packer
+ * is kept. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
@@ -1091,9 +1177,10 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 /* ---- Samples as the bytes of one shard, for the caller to write (sheaf_encoder) ------------- */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
-/* Encode a sample, and the end of the shard, which may be empty. *data is valid until the next call
- * on the encoder. For a tar, sheaf_encoder_add returns SHEAF_ERR_EXISTS and leaves a sample out if
- * the sample before has the same key, because readers would merge the two. */
+/* sheaf_encoder_add encodes a sample, and sheaf_encoder_end encodes the end of the shard, which may
+ * be empty. *data is valid until the next call on the encoder. For a tar, sheaf_encoder_add returns
+ * SHEAF_ERR_EXISTS and leaves a sample out if the previous sample has the same key, because readers
+ * would merge the two. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
@@ -1114,8 +1201,8 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
-/* Converts part `part` of `parts` of a plan for a data set (sheaf_plan_make). sheaf_commit
- * publishes the result. */
+/* Converts part `part` of `parts` of a plan that sheaf_plan_make made for a data set. sheaf_commit
+ * then publishes the result. */
 SHEAF_CALL int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_error *error);
@@ -1129,15 +1216,15 @@ struct sheaf_unpack_options {
 SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size);
 struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were written */
     uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
-/* Writes each field as the file `directory`/KEY.SUFFIX, and nothing outside of `directory`, which
- * is created. Returns SHEAF_ERR_EXISTS if a file exists. `reading` may also set memory_bytes and
- * threads. */
+/* Writes each field as a file `directory`/KEY.SUFFIX. The directory is created, and nothing is
+ * written outside of it. Returns SHEAF_ERR_EXISTS if a file exists already. `reading` may also set
+ * memory_bytes and threads. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
     struct sheaf_error *error);
-/* Writes the field `field` of each of these samples, or all their fields if it is NULL, as files
- * like sheaf_unpack. */
+/* Writes the field `field` of each of these samples to a file, like sheaf_unpack. If `field` is
+ * NULL, writes all fields of the samples. */
 SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
     const char *field, const char *directory, struct sheaf_error *error);
 
@@ -1150,41 +1237,47 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;
-    uint32_t part, parts;           /* 0 of 0, which means all; otherwise a part of the shards,
-                                       for many machines */
-    sheaf_field_fn *field;          /* NULL; called at the end for each field of the samples read */
+    /* 0 of 0, which means all shards; otherwise only one part of the shards is read, so that
+     * many machines can share the work */
+    uint32_t part, parts;
+    /* NULL; called at the end, once for each field of the samples that were read */
+    sheaf_field_fn *field;
     int join;                       /* 0; 1 makes sheaf_index join as sheaf_dataset_open_joined */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* numbers read */
-    uint64_t problems, passed_over; /* 0 problems mean that the data set is sound. passed_over is
-                                       as in sheaf_reader_stats, without directories. */
-    uint64_t unused_classes;    /* number of classes without samples; 0 for a part, or if there
-                                   are problems */
-    uint64_t labelled, unread_labels;   /* Samples with a label, and samples with a cls that does
-                                           not consist of numbers. */
-    char unlabelled[512];       /* the first sample without a label, and its location; or "" */
-    uint64_t repeated_keys;     /* number of samples with the key of an earlier one; 0 if they
-                                   were packed */
-    char repeated_key[512];     /* location and key of the first sample with a repeated key, or
-                                   "" */
+    /* number of problems (0 means that the data set is sound), and number of members of foreign
+     * tars that belong to no sample (directories are not counted) */
+    uint64_t problems, passed_over;
+    /* number of classes that have no samples; 0 if only a part was read, or if there are
+     * problems */
+    uint64_t unused_classes;
+    /* number of samples with a label, and of samples with a field cls that does not consist of
+     * numbers */
+    uint64_t labelled, unread_labels;
+    /* key and location of the first sample without a label; "" if there is none */
+    char unlabelled[512];
+    /* number of samples whose key an earlier sample also has; 0 if our packer wrote the shards */
+    uint64_t repeated_keys;
+    /* location and key of the first sample with a repeated key; "" if there is none */
+    char repeated_key[512];
 };
-/* Reads everything. Checks each shard's size and hash, each record's framing and checksums, the
- * counts, and the index, dataset.keys and other readers' .idx files against the shards. Problems
- * are reported and counted, and the result is SHEAF_OK. An error means that the check itself
- * failed. */
+/* Reads the whole data set. Checks the size and hash of each shard, the framing and checksums of
+ * each record, and the counts; and compares the index, dataset.keys and other readers' .idx files
+ * with the shards. Problems are reported and counted, and the result is still SHEAF_OK. An error
+ * code means that the check itself failed. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 /* Turns foreign shards into a data set: reads them once and writes dataset.index, dataset.keys and
- * dataset.json beside them. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
- * `overwrite` is 0. `index` is as in struct sheaf_pack_options. */
+ * dataset.json to their directory. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
+ * `overwrite` is 0. `index` has the same meaning as in struct sheaf_pack_options. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Reads a data set once and writes its dataset.keys, even if there is one already. It is meant for
- * data sets of releases that wrote no such table. Nothing else is changed. Returns
+/* Reads a data set once and writes its dataset.keys, which replaces an existing one. It is meant
+ * for data sets of older releases, which wrote no such file. Nothing else is changed. Returns
  * SHEAF_ERR_NOT_FOUND if there is no manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
@@ -1196,18 +1289,21 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
  * A column never changes once it is published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
-    int only_missing;               /* 0; 1 adds values for samples that were appended to the base
-                                       after the column was written */
+    /* 0; with 1, values are added only for samples that were appended to the base data set after
+     * the column was written */
+    int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
-    enum sheaf_on_error on_unknown; /* FAIL; a key that the base does not have: SHEAF_ERR_NOT_FOUND,
-                                       or its value is left out, reported and counted */
-    enum sheaf_on_error on_repeated;    /* FAIL; a second value for a field of a sample:
-                                           SHEAF_ERR_EXISTS, or it is left out, reported and
-                                           counted */
+    /* FAIL; what to do with a value whose key the base data set does not have. FAIL: return
+     * SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
+    enum sheaf_on_error on_unknown;
+    /* FAIL; what to do with a second value for the same field of a sample. FAIL: return
+     * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the value. */
+    enum sheaf_on_error on_repeated;
     uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    const char *version;            /* NULL; version of the function that makes the values;
-                                       `resume` requires the same one */
+    /* NULL; version of the function that makes the values; a run with `resume` must have the
+     * same version */
+    const char *version;
     sheaf_progress_fn *progress; sheaf_report_fn *report;   /* NULL */
     void *context; const volatile int *interrupt;
     const char *const *s3;          /* NULL; as in struct sheaf_pack_options */
@@ -1217,16 +1313,16 @@ struct sheaf_column_result {
     uint64_t samples;               /* samples == with_values + missing */
     uint64_t with_values, missing;
     uint64_t values, payload_bytes; /* fields; their bytes */
-    uint64_t unknown, repeated, present;    /* values left out: of keys that the base does not have,
-                                               second ones, and (only_missing) those of samples
-                                               that have a record already */
+    /* numbers of values left out: values whose key the base does not have, second values for a
+     * field, and (with only_missing) values of samples that already have a value */
+    uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
 };
-/* Adds a column from a source: JSON Lines or CSV with a member or column `key`, or a directory or
- * prefix of files KEY.EXT. Other members and columns are fields with their names; `value` is the
- * field txt, or json for an object or array. Keys may come in any order. The base's shards are not
- * read, except to tell samples apart whose keys have similar hashes. Returns SHEAF_ERR_EXISTS if
- * there is such a column. */
+/* Adds a column from a source. The source is JSON Lines or CSV with a member or column `key`, or a
+ * directory or prefix of files KEY.EXT. Each other member or column becomes a field with its name;
+ * `value` becomes the field txt, or json if the value is an object or array. Keys may come in any
+ * order. The shards of the base are not read, except to distinguish samples whose keys have similar
+ * hashes. Returns SHEAF_ERR_EXISTS if the column exists already. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
@@ -1238,7 +1334,8 @@ struct sheaf_column_writer;
 SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);
-/* Returns the number of the next sample, which is that of the base's samples at the end. */
+/* Returns the number of the sample whose fields must be appended next. At the end it is the number
+ * of samples in the base. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
@@ -1256,15 +1353,15 @@ struct sheaf_column_info {
     const struct sheaf_error *error;
 };
 typedef void sheaf_column_fn(void *context, const struct sheaf_column_info *column);
-/* Calls `each` for each column of an opened data set (of all sources), in byte order of names. A
- * column whose writing was not finished has the code SHEAF_ERR_NOT_FOUND. */
+/* Calls `each` for each column of an opened data set (of all its sources), in byte order of the
+ * columns' names. A column that was not completely written has the code SHEAF_ERR_NOT_FOUND. */
 SHEAF_CALL int sheaf_column_list(const struct sheaf_dataset *dataset, sheaf_column_fn *each,
     void *context, struct sheaf_error *error);
-/* Removes a column, or the leftovers of an unfinished one. Readers that have it open fail at its
- * next record. */
+/* Removes a column, or the remains of an unfinished one. A reader that has the column open fails
+ * when it next reads a record of the column. */
 SHEAF_CALL int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error);
-/* Reads a column of a data set, checks it as sheaf_verify does, and checks that each record belongs
- * to its sample of the base, by the index. The counts are added to *result. */
+/* Reads a column of a data set and checks it as sheaf_verify does. Also checks, by the index, that
+ * each record of the column belongs to its sample of the base. The counts are added to *result. */
 SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const char *name,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
@@ -1272,12 +1369,12 @@ SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const ch
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
-    uint32_t host, hosts;           /* 0 of 1: number of this host, number of hosts. 0 of 1
-                                       fetches every object; otherwise a host gets each n-th
-                                       object, where n is the number of hosts (ShardedByS3Key). */
+    /* 0 of 1; number of this host, and number of hosts. With 0 of 1, every object is fetched.
+     * With N hosts, a host gets every N-th object (ShardedByS3Key). */
+    uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
-    unsigned threads;               /* 0, which means one per processor, at most 8; number of
-                                       threads that write and check */
+    /* 0, which means one per processor, at most 8; number of threads that write and check files */
+    unsigned threads;
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
 SHEAF_API void sheaf_fetch_options_init(struct sheaf_fetch_options *options, size_t size);
@@ -1285,32 +1382,33 @@ struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* in total */
     uint64_t kept, kept_bytes;          /* present before the call; bytes include partial files */
     uint64_t fetched, fetched_bytes;
-    uint64_t verified;                  /* number of fetched objects that were verified by hash
-                                           or MD5 */
+    /* number of fetched objects whose content was verified by hash or MD5 */
+    uint64_t verified;
     uint64_t repeated;                  /* objects that a manifest names repeatedly */
-    uint64_t unfinished;                /* number of files of an unfinished run, because of which
-                                           the source is refused */
+    /* number of files in the source that belong to an unfinished run; if there are any, the
+     * source is refused */
+    uint64_t unfinished;
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
-/* Copies a prefix, the objects of a manifest file or of an augmented manifest, or one object,
- * unchanged into `directory`, which is created. Names are relative to the prefix. Objects of an
- * augmented manifest are named by their keys, and the manifest is written as well, with this host's
- * lines. `result` is always written.
+/* Copies objects unchanged into `directory`, which is created. The source is a prefix, the objects
+ * of a manifest file or of an augmented manifest, or one object. File names are relative to the
+ * prefix. Objects of an augmented manifest are named by their keys, and the manifest is written as
+ * well, with the lines for this host. `result` is always written.
  *
- * Before anything is fetched, names that are invalid as file names or collide are refused
- * (_UNSUPPORTED, _EXISTS), and so is a lack of space (_LIMIT). A file gets its final name once it
- * is complete and checked: a shard of a data set by the hash in the manifest, another object by its
- * ETag if that is an MD5. A file gets its object's time. The next call keeps a file with that time
- * and size, and replaces one that differs. Other files are not touched. A failed call leaves the
- * finished files, and the partial large files, which the next call resumes if the object's ETag is
- * the same. */
+ * Before anything is fetched, the call refuses object names that are invalid as file names
+ * (_UNSUPPORTED) or collide (_EXISTS), and a lack of disk space (_LIMIT). A file gets its final
+ * name once it is complete and checked: a shard of a data set by the hash in the manifest, another
+ * object by its ETag if that is an MD5. A file gets the modification time of its object. A later
+ * call keeps a file that has this time and size, and replaces a file that differs. Files that
+ * belong to no object are not touched. A failed call leaves the finished files, and large files
+ * that are partly written. The next call resumes these if the object still has the same ETag. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
 struct sheaf_warm_result { uint64_t files, bytes; };
-/* Reads every file under `path`, or the file `path`, once and completely, several at a time, so
- * that a file system that loads on demand (Lustre, NFS, FUSE) has it. host, hosts and memory_bytes
- * are ignored. */
+/* Reads every file under `path` (or the file `path`) once and completely, several files at a time.
+ * Afterwards a file system that loads files on demand (Lustre, NFS, FUSE) has them in its cache.
+ * host, hosts and memory_bytes are ignored. */
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
@@ -1322,42 +1420,47 @@ struct sheaf_feed_options {
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
     uint64_t epochs;                /* 0, which means unlimited */
-    int shuffle; uint64_t seed;     /* 0; 1 shuffles objects, or lines, in an order of (seed,
-                                       epoch) */
-    uint32_t host, hosts;           /* 0 of 1: number of this host, number of hosts. 0 of 1 feeds
-                                       every object; otherwise a host feeds each n-th object of
-                                       the order, where n is the number of hosts. */
+    /* 0; with 1, objects or lines are shuffled, in an order that depends on (seed, epoch) */
+    int shuffle; uint64_t seed;
+    /* 0 of 1; number of this host, and number of hosts. With 0 of 1, every object is fed to the
+     * pipe. With N hosts, a host feeds every N-th object of the order. */
+    uint32_t host, hosts;
     int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
-    int gunzip;                     /* 0; 1 decompresses the objects, which must be gzip streams */
+    /* 0; with 1, the objects are decompressed; they must be gzip streams */
+    int gunzip;
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
-    uint64_t memory_bytes;          /* 256 MiB; hard limit for reading ahead and for records (a
-                                       quarter each), without the list of objects. */
+    /* 256 MiB; hard limit of the memory for reading ahead and for records (a quarter for each);
+     * the list of objects is not included */
+    uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
 };
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 struct sheaf_feed_result {
     uint64_t epochs;            /* epochs that had a reader */
-    uint64_t closed_early;      /* number of epochs in which the reader closed the pipe early */
+    /* number of epochs in which the program at the other end closed the pipe early */
+    uint64_t closed_early;
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
-    uint64_t left_out;          /* number of files in a data set's directory that are not its
-                                   shards */
+    /* number of files in a data set's directory that were not fed because they are not its
+     * shards */
+    uint64_t left_out;
     uint64_t memory_peak_bytes; /* of reading ahead */
 };
-/* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for the
- * reader of each, and writes the source to it. The source is one of:
+/* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for a reader
+ * of each pipe, and writes the source to the pipe. The source is one of:
  *
  * - a directory or prefix, in byte order of names (if nothing is under the prefix, the objects
- *   whose names start with it); of a data set's directory only the shards are written;
+ *   whose names start with it); of a data set's directory, only the shards are written;
  * - a manifest file;
  * - an augmented manifest: the attributes of each line in the given order. A NAME-ref becomes the
  *   bytes of its object, a string becomes its text, and any other value is written as in the line;
  * - one object.
  *
- * If a reader closes its pipe early, the next pipe has the next epoch. Pipes are removed when they
- * are done, also after a failure. If a failure cuts a stream short, the stream does not end at the
- * end of an object. `result` is always written. Returns SHEAF_ERR_EXISTS if another process feeds
- * the channel, and _CHANGED if an object changed during the call. */
+ * If a reader closes its pipe early, the next pipe has the next epoch. A pipe is removed when its
+ * epoch is done, even after a failure. If a failure cuts a stream short, the stream ends in the
+ * middle of an object, so that its reader notices. `result` is always written. Returns
+ * SHEAF_ERR_EXISTS if another process feeds the channel, and _CHANGED if an object changed during
+ * the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
@@ -1366,21 +1469,22 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* sizes of an object */
-    /* Objects of less than 1 kB, 10 kB, ... 1 GB, and the rest. */
+    /* Number and bytes of the objects of less than 1 kB, 10 kB, ... 1 GB, and of the larger
+     * ones. */
     struct { uint64_t objects, bytes; } decades[SHEAF_SURVEY_DECADES];
     int is_dataset;                 /* whether it has a dataset.json written by the packer */
     uint64_t samples;               /* samples of the data set, otherwise 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
-/* Counts and measures the objects of a source that sheaf_fetch would copy, without reading them.
- * Only the last three options are used. */
+/* Counts and measures the objects that sheaf_fetch would copy from a source, without reading them.
+ * Of the options, only the last three fields are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
-/* sheaf_image_look returns the kind and size of an image from its header, or SHEAF_END if it is not
- * a known image. sheaf_thumbnail makes a small JPEG from a JPEG; its longer side has at most `side`
- * (up to 1024) pixels. *room is first the number of bytes at `thumbnail`, and afterwards the number
- * used. */
+/* sheaf_image_look returns the kind and size of an image from its header, or SHEAF_END if the data
+ * is not an image of a known kind. sheaf_thumbnail makes a small JPEG from a JPEG. The longer side
+ * of the thumbnail has at most `side` pixels (up to 1024). The caller sets *room to the number of
+ * bytes at `thumbnail`; the call sets it to the number of bytes used. */
 SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image);
 SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
     size_t *room, struct sheaf_error *error);
@@ -1396,7 +1500,8 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* The order of the two passes of resizing: as in Pillow up to 12.3, or from 13.0 on. */
+/* The order of the two passes of resizing: as in Pillow up to 12.3, or as in Pillow from 13.0
+ * on. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };
@@ -1405,46 +1510,49 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    double scale[2], ratio[2];      /* 0.08 to 1 of the picture's area; 3/4 to 4/3, width divided
-                                       by height */
+    /* 0.08 to 1 (share of the picture's area); 3/4 to 4/3 (width divided by height) */
+    double scale[2], ratio[2];
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
-    int decodes_whole;              /* 0; 1 decodes the whole JPEG, which is slower and gives the
-                                       same pixels */
+    /* 0; with 1, the whole JPEG is decoded, which is slower and gives the same pixels */
+    int decodes_whole;
     const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
-/* The box of a crop, in pixels of the upright picture. For CENTER it is rounded to whole pixels. */
+/* The box of a crop, in pixels of the upright picture. For the mode CENTER, the box is rounded to
+ * whole pixels. */
 struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
 /* Writes the crops of the image (JPEG, PNG, WebP, GIF or BMP) to `out`, with width x height x 3
- * bytes for each crop. The crops of a view follow each other. If `crops` is not NULL, writes the
- * box of each crop to it. Grey and CMYK images become RGB. Transparency is dropped, the upper 8
- * bits of 16 are used, and the picture is turned as its EXIF orientation says.
+ * bytes for each crop. The crops of a view follow each other. If `crops` is not NULL, the box of
+ * each crop is written to it. Grey and CMYK images become RGB. Transparency is dropped. Of 16 bits,
+ * the upper 8 are used. The picture is turned as its EXIF orientation says.
  *
- * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is the reason. An image of more than
- * 178,956,970 pixels, or 65,535 on a side, is refused before memory is allocated. */
+ * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is faulty. An image of more than
+ * 178,956,970 pixels, or of more than 65,535 pixels on a side, is refused before memory is
+ * allocated. */
 SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);
-/* Crops a mask of the picture in the same places, and writes width x height bytes to `out` for each
- * crop. A mask is a PNG of the picture's size, with a palette or with grey values of at most 8
- * bits. Each pixel of a crop is one of the mask's values, the nearest one as with Pillow's NEAREST.
- */
+/* Crops the mask of a picture at the same positions as sheaf_pixels crops the picture. Writes width
+ * x height bytes to `out` for each crop. A mask is a PNG of the picture's size, with a palette or
+ * with grey values of at most 8 bits. Each pixel of a crop has the nearest value of the mask, as
+ * with Pillow's NEAREST filter. */
 SHEAF_CALL int sheaf_pixels_mask(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_error *error);
 
-/* Starts threads that make the crops of batches of samples. Any number of batches may be under way,
- * and they may be waited for in any order. memory_bytes is a hard limit for the memory of decoding,
- * without the results. `threads` 0 means one thread per processor. */
+/* Starts threads that make the crops of batches of samples. The program may begin any number of
+ * batches, and wait for them in any order. memory_bytes is a hard limit for the memory of decoding;
+ * the results are not included. `threads` 0 means one thread per processor. */
 SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
-/* Return the number of bytes of a sample's crops of view `view` (0 if there is no such view), and
- * the number of its crops of all views. Crops of masks count as further views: with V views (1 if
- * options.views is NULL), view V * (m + 1) + v has the crops that view v makes of mask m. That is
- * the field options.masks[m] of each sample. */
+/* sheaf_pixels_bytes returns the number of bytes of all crops of a sample for the view `view`, or 0
+ * if there is no such view. sheaf_pixels_crops returns the number of crops of a sample for all
+ * views. Crops of masks count as further views. With V views (1 if options.views is NULL), view V *
+ * (m + 1) + v has the crops that view v makes of mask m, which is the field options.masks[m] of
+ * each sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
@@ -1458,21 +1566,21 @@ SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
     struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch, struct sheaf_error *error);
 /* Waits for the batch, and returns the number of samples without crops. */
 SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
-/* Returns, after sheaf_pixels_wait, why sample `index` has no crops, or NULL if it has crops. The
- * code is _CORRUPT or _UNSUPPORTED for a bad image or mask, _ARGUMENT if there is no such field,
- * and _LIMIT if the image needs more than memory_bytes. */
+/* Returns why the sample with this index has no crops, or NULL if it has crops. May be called after
+ * sheaf_pixels_wait. The code is _CORRUPT or _UNSUPPORTED for a bad image or mask, _ARGUMENT if the
+ * sample has no such field, and _LIMIT if the image needs more than memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
 SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);   /* also waits */
-/* Returns the processor time that the pool's threads have used for images, in nanoseconds. */
+/* Returns the processor time in nanoseconds that the pool's threads have spent on images. */
 SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
-/* Returns the version of the specification and the libraries that decode, as in "pixels1,
- * libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". Programs that want equal pixels store it with
- * their state. The text belongs to the calling thread. */
+/* Returns the version of the crops' specification and the libraries that decode images, as in
+ * "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that needs equal pixels
+ * stores this text with its state. The text belongs to the calling thread. */
 SHEAF_API const char *sheaf_pixels_version(void);
-/* Encodes one crop (3 channels, in its layout) or the crop of a mask (1 channel) as a PNG. *room is
- * first the number of bytes at `png`, and afterwards the number used. A PNG takes at most
- * SHEAF_PNG_ROOM. */
+/* Encodes one crop (3 channels, in its layout) or one crop of a mask (1 channel) as a PNG. The
+ * caller sets *room to the number of bytes at `png`; the call sets it to the number of bytes used.
+ * A PNG takes at most SHEAF_PNG_ROOM bytes. */
 #define SHEAF_PNG_ROOM(width, height, channels)                                                 \
     (((size_t)(width) * (channels) + 1) * (height) * 129 / 128 + 4096)
 SHEAF_CALL int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height,
