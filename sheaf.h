@@ -198,7 +198,7 @@ SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-/* What to do with a bad file (when packing) or a bad record (when reading). */
+/* The action on a bad file (when packing) or a bad record (when reading). */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
@@ -445,7 +445,7 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* What to do with the remainder if the number of lanes does not divide the number of samples. KEEP:
+/* The action on the remainder if the number of lanes does not divide the number of samples. KEEP:
  * some lanes have one sample more. DROP: the remainder, at most lanes - 1 samples, is left out.
  * PAD: shorter lanes repeat one sample. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
@@ -764,8 +764,8 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* share of samples after which a sample that is their neighbour in the manifest comes within
-     * 100 steps */
+    /* mean number of a sample's neighbours in the manifest that came within the 100 steps
+     * before the sample */
     double neighbours, ideal_neighbours;
     /* 1 if the index has labels; if it is 0, the following fields about labels are 0 as well */
     int has_labels;
@@ -815,7 +815,7 @@ struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
 enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
                           SHEAF_CHECK_USUAL = 3 };
-/* What to do with a sample whose key another sample of the data set also has. FAIL: return an
+/* The action on a sample whose key another sample of the data set also has. FAIL: return an
  * error. NUMBER: give it the first free key of KEY-2, KEY-3, ... DROP: leave it out. */
 enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
                             SHEAF_DUPLICATE_DROP = 2 };

@@ -42,7 +42,7 @@ struct codec_ops {
     /* returns the running version of the compression library, on which the compressed bytes
      * depend */
     const char *(*version)(void);
-    /* Tells whether a shard is a single gzip member or LZ4 frame, so that its blocks are pieces of it
+    /* whether a shard is a single gzip member or LZ4 frame, so that its blocks are pieces of it
      * (see decompress()). */
     bool single_member;
     /* Returns whether a stream with these first bytes is compressed by this codec. */

@@ -62,7 +62,7 @@ struct format_scan {
      * empty if there was none */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* Tells whether the key of the next frame is not recorded. This is set after damage, because the
+    /* whether the key of the next frame is not recorded. This is set after damage, because the
      * frame may be the rest of a damaged sample and is examined twice. */
     bool skips_key;
 };
@@ -91,7 +91,7 @@ struct decode_context {
     const char *const *classes;     /* names of the labels from label_base on, or NULL */
     size_t class_count;
     int label_base;
-    /* Tells whether our packer wrote the data set (it has a manifest). Its records are as `encode`
+    /* whether our packer wrote the data set (it has a manifest). Its records are as `encode`
      * makes them, and a `cls` member that was made of the labels is not a field. */
     bool ours;
     /* whether a `cls` member is the label although our packer did not write the data set */
@@ -162,7 +162,7 @@ struct format_ops {
     const char *words[2];       /* suffixes of a file's name that indicate the container */
     /* whether a .lst file beside each shard has the keys (RecordIO) */
     bool has_names;
-    /* Tells whether a frame consists of several independent members (tar). A reader does not notice if
+    /* whether a frame consists of several independent members (tar). A reader does not notice if
      * such a member is missing, and merges adjacent samples with equal keys. */
     bool has_members;
     /* whether a frame holds the name of its sample's class (TFRecord) */
