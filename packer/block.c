@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffers of a block, and the encoding of samples into them. */
+ * The buffers of a block (a job of consecutive samples), and the encoding of samples into them. */
 #include "packer/block.h"
 
 #include <stdlib.h>
@@ -74,11 +74,12 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* The most by which a converted image may grow. Other files are not converted. */
+/* The most by which an image may grow when it is converted. Other files keep their size. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Upper bounds for all three containers: two tar headers with their padding and a generated member,
- * or the names of an Example, or a RecordIO trailer; with long names also pax headers. */
+/* The numbers below are upper bounds for all three containers. They cover two tar headers with
+ * their padding and a member made of the labels, or the names of an Example, or a RecordIO trailer.
+ * With long names they also cover pax headers. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {
@@ -90,7 +91,8 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the size of the longest class name. A file `cls` may contain the number of any class. */
+/* Returns the length of the longest class name. A file `cls` may contain the number of any class,
+ * so any class name may be written with the sample. */
 static size_t longest_class(const struct encode_context *context)
 {
     size_t longest = 0;
@@ -100,8 +102,8 @@ static size_t longest_class(const struct encode_context *context)
     return longest;
 }
 
-/* Returns how large the images of a sample may become. The original images need memory at the same
- * time. */
+/* Returns the size that the converted images of a sample may have. The original images are in
+ * memory at the same time. */
 static uint64_t converted_bytes(const struct plan *plan, const struct plan_sample *s)
 {
     uint64_t bytes = 0;
@@ -137,7 +139,7 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The labels that a file `cls` states are stored in addition, as new text. */
+        /* The file `cls` counts twice, because the labels in it are also stored as new text. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))
@@ -160,9 +162,9 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
            need->converted;
 }
 
-/* Gives the buffer its maximum size, so that no other thread allocates it. Otherwise buffers of
- * many sizes, which some threads fill and others free, would leave large holes in malloc's
- * arenas. */
+/* Allocates a buffer at its maximum size at once, so that no worker thread needs to grow it.
+ * Buffers of many sizes, which some threads fill and others free, would leave large holes in
+ * malloc's arenas. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -220,7 +222,7 @@ int block_note(struct block *b, const char *path, const struct sheaf_error *why,
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Returns whether the field is an image that --fix-images would turn into a plain JPEG. */
+/* Returns whether the field is an image that the option fix_images would turn into a plain JPEG. */
 static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
 {
     struct image_look look;
@@ -229,7 +231,8 @@ static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
            (look.kind != IMAGE_JPEG || look.components == 4);
 }
 
-/* Sets the error for a field that is not a sound JPEG. If it is another file, the error says so. */
+/* Sets the error for a field that is not a sound JPEG. If the content is of another kind, the
+ * message names the kind. */
 static int refuse_jpeg(const struct sheaf_field *field, const char *problem,
                        struct sheaf_error *err)
 {
@@ -240,7 +243,7 @@ static int refuse_jpeg(const struct sheaf_field *field, const char *problem,
                         : err_set(err, SHEAF_ERR_CORRUPT, "not a JPEG: it is %s", what);
 }
 
-/* Rejects a field with the name of a JPEG that is not a complete JPEG. */
+/* Refuses a field that is named like a JPEG but is not a complete JPEG. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
     struct jpeg_info info;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * A block: about 4 MiB of consecutive samples of one shard, which are read and encoded as one job.
- * Its output depends on its samples only.
+ * The output of a block depends on its samples only.
  *
  *     raw      frame | frame | frame | ...              as the container stores them
  *     names    line  | line  | line  | ...              RecordIO: their .lst lines
  *     stored   raw, compressed                          with a codec
  *     samples  struct block_sample for each frame
  *
- * block_run() fills a block from the files of a plan, and block_add() fills it with samples from a
- * program. Then block_finish() ends it. */
+ * block_run() fills a block from the files of a plan. block_add() fills it with samples from a
+ * program. block_finish() ends the block. */
 #ifndef PACKER_BLOCK_H
 #define PACKER_BLOCK_H
 
@@ -23,7 +23,8 @@
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 
-/* Receives a sample that was read, in place of block_add. May set block->refused. */
+/* A function that receives a sample after its files were read. If it is set, it replaces block_add.
+ * It may set block->refused. */
 struct block;
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
@@ -35,11 +36,13 @@ struct block_setup {
     const char *interop;                /* list of readers that get index files; or NULL */
     struct encode_context context;
     const struct source *source;        /* block_run only: the source of its files */
-    const volatile int *interrupt;      /* NULL; once it is not 0, waiting for objects ends */
+    /* NULL, or a flag; once it is not 0, the block stops waiting for objects */
+    const volatile int *interrupt;
     block_take_fn *take;                /* NULL: block_add is called; else block_run encodes
                                            nothing */
     bool checks;                /* JPEGs are checked by their markers */
-    bool fix_images;            /* turns images that loaders do not expect into plain JPEGs */
+    /* whether images of kinds that loaders do not expect are turned into plain JPEGs */
+    bool fix_images;
     bool decodes;               /* checks images by decoding them */
     struct image_settings images;
 };
@@ -57,12 +60,12 @@ struct block_sample {
     uint64_t key_hash;          /* for the table of keys */
     uint32_t crc;               /* the index's */
     uint32_t name_line_size;
-    uint64_t label;             /* label + 1; 0 for no label; LABEL_OTHER if it is not one small
-                                   integer */
+    /* label + 1; 0 if the sample has no label; LABEL_OTHER if its label is not one small integer */
+    uint64_t label;
 };
 #define LABEL_OTHER UINT64_MAX
 
-/* A bad file, or a converted file. `path` and `reason` are offsets of texts in block.texts. */
+/* A bad file, or a converted file. Its path and the reason are texts in block.texts. */
 struct block_problem {
     size_t path, reason;        /* offsets */
     int code;
@@ -83,8 +86,9 @@ struct block {
     /* The result. */
     int code;
     struct sheaf_error error;
-    bool outgrown;              /* code is SHEAF_ERR_LIMIT because raw.limit was too low; the
-                                   block must be encoded again */
+    /* whether encoding failed with SHEAF_ERR_LIMIT because a buffer was too small; the block
+     * must be encoded again with more memory */
+    bool outgrown;
     struct buf raw, names, stored;
     struct buf samples;         /* struct block_sample[] */
     struct buf problems;        /* struct block_problem[] */
@@ -93,14 +97,15 @@ struct block {
     struct codec_block codec_block;
     uint64_t payload_bytes, files;      /* of the samples in the block */
     uint64_t multipart;         /* samples */
-    uint64_t resized;           /* images that were made smaller and are not in `conversions` */
+    /* number of images that were made smaller and are not listed in `conversions` */
+    uint64_t resized;
     struct cls_words unread, kept_labels, replaced;     /* as in struct problems */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
     struct tally tally;         /* of their fields */
 
     /* For one sample after another. */
-    /* the content of a sample's files, except for a file that is read directly to its place in
-     * `raw`; for a remote source, the content of all files of the block */
+    /* content of a sample's files, except a file that is read directly to its position in `raw`;
+     * for a remote source, content of all files of the block */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -114,11 +119,13 @@ struct block {
     uint64_t resized_before;    /* if the sample is refused */
     uint64_t extra;             /* bytes that these buffers need beyond the usual size */
     const struct kept_features *kept;   /* block_add only: from the sample's record; or NULL */
-    bool has_decoded;           /* block_add only: the sample's images need not be decoded again */
+    /* used in block_add only: whether the sample's images were already decoded, so that they
+     * need not be decoded again */
+    bool has_decoded;
     const struct sheaf_field *refused;  /* set by block_add; NULL: the error concerns the sample */
 };
 
-/* Opens a block. `room` is memory for decoded images, or NULL if the setup decodes none. */
+/* Opens a block. `room` is the memory for decoded images; NULL if the run decodes no images. */
 int block_open(struct block *block, const struct block_setup *setup,
                const struct image_room *room, struct sheaf_error *err);
 void block_close(struct block *block);
@@ -128,67 +135,70 @@ void block_clear(struct block *block);
 void block_release(struct block *block);
 
 /* The memory that a block needs. The size of its frames is known only after encoding, so there are
- * two guesses. One suffices unless the data was made to grow when encoded (RecordIO's magic number
- * again and again). The other always suffices. */
+ * two estimates. The first is enough unless the data contains RecordIO's magic number many times.
+ * The second is always enough. */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
-/* Adds the needs of a sample with `bytes` bytes of payload in `fields` fields. `text_bytes` is the
- * size of their names (each with the key before it) and labels, and `longest_name` that of the
- * longest name. */
+/* Adds the memory for a sample with `bytes` bytes of payload in `fields` fields. `text_bytes` is
+ * the total size of its labels and of its file names (each with the key). `longest_name` is the
+ * length of the longest of these names. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
-/* Returns the needs of the plan's samples from block.first to before block.end. */
+/* Returns the memory for the plan's samples from block.first up to, but not including,
+ * block.end. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Adds the needs of the end of a block, and returns the sum. */
+/* Adds the memory for the end of a block, and returns the total. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
-/* Gives the buffers at least these sizes. Afterwards their size is fixed. */
+/* Enlarges the buffers to at least these sizes. Afterwards the buffers do not grow. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
 
 /* The result of fetching an object. */
 struct block_fetched {
     int code;
-    size_t reason;              /* offset of a text in block.texts, if `code` is an error */
+    /* if `code` is an error: offset of the error's text in block.texts */
+    size_t reason;
 };
 
-/* Fetches the objects of a block into its scratch buffer, many at a time. Changed and missing
- * objects are noted in block.fetched. Other errors are returned. (block_fetch.c) */
+/* Fetches the objects of a block into its scratch buffer, many at a time. Objects that changed or
+ * are missing are recorded in block.fetched. Other errors are returned. (block_fetch.c) */
 int block_fetch(struct block *block, struct sheaf_error *err);
 
 /* Adds to block.problems, or (`why` NULL) to block.conversions. */
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
-/* Replaces images of a sample by plain JPEGs, as the setup says. `paths` are the paths of the
- * fields' files for reports. On failure, block->refused is the field if the error is a field's, or
- * block->outgrown tells that block->extra more bytes are needed. (block_image.c) */
+/* Replaces images of a sample by plain JPEGs, according to the settings. `paths` are the paths of
+ * the fields' files, for reports. On failure, block->refused is set to the field if the field is
+ * faulty. block->outgrown is set if block->extra more bytes are needed. (block_image.c) */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the field is an image that cannot be decoded. Other
- * fields are not examined. */
+/* Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if the field is an image that cannot be
+ * decoded. Returns SHEAF_OK for fields that are not images. */
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* A change of an image. `reason` says why it was converted, and is "" if the image was only made
- * smaller or not changed. */
+/* How an image was changed. `why` is the reason for converting the image; it is "" if the image was
+ * only made smaller, or not changed. */
 struct image_change {
     char why[120];
     bool resized;
 };
-/* Appends the JPEG that the setup demands for an image to `out`. *change tells whether one was
- * made. Returns the errors of image_to_jpeg. */
+/* If the settings demand that an image becomes a JPEG, makes the JPEG and appends it to `out`.
+ * *change tells whether a JPEG was made. Returns the errors of image_to_jpeg. */
 int block_make_image(const struct block_setup *setup, const struct image_room *room,
                      const struct sheaf_field *field, struct buf *out, struct image_change *change,
                      struct sheaf_error *err);
-/* Returns whether an error concerns the image, and not the machine. */
+/* Returns whether an error is a fault of the image itself, and not of the machine. */
 bool block_blames_image(int code);
 
-/* The job: reads, checks, encodes and finishes. The result is block.code. */
+/* The job of a block: reads the samples' files, checks and encodes them, and finishes the block.
+ * The result is block.code. */
 void block_run(struct job *job);
 
-/* Encodes one sample and checks its JPEGs. A failure leaves the block unchanged. If the error is a
- * field's, block->refused is the field, and the error text does not name it. */
+/* Encodes one sample and checks its JPEGs. If the call fails, the block is unchanged. If a field is
+ * faulty, block->refused is set to this field, and the error message does not name it. */
 int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* A record that is copied. */
 struct block_copy {

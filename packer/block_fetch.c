@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fetches the objects of a block at once. Each object is one GET, which mostly waits, so WINDOW of
- * them are under way for every block that is being filled.
+ * Fetches the objects of a block at the same time. Each object takes one GET request, which mostly
+ * waits, so up to WINDOW requests run at once for each block that is being filled.
  *
- *     scratch   | file 0 | file 1 | ...           each in its place, with its planned size
+ *     scratch   | file 0 | file 1 | ...           each at its position, with its planned size
  *     fetched     code     code     ... */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ struct block_fetching {
     struct object_fetch fetches[WINDOW];
 };
 
-/* Returns whether an error concerns the object, and not the machine or the network. */
+/* Returns whether an error is a fault of the object itself, and not of the machine or the
+ * network. */
 static bool is_of_object(int code)
 {
     return code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND ||
@@ -45,8 +46,8 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
     return buf_append(&b->texts, found->message, strlen(found->message) + 1, err);
 }
 
-/* Takes the oldest result, and notes an object's own error. Returns SHEAF_END if nothing is under
- * way. */
+/* Takes the result of the oldest request. If the object itself is faulty, only records this.
+ * Returns SHEAF_END if no request is running. */
 static int finish_one(struct block_fetching *x, struct sheaf_error *err)
 {
     struct object_fetch *f = (struct object_fetch *)inflight_next(&x->window);
@@ -79,7 +80,7 @@ static int open_object(const struct block *b, const struct catalog_file *f,
     return code;
 }
 
-/* Begins to fetch an object. There must be room in the window. */
+/* Begins to fetch an object. The number of running requests must be less than WINDOW. */
 static int start(struct block_fetching *x, const struct catalog_file *file, size_t number,
                  uint64_t at, struct sheaf_error *err)
 {
@@ -107,7 +108,7 @@ static int start(struct block_fetching *x, const struct catalog_file *file, size
     return SHEAF_OK;
 }
 
-/* Fetches the next file once there is room for it. */
+/* Begins to fetch the next file, after waiting until fewer than WINDOW requests are running. */
 static int add(struct block_fetching *x, const struct catalog_file *file, size_t number,
                uint64_t at, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The images of a sample: checked by decoding, or replaced by plain JPEGs, which every loader
- * accepts. Images that need no change are copied byte for byte. */
+ * Handles the images of a sample: decodes them to check them, or replaces them by plain JPEGs,
+ * which every loader accepts. Images that need no change are copied byte for byte. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* Writes the reason why the image will be replaced, or "" if it will not. */
+/* Sets `why` to the reason why the image must be converted, or to "" if it need not be. */
 static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
@@ -49,8 +49,8 @@ static void why_convert(const struct block_setup *setup, const struct image_look
                  why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
-/* Returns whether an image must become smaller. If it cannot be converted, the check reports the
- * error. */
+/* Returns whether a JPEG must be made smaller. Returns false for a JPEG that cannot be converted;
+ * checking it reports the error. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
@@ -59,7 +59,8 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Sets the same error for a damaged JPEG as a check without conversion does. */
+/* Sets the error for an image that could not be decoded. A damaged JPEG gets the same message as in
+ * a run that converts no images. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {
@@ -88,8 +89,8 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* Records that the JPEGs made of a sample need more memory than usual. The next attempt gets twice
- * as much. */
+/* Records that the JPEGs made for a sample need more memory than estimated. The next attempt gets
+ * twice as much additional memory. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c). A file that has
- * changed since the scan, or is not what its name says, is a problem of its sample, and the whole
- * sample is left out. */
+ * Fills a block from the files of a plan, or from its objects (block_fetch.c). If a file has
+ * changed since the scan, or its content does not match its name, the whole sample is reported and
+ * left out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -19,11 +19,11 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
-/* A block whose memory was too small gets at least this much more. */
+/* If the memory of a block was too small, its next attempt gets at least this much more. */
 #define MORE_BYTES 4096u
 
-/* Records a bad file, and that the other files of its sample are left out with it. Conversions of
- * images of this sample are not reported. */
+/* Records a bad file, and that the sample's other files are left out with it. Conversions of this
+ * sample's images are no longer reported. */
 static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)
@@ -52,7 +52,7 @@ static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_er
                        SHEAF_REASON_SOURCE_CHANGED);
 }
 
-/* Reads a file's content. Its size and time must afterwards still be those that the scan found. */
+/* Reads a file's content. The file's size and time must still be those that the scan found. */
 static int read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                         struct sheaf_error *err)
 {
@@ -76,7 +76,7 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
     return SHEAF_OK;
 }
 
-/* Reads a file. Sets *fatal if an error has another cause than the file. `fd` is the result of
+/* Reads a file. Sets *fatal if an error is not the fault of this file. `fd` is the result of
  * file_ahead_take. */
 static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                      struct sheaf_error *err)
@@ -96,7 +96,7 @@ static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Makes the key, the names and the fields of a sample. Their content is read later. */
+/* Makes a sample's key and fields without their content, which is read later. */
 static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
                        struct sheaf_error *err)
 {
@@ -134,15 +134,16 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
     return SHEAF_OK;
 }
 
-/* Counts a sample, and keeps the key of the first one. */
+/* Counts a sample whose field `cls` does not consist of numbers, and keeps the key of the first
+ * one. */
 static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
 {
     if (words->samples++ == 0)
         snprintf(words->first, sizeof(words->first), "%s", sample->key);
 }
 
-/* Takes the labels from the field `cls` if it consists of numbers. Otherwise the sample keeps the
- * label that it has. */
+/* Takes the labels from the field `cls` if the field consists of numbers. Otherwise the sample's
+ * label is unchanged. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct sheaf_field *const fields = sample->fields, *field = fields;
@@ -193,7 +194,8 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return make_fields(b, s, sample, err);
 }
 
-/* Replaces images, as the setup says. *bad is the file of an image that cannot be replaced. */
+/* Converts the sample's images, as the settings demand. If an image cannot be converted, sets *bad
+ * to its file. */
 static int convert_images(struct block *b, const struct plan_sample *s,
                           const struct catalog_file **bad, struct sheaf_error *why,
                           struct sheaf_error *err)
@@ -215,10 +217,11 @@ static int convert_images(struct block *b, const struct plan_sample *s,
 
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
-/* Copying a smaller file takes less time than computing its offset. */
+/* Fields smaller than this are copied into the frame, because copying them takes less time than
+ * computing their position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* A field that is read directly to its place in the frame, after the existing frames. */
+/* A field that is read directly to its position in the new frame, after the existing frames. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     size_t at;                          /* in the frame */
@@ -234,7 +237,8 @@ static const struct sheaf_field *largest_field(const struct sheaf_sample *sample
     return largest;
 }
 
-/* Places the largest field of a sample. The others are copied, which takes little time. */
+/* Decides where the content of the sample's largest field will be in the frame. The other fields
+ * are copied, which takes little time. */
 static struct placed place_largest(const struct block *b, const struct sheaf_sample *sample)
 {
     const struct sheaf_field *field = largest_field(sample);
@@ -249,8 +253,9 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Checks the place to which a field was read, now that its content is known. If the field belongs
- * to another place, encoding would overwrite it, so it is first copied elsewhere. */
+/* Checks the position to which a field was read, now that the content of all fields is known. If
+ * the position is wrong, encoding would overwrite the field, so the field is first copied to
+ * another buffer. */
 static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
                   const struct placed *placed, struct sheaf_error *err)
 {
@@ -270,7 +275,8 @@ static int settle(struct block *b, const struct sheaf_sample *sample, struct she
     return SHEAF_OK;
 }
 
-/* Reserves room for the content of a field: in its place, or in the scratch buffer. */
+/* Reserves room for the content of a field: at its position in the frame, or in the scratch
+ * buffer. */
 static int make_room(struct block *b, const struct sheaf_field *field, const struct placed *placed,
                      uint8_t **data, struct sheaf_error *err)
 {
@@ -287,7 +293,8 @@ static int make_room(struct block *b, const struct sheaf_field *field, const str
     return code;
 }
 
-/* Takes a file that was opened in advance. Reads it unless another file of its sample is bad. */
+/* Takes a file that was opened in advance. Reads the file if `wanted` is set; otherwise another
+ * file of its sample was bad, and the file is only closed. */
 static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, uint8_t *data,
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {
@@ -330,8 +337,8 @@ static int read_field(struct block *b, struct file_ahead *ahead, const struct ca
     return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
 }
 
-/* Reads the files of a sample. *bad is the first bad file, and *why is its error. An error in `err`
- * has another cause than a file. */
+/* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error. An
+ * error in `err` is not the fault of a file. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                       struct sheaf_sample *sample, const struct catalog_file **bad,
                       struct sheaf_error *why, struct sheaf_error *err)
@@ -361,8 +368,8 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
-/* Like read_files, for a sample whose files were fetched. `number` is the number of the block's
- * files before the sample's first. */
+/* Like read_files, for a sample whose files were already fetched. `number` is the number of files
+ * in the block before this sample's first file. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)
@@ -387,8 +394,8 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* After encoding failed, notes whether the buffers of the frames are too small, or the container
- * cannot store such a sample at all. */
+/* Called after encoding failed. Records whether a buffer of the block was too small; otherwise the
+ * container cannot store such a sample at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;
@@ -402,8 +409,8 @@ static void note_outgrown(struct block *b, const struct sheaf_sample *sample, in
         b->extra += b->extra + bytes + MORE_BYTES;
 }
 
-/* Packs one sample, or records why it cannot be packed. `number` is the number of the block's files
- * before the sample's first. */
+/* Packs one sample, or records why it cannot be packed. `number` is the number of files in the
+ * block before this sample's first file. */
 static int pack_sample(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                        size_t number, struct sheaf_error *err)
 {
@@ -438,8 +445,8 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     return refuse(b, s, bad, &found, err);
 }
 
-/* Ends the block. Images that were converted may have used even the memory for the end of the
- * shard; then the block is repeated. */
+/* Ends the block. If converted images used up even the memory for the end of the shard, the block
+ * is marked to be encoded again. */
 static void finish(struct block *b)
 {
     b->code = block_finish(b, &b->error);

@@ -103,8 +103,8 @@ static int take_json(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-/* Takes one name per line. Blank lines are allowed only at the end, because elsewhere they would be
- * classes. */
+/* Takes the class names of a text file, one per line. Blank lines are allowed only at the end,
+ * because a blank line elsewhere would be a class without a name. */
 static int take_lines(struct class_list *list, const char *text, size_t size,
                       struct sheaf_error *err)
 {
@@ -159,8 +159,8 @@ static int take_manifest(struct class_list *list, const struct manifest *m,
     return code;
 }
 
-/* Reads the classes of a data set. Returns SHEAF_END if there is no data set at `url`, which must
- * then be a file of names. */
+/* Reads the classes of the data set at `url`. Returns SHEAF_END if there is no data set; `url` must
+ * then be a file with class names. */
 static int read_dataset(struct class_list *list, const char *url,
                         struct sheaf_pack_options *options, struct sheaf_error *err)
 {
@@ -209,8 +209,8 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Returns whether a name is one that is usual for a split. Only the classes of data sets with such
- * names are compared. */
+/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). Only
+ * data sets with such names are compared. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };
@@ -244,8 +244,8 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Compares the classes of a data set with those of the plan. Returns whether it reported a
- * difference. */
+/* Compares the classes of a neighbouring data set with the classes of the plan. Returns whether it
+ * reported a difference. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
 {
@@ -268,7 +268,8 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
     return told;
 }
 
-/* Examines all data sets in a directory except the one with the name `own`. */
+/* Compares the classes of all data sets in the directory `parent`, except the one with the name
+ * `own`. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,
                           const struct problems *problems)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Classes with given numbers: from a file of names, or from a data set. */
+ * Classes whose numbers are given in advance: by a file of names, or by a data set. */
 #ifndef PACKER_CLASS_LIST_H
 #define PACKER_CLASS_LIST_H
 
@@ -13,14 +13,15 @@ struct class_list {             /* zero-initialised */
     struct plan_classes classes;    /* in the form that a plan takes */
 };
 
-/* Reads the classes that options->classes names, if it is set. The classes of a data set also
- * determine options->label_base. Returns SHEAF_ERR_ARGUMENT if the two contradict each other. */
+/* Reads the classes from the file or data set options->classes, if it is set. The classes of a data
+ * set also determine options->label_base. Returns SHEAF_ERR_ARGUMENT if the caller has set another
+ * label_base. */
 int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
                     struct sheaf_error *err);
 void class_list_free(struct class_list *list);
 
-/* Reports if a data set next to `dest` gives a class of the plan another number. Only data sets
- * with the names of usual splits (train, val, ...) are compared. */
+/* Looks for data sets beside `dest` with usual names of splits (train, val, ...), and reports if
+ * one of them gives a class of the plan another number. */
 void class_list_tell_siblings(const char *dest, const struct plan *plan, int label_base,
                               const struct problems *problems);
 

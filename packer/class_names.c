@@ -26,9 +26,9 @@ static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Notes the sample's class name if it has one. Returns SHEAF_ERR_ARGUMENT if a list of classes
- * cannot express it: the labels are not one integer from 0 to about a million, or that label has
- * another name already. */
+/* Records the sample's class name, if it has one. Returns SHEAF_ERR_ARGUMENT if a list of classes
+ * cannot contain the name, because the sample does not have exactly one integer label from 0 to
+ * about a million, or because this label already has another name. */
 static int take_name(struct class_names *n, const struct sheaf_sample *sample,
                      struct sheaf_error *err)
 {

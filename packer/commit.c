@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit: publishes the shards from the parts of a plan as a data set. Nothing is published
- * before it is known that every shard is complete. A shard is complete if its entry in the journal
- * is valid and of this plan, and if the shard and the files next to it have the sizes and stamps in
- * the entry. If only the stamps differ, as for copies, the files are read and their hashes
- * compared. */
+ * sheaf_commit: publishes the shards that the parts of a plan have packed as a data set. Nothing is
+ * published before every shard has been found complete. A shard is complete if its journal entry is
+ * valid and belongs to this plan, and if the shard and the files beside it have the sizes and
+ * stamps (times, inodes or ETags) in the entry. If only the stamps differ, for example after
+ * copying, the files are read and their hashes compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "packer/planned.h"
 #include "store/scopes.h"
 
-/* The maximum number of missing shards that the error names. */
+/* The error message names at most this number of missing shards. */
 #define NAMED_MOST 5
 
 struct commit_run {
@@ -30,7 +30,8 @@ struct commit_run {
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    bool has_cls;               /* for a conversion: whether a sample has a field `cls` */
+    /* for a conversion: whether any sample has a field `cls` */
+    bool has_cls;
     struct sheaf_pack_result result;
 };
 
@@ -50,8 +51,8 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* Checks an entry of this plan. A shard cannot have more than was planned; with `converts`, its
- * images may be larger. */
+/* Checks the facts in a shard's journal entry against the plan. A shard cannot have more samples or
+ * bytes than planned; only converted images (`converts`) may be larger. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool converts, struct sheaf_error *err)
 {
@@ -65,7 +66,8 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* Checks shard `i` by its entry in the journal. `code` is the result of entries_next for it. */
+/* Checks shard number `i` by its journal entry. `code` is the result of entries_next for the
+ * entry. */
 static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
                        struct sheaf_error *err)
 {
@@ -93,8 +95,8 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Appends the numbers of the parts to which the missing shards belong, if the number of parts is
- * known. */
+/* Appends the numbers of the parts that must still pack the missing shards, if the number of parts
+ * is known. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";
@@ -157,8 +159,8 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Returns a shard's name for reading its entry. Shards that were not listed are skipped, which
- * saves a request for each. */
+/* Names the shard whose journal entry is read next. Skips shards that were not in the listing,
+ * which saves a request for each of them. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -211,8 +213,8 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Returns an error, so that nothing is published, if a file is unaccounted for or if there is no
- * sample. Plans of version 1 do not state the number of files in their sources. */
+/* Returns an error, so that nothing is published, if some of the source's files are neither packed
+ * nor skipped, or if no sample was packed. Plans of version 1 do not state the number of files. */
 static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
@@ -254,8 +256,8 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Removes the temporary files of this plan's parts, but of no other run. Another commit may do the
- * same at this time. */
+/* Removes temporary files of this plan's parts, but not those of other runs. Another commit may do
+ * the same at the same time. */
 static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -276,8 +278,8 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* Checks the shards and publishes the data set. Without locks, another commit may end at the same
- * time; *finished is then set. */
+/* Checks the shards and publishes the data set. If the store has no locks, another commit may
+ * finish at the same time; *finished is then set. */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -299,8 +301,9 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Several commits may run at once. If one of them finds something missing or changed, the reason
- * may be that another one has finished. */
+/* Runs the commit. Several commits may run at the same time. If this one finds something missing or
+ * changed, the reason may be that another commit has finished, so it checks this before it reports
+ * an error. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

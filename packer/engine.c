@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ring of blocks, and the writing of finished blocks. */
+ * The engine that packs shards: a ring of blocks that workers fill, and the writing of finished
+ * blocks in order. */
 #include "packer/engine.h"
 
 #include <stdio.h>
@@ -10,17 +11,19 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* An idle block keeps buffers of up to this size, which an ordinary block needs. */
+/* Idle blocks keep their buffers for reuse up to this total size, which an ordinary block needs. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* Blocks for each worker, and more blocks that wait to be written. */
+/* Number of blocks in the ring for each worker, and number of further blocks that may wait to be
+ * written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* On a disk, one shard is committed while another one waits. */
+/* Number of shards on a local disk that are being committed or wait for it. */
 #define COMMITS_OF_DISK 2
 
-/* Data that are sent get 1 / SENT_PART of the memory, or up to half of it if that is too little. */
+/* Data on its way to a remote store gets 1 / SENT_PART of the memory. If that is too little, it
+ * gets up to half of the memory. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -132,8 +135,8 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* Commits a shard. If another process has finished the same shard meanwhile, its result replaces
- * that of this process. */
+/* Commits a finished shard. If another process has finished the same shard meanwhile, the journal
+ * entry of that process replaces the entry of this one. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
@@ -151,7 +154,8 @@ static void run_commit(struct job *job)
     commit_window_end(c->window, c->code == SHEAF_OK ? NULL : &c->error);
 }
 
-/* Replaces the skipped files of this process by those of the process that finished the shard. */
+/* Replaces this process's list of files skipped in a shard by the list of the process that finished
+ * the shard first. */
 static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf_error *err)
 {
     const struct buf *skipped = &c->entry.skipped;
@@ -183,7 +187,7 @@ static int adopt_converted(struct engine *e, const struct commit *c, struct shea
     return code;
 }
 
-/* Waits for the oldest of the shards that are being committed. */
+/* Waits until the oldest of the shards that are being committed is done. */
 static int reap_commit(struct engine *e, struct sheaf_error *err)
 {
     struct commit *c = &e->commits[e->commit_head];
@@ -254,8 +258,8 @@ static void release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* Returns the size that a block's buffers will have: the needed size, or the present size if that
- * is larger. */
+/* Returns the size that a block's buffers will have. For each buffer, this is the larger one of its
+ * needed and its present size. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
@@ -264,7 +268,8 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* Charges the memory of a slot. Returns SHEAF_END if the budget has no room for it. */
+/* Takes the memory for a slot's block from the budget. Returns SHEAF_END if the budget has no room
+ * for it. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
 {
@@ -285,8 +290,9 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 
 static int consume(struct engine *e, struct sheaf_error *err);
 
-/* Charges the memory of a slot. First idle slots free their memory, then blocks in flight when they
- * are consumed. The slot is idle, or keeps the samples that it has. */
+/* Takes the memory for a slot's block from the budget. If there is no room, frees the buffers of
+ * idle slots, and then waits for blocks in flight and writes them. The slot must be idle, or its
+ * block must keep its samples. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {
@@ -333,8 +339,9 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* Repeats a block that needed more memory than usual, with the memory for the worst case. The
- * blocks after it lend their memory and are also repeated. */
+/* Encodes a block again that needed more memory than estimated, with the memory for the worst
+ * case. Later blocks in the ring give up their memory for this, and must then be encoded again
+ * as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;
@@ -362,8 +369,8 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Submits again a block that lent its memory to another one. It has fitted into the memory
- * before. */
+/* Submits a block again that gave up its memory for another block. The budget had room for this
+ * block before. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
@@ -422,8 +429,8 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes the block while another thread hashes it. If no thread has begun to hash it when it is
- * written, this thread does so, because that takes less time than waiting. */
+/* Writes the block to the shard while another thread computes its hash. If no thread has begun to
+ * hash the block when it is written, this thread hashes it, which takes less time than waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;
@@ -457,7 +464,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     return code;
 }
 
-/* Waits for a block. A block with objects may take long. */
+/* Waits until a block is filled. Blocks whose files are remote objects may take long. */
 static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 {
     uint64_t waited = 0;

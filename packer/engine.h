@@ -30,7 +30,8 @@
 #include "packer/pack_output.h"
 #include "packer/source/problems.h"
 
-#define ENGINE_COMMITS 8        /* finished shards that are being committed or wait for it */
+/* number of finished shards that may be in the process of being committed at once */
+#define ENGINE_COMMITS 8
 
 struct slot {
     struct block block;
@@ -52,8 +53,8 @@ struct commit {
     struct journal_entry entry;
     size_t first_problem, problem_count;    /* problems of the shard, as this process found them */
     size_t first_converted, converted_count;
-    bool is_others;             /* whether the entry is that of another process, which finished
-                                   the shard first */
+    /* whether the journal entry belongs to another process, which finished the shard first */
+    bool is_others;
     int code;
     struct sheaf_error error;
 };
@@ -66,8 +67,8 @@ struct engine {
     struct workers *workers, *hasher, *committers;
     struct commit_window window;        /* of the committers */
     struct budget budget;               /* of blocks */
-    struct part_memory *parts;          /* memory for data that are sent; NULL: nothing waits
-                                           there */
+    /* memory for data on its way to the store; NULL if the store needs no such memory */
+    struct part_memory *parts;
     struct slot *slots;
     size_t slot_count, head, in_flight;
     uint64_t consumed;                  /* blocks */
@@ -81,32 +82,33 @@ struct engine {
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };
 
-/* Returns in *sent_bytes the share of the memory for data that are sent to `dest`. `shard_bytes` is
- * the approximate size of the largest shard, or 0 if unknown. Returns SHEAF_ERR_LIMIT if the memory
- * is too small to send it. */
+/* Sets *sent_bytes to the part of the memory for data on its way to the destination `dest`.
+ * `shard_bytes` is the approximate size of the largest shard, or 0 if unknown. Returns
+ * SHEAF_ERR_LIMIT if the memory is too small to send such a shard. */
 int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,
                 const struct output *output, struct problems *problems, struct watch *watch,
                 unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
                 struct sheaf_error *err);
-/* Returns the largest amount of memory that blocks and sent data had. */
+/* Returns the peak of the memory for blocks and for data on its way to the store. */
 uint64_t engine_peak(struct engine *engine);
 /* Stops all current work. Finished shards remain. */
 void engine_close(struct engine *engine);
 
-/* Returns an idle slot with an empty block, for which the needed memory is charged. Consumes blocks
- * until there is one. Returns SHEAF_ERR_LIMIT if it cannot fit. */
+/* Returns an idle slot with an empty block whose memory is taken from the budget. Waits for blocks
+ * in flight and writes them until a slot is free. Returns SHEAF_ERR_LIMIT if the memory is too
+ * small for the block. */
 int engine_take(struct engine *engine, struct slot **slot, struct sheaf_error *err);
 int engine_charge(struct engine *engine, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err);
 /* Queues the slot that engine_take returned last. */
 void engine_submit(struct engine *engine, struct slot *slot);
 
-/* After a failure: waits for the blocks that are being filled, and fills no more. */
+/* Called after a failure. Waits for the blocks that are being filled, and starts no more. */
 void engine_stop(struct engine *engine);
 
-/* Consumes all blocks that are in flight, and waits until every shard is in place. */
+/* Writes all blocks that are in flight, and waits until every shard is committed. */
 int engine_drain(struct engine *engine, struct sheaf_error *err);
 
 /* Adds a finished shard to the result. */

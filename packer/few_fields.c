@@ -11,7 +11,8 @@
 #include "formats/name.h"
 #include "packer/plan/plan_record.h"
 
-/* Sets the names and the key that a sample will have in the shards. The catalog owns the texts. */
+/* Sets the key and the field names that a sample will have in the shards. The catalog owns the
+ * texts. */
 static int make_fields(struct catalog *files, struct sheaf_field *fields,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

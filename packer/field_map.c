@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Renames the fields of converted samples; see field_map.h. Names are compared in lower case, with
- * dots for the slashes in the names of features. All names change at once, so that two can be
- * exchanged. If two fields get one name, packing the sample reports it. */
+ * Renames the fields of converted samples; see field_map.h. Names are compared in lower case, and
+ * slashes in the names of features count as dots. All fields are renamed at once, so that two
+ * fields can exchange their names. If two fields get the same name, packing the sample reports an
+ * error. */
 #include "packer/field_map.h"
 
 #include <stdio.h>
@@ -26,8 +27,8 @@ struct field_map {
     struct pair *pairs;
     size_t count;
     char met[256];              /* the first existing names, for messages */
-    bool has_met;               /* whether a field with this name was met in the sample, or in
-                                   any sample */
+    /* whether this sample has, or any sample has had, a field with this name */
+    bool has_met;
     struct sheaf_field fields[FIELD_LIMIT];     /* fields of the sample that was mapped last */
     double label;
 };

@@ -13,20 +13,21 @@
 struct field_map;
 struct kept_features;
 
-/* Parses "FROM=TO,...". Returns SHEAF_ERR_ARGUMENT if the text is malformed or names a field
+/* Parses "FROM=TO,...". Returns SHEAF_ERR_ARGUMENT if the text is malformed or contains a field
  * twice. */
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err);
 /* NULL is accepted here and in the functions below. */
 void field_map_free(struct field_map *map);
 
-/* Notes that some samples have a field of this name. */
+/* Records that some sample has a field with this name. */
 void field_map_meet(struct field_map *map, const char *name);
-/* Gives the sample its new fields and label, which are valid until the next call. Kept features of
- * its record also get the new names. Returns SHEAF_ERR_UNSUPPORTED if the field that becomes the
- * label is not an integer, or if the sample already has a label. */
+/* Renames the fields of a sample and sets its label. The new fields are valid until the next call.
+ * Features that were kept from the sample's record also get the new names. Returns
+ * SHEAF_ERR_UNSUPPORTED if the field that becomes the label is not an integer, or if the sample
+ * already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
-/* Returns SHEAF_ERR_ARGUMENT if no sample so far had a field that the map names. */
+/* Returns SHEAF_ERR_ARGUMENT if the map names a field that no sample so far has had. */
 int field_map_check(const struct field_map *map, struct sheaf_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts about a data set that appended samples must agree with; see grow.h. */
+ * The facts about an existing data set with which appended samples must agree; see grow.h. */
 #include "packer/grow.h"
 
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Returns the number in a name of the form PREFIX-<digits>.<...>, or UINT64_MAX for any other
- * name. */
+/* Returns the number in a file name of the form PREFIX-<digits>.<...>, or UINT64_MAX if the name
+ * has another form. */
 static uint64_t number_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
@@ -116,7 +116,8 @@ void grow_close(struct grow *g)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Takes the options for images. A size and its mode belong together. */
+/* Takes the options for images from the data set. The options for the size and for its mode are
+ * taken together. */
 static int take_images(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     static const char *const modes[] = { "shorter", "longer", "exact" };

@@ -2,10 +2,10 @@
  *
  * Finds the number of the first appended sample; see grow.h.
  *
- * Samples that were skipped in earlier runs kept their numbers, so the numbers in records
- * (RecordIO: in the header, and in the .lst next to the shard) can be higher than the number of
- * samples. New samples follow the highest one. Numbers ascend within the output of one run, so the
- * last line of each run's last .lst is sufficient. */
+ * Samples that earlier runs skipped keep their numbers. So the numbers in the records (for
+ * RecordIO, in the header and in the .lst file beside the shard) can be higher than the number of
+ * samples. New samples get the numbers after the highest existing one. Numbers ascend within the
+ * output of one run, so it is enough to read the last line of the last .lst file of each run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,13 @@
 #include "packer/grow.h"
 #include "store/store.h"
 
-/* Most lines are shorter than TAIL_BYTES, except those with many labels. All are shorter than
- * LINE_LIMIT. */
+/* Almost all lines are shorter than TAIL_BYTES; lines with many labels may be longer. All lines are
+ * shorter than LINE_LIMIT. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 #define LINE_LIMIT ((uint64_t)4 << 20)
 
-/* Parses the number at the start of a line. Returns false if there is none. */
+/* Parses the sample's number at the start of a line. Returns false if the line begins with
+ * something else. */
 static bool number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;
@@ -35,7 +36,7 @@ static bool number_at(const char *line, const char *end, uint64_t *number)
     return at > line && at < end && *at == '\t' && *number < INT64_MAX;
 }
 
-/* Returns the last line of a text, or NULL if it begins before the text. */
+/* Returns the last line of a text, or NULL if the line begins before the text. */
 static const char *last_line(const char *text, size_t size, bool is_all)
 {
     const char *newline = size < 2 ? NULL : memrchr(text, '\n', size - 1);
@@ -93,8 +94,8 @@ static int last_of_shard(const struct manifest *m, size_t shard, const char *des
     return code;
 }
 
-/* Finds the number after the last shard with samples. If none has samples, *next does not
- * change. */
+/* Sets *next to the number after the last sample in the shards from `begin` to `end`. Does not
+ * change *next if these shards have no samples. */
 static int last_of_part(const struct manifest *m, size_t begin, size_t end, const char *dest,
                         uint64_t *next, struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Half of the memory, which by default is enough for images of 80 megapixels. */
+ * Memory for decoded images: half of the run's memory, which by default is enough for images of 80
+ * megapixels. */
 #include "packer/image_memory.h"
 
 #include "base/bytes.h"

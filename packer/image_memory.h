@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The share of the memory for decoded images. Threads wait for each other there, and a thread that
- * has some waits for nothing else. An image that is larger than the whole share is an error of the
- * run, not of the image, so that the content of a data set does not depend on the machine. */
+ * The part of the run's memory that is for decoded images. A thread that needs image memory waits
+ * for others to free theirs; while it holds some, it waits for nothing else. An image that is
+ * larger than the whole part makes the run fail, and is not just left out, so that the content of a
+ * data set does not depend on the machine. */
 #ifndef PACKER_IMAGE_MEMORY_H
 #define PACKER_IMAGE_MEMORY_H
 
@@ -17,7 +18,7 @@ struct image_memory {
     struct { uint64_t limit, used, peak; } locked;
 };
 
-/* Returns the share of the memory that images get besides the blocks. */
+/* Returns the part of the memory that is for decoded images; blocks get the rest. */
 uint64_t image_memory_share(const struct block_setup *setup, uint64_t memory_bytes);
 
 void image_memory_open(struct image_memory *memory, uint64_t limit);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack: does at once what many machines do with a stored plan. It makes the plan, packs all
- * its shards and publishes them. Appending to a data set differs in what is claimed and published
- * (grow.h). */
+ * sheaf_pack: does in one call what many machines do with a stored plan. It makes the plan, packs
+ * all its shards and publishes them. Appending to a data set differs only in the claim and in the
+ * way of publishing (see grow.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,17 +32,20 @@ struct pack {
     struct block_setup setup;
     struct output output;
     struct sheaf_pack_result result;
-    struct sheaf_error foreseen;    /* in a dry run: the error of a real run; or SHEAF_OK */
+    /* in a dry run: the error that a real run would return; its code is SHEAF_OK if it would
+     * succeed */
+    struct sheaf_error foreseen;
     struct tally fields[SPLIT_LIMIT];   /* in a dry run: fields of each split's samples */
 };
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
-/* The part of the plan that remains in memory while blocks are made. It is constant, so that
+/* Size of the part of the plan that stays in memory while blocks are made. It is constant, so that
  * packing ten times as many files needs no more memory. */
 #define STASH_BYTES ((size_t)1 << 20)
 
-/* Writes the samples to the stash, where they wait for the turn of their shard. */
+/* Writes the plan's samples to the stash (memory or a temporary file), where they stay until their
+ * shard is packed. */
 static int stash_samples(struct pack *p, struct sheaf_error *err)
 {
     const struct plan_sort *sort = &p->planner.sort;
@@ -70,8 +73,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = stash_samples(p, err);
-    /* The journal has the source of each shard, so that only shards with a changed file are packed
-     * again. Therefore the identity does not contain the sources. */
+    /* The identity does not contain the sources of the shards. They are in the journal, so that
+     * only the shards with a changed file are packed again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
@@ -103,13 +106,14 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
-/* Returns whether the data set already has all samples that can be appended. */
+/* Returns whether the data set to which samples are appended already has all of them. */
 static bool has_nothing_new(const struct pack *p)
 {
     return p->result.samples == 0 && problems_have_known(&p->problems);
 }
 
-/* Nothing is published if a file is unaccounted for, or if there is no sample. */
+/* Returns an error, so that nothing is published, if a file is neither packed nor skipped, or if
+ * there is no sample. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
@@ -132,7 +136,7 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     return code == SHEAF_OK ? output_end(&p->output, err) : code;
 }
 
-/* Sets the result for a data set that exists already, with the names and sizes in the plan. */
+/* Sets the result of a run whose data set exists already. Takes names and sizes from the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
     const int code = destination_result(&p->output, &p->result, err);
@@ -156,7 +160,7 @@ static void abandon(struct pack *p)
         output_abandon(&p->output, keep);
 }
 
-/* Removes a claim for shards without samples. The data set does not change. */
+/* Removes the claim of an append that made no samples. The data set does not change. */
 static void drop_empty(struct pack *p)
 {
     output_abandon_grow(&p->output, false);
@@ -195,8 +199,8 @@ static int pack_to_dest(struct pack *p, const struct pack_run *run, struct sheaf
     return code;
 }
 
-/* Ends an append for which the data set already has all samples. The leftovers of an interrupted
- * run are refused or removed as usual. */
+/* Ends an append for which the data set already has all samples. Remains of an interrupted run are
+ * refused or removed as usual. */
 static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
 {
     bool finished;
@@ -207,7 +211,7 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the run for the plan, with its labels and the place of its files. */
+/* Returns the pack_run for the plan, with its labels and the root of its files. */
 static struct pack_run run_of(struct pack *p)
 {
     p->setup.context.classes = p->plan.classes;
@@ -221,8 +225,8 @@ static struct pack_run run_of(struct pack *p)
     };
 }
 
-/* Finds the errors that a real run would report about its destination. A dry run does not change
- * it. */
+/* Finds the error that a real run would report about its destination. A dry run does not change the
+ * destination. */
 static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
@@ -233,9 +237,9 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Shows the plan of a dry run, without the bad files. If the plan ends with an error, an error of
- * the destination is reported first. `memory` is SHEAF_OK, or *err tells that the memory is too
- * small. */
+/* Reports the plan of a dry run without its bad files. If both the plan and the destination have an
+ * error, the error of the destination is reported. `memory` is SHEAF_OK, or an error code if the
+ * memory is too small; *err then has the message. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -358,7 +362,7 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* Counts what the last append added to the data set. */
+/* Counts the samples and shards that the last append added to the data set. */
 static void count_appended(const struct manifest *m, struct sheaf_pack_result *result)
 {
     for (size_t i = m->growths[m->growth_count - 1].shards; i < m->shard_count; i++) {
@@ -370,8 +374,9 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* Makes the plan as if the last append had not happened. Returns SHEAF_END if it is a different
- * plan, or after an error, which the run will find again. */
+/* Makes the plan again as if the last append had not happened. Returns SHEAF_END if it differs from
+ * the appended plan. Also returns SHEAF_END after an error, because the run will find the same
+ * error again. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -401,8 +406,8 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code;
 }
 
-/* Finds whether the last append used this very plan, so that an earlier run has published it
- * already. *found becomes the answer. */
+/* Sets *found to whether the last append used the same plan, so that an earlier run has already
+ * published these samples. */
 static int find_appended(const struct pack *given, const char *manifest,
                          const char *const *sources, size_t count, bool *found,
                          struct sheaf_pack_result *result, struct sheaf_error *err)

@@ -7,13 +7,14 @@
 #include "packer/grow.h"
 
 /* Like sheaf_pack_sources, but appends to the data set in `dest`, whose manifest is given.
- * `options` are complete (pack_options_take), but a shard size of 0 means the data set's own. With
- * resume, it also returns SHEAF_OK if these files were appended before. */
+ * `options` must be complete (see pack_options_take), but a shard size of 0 means the size of the
+ * existing shards. With `resume`, the call also returns SHEAF_OK if these files were already
+ * appended. */
 int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
               plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
               struct sheaf_pack_result *result, struct sheaf_error *error);
 
-/* Sets `names` to the other splits that the manifest of a split names. */
+/* Sets `names` to the names of the other splits that the manifest of a split lists. */
 int pack_other_splits(const char *manifest, char names[SPLIT_LIMIT][SPLIT_NAME_BYTES],
                       size_t *count, struct sheaf_error *error);
 

@@ -174,7 +174,7 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
     };
 }
 
-/* Adds a value, which the object then owns. Notes whether that failed. */
+/* Adds a value to a JSON object, which takes ownership of the value. Sets *failed if that fails. */
 static void set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);
@@ -266,7 +266,7 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     if (plan_hash != NULL)
         set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {
-        /* A text, because a number in JSON need not have 64 bits. */
+        /* The seed is stored as text, because a number in JSON need not have 64 bits. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         set(object, &failed, "seed", json_string(seed));
         set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));

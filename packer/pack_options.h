@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a run: copied from the caller's struct, checked, and recorded in the manifest. */
+ * The options of a run. They are copied from the caller's struct, checked, and recorded in the
+ * manifest. */
 #ifndef PACKER_PACK_OPTIONS_H
 #define PACKER_PACK_OPTIONS_H
 
@@ -9,27 +10,29 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* Copies the options that the caller's version has over the defaults. */
+/* Copies the caller's options. Options that the caller's version of the struct does not have get
+ * their defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Like pack_options_take, but leaves check_images as it is if it is SHEAF_CHECK_USUAL, because the
- * kind of samples is not known yet. */
+/* Like pack_options_take, but does not replace SHEAF_CHECK_USUAL in check_images, because it is not
+ * known yet whether samples are packed or converted. */
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns the text about a program's samples that is hashed: `samples`, and what the packer changes
- * in the samples, if anything. The caller frees it. Returns NULL if memory is exhausted. */
+/* Returns the text that identifies a program's samples in hashes: `samples`, and the options by
+ * which the packer changes the samples, if there are any. The caller frees the text. Returns NULL
+ * if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* Sets the settings of blocks that follow from the options. */
+/* Fills in the settings of blocks that follow from the options. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
 void pack_options_watch(const struct sheaf_pack_options *options, struct watch *watch,
                    struct problems *problems);
 
-/* Returns the JSON object for the manifest: all options that determine the bytes, and nothing else.
- * `source` is the kind of the source. `plan_hash` is NULL without a plan. `split_name` is ""
- * without splits, and NULL for samples from a program, which have their own order. Returns NULL if
- * memory is exhausted. */
+/* Returns the JSON object for the manifest with all options that determine the bytes of the data
+ * set, and nothing else. `source` is the kind of the source. `plan_hash` is NULL if there is no
+ * plan. `split_name` is "" if the data set has no splits, and NULL if a program passes the samples
+ * in its own order. Returns NULL if memory is exhausted. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The data that the packer gives to publish/: the output of a plan, its shards, and the results of
+ * Connects the packer with publish/: passes on the output of a plan, its shards, and the results of
  * a run. */
 #ifndef PACKER_PACK_OUTPUT_H
 #define PACKER_PACK_OUTPUT_H
@@ -13,17 +13,18 @@
 /* `plan` is NULL for samples from a program. */
 int pack_output_open(struct output *output, const char *dest, const struct block_setup *setup,
                      const char *prefix, const struct plan *plan, struct sheaf_error *err);
-/* Returns the approximate maximum size of a shard without a codec. */
+/* Returns the approximate maximum size of a shard before compression. */
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard);
-/* Begins a shard. `memory` is for data that wait for the store. */
+/* Begins to write a shard. `memory` is for data on its way to the store. */
 int pack_output_open_shard(const struct output *output, const struct block_setup *setup,
                            const struct plan_shard *shard, struct part_memory *memory,
                            struct shard_writer **writer, struct sheaf_error *err);
 
-/* Publishes a data set with the lists of skipped and converted files, which are sorted. */
+/* Publishes a data set together with its sorted lists of skipped and converted files. */
 int pack_output_publish(struct output *output, struct problems *problems,
                         struct publish_facts *facts, struct sheaf_error *err);
-/* Publishes the data set of a plan, or the samples that the plan appends to a data set. */
+/* Publishes the data set of a plan. If the plan appends to a data set, publishes the appended
+ * samples. */
 int pack_output_publish_plan(struct output *output, struct problems *problems,
                              const struct plan *plan, int label_base,
                              const char *const *options_json, struct sheaf_error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer: packs samples that a program makes, with the engine of sheaf_pack.
+ * sheaf_packer: packs samples that a program makes, with the same engine as sheaf_pack.
  *
- * A sample is encoded into the open block when it is appended, on the caller's thread. So it is
- * copied once, and a bad sample is refused at once. A full block waits until it is known whether it
- * ends its shard, which only the next sample, cut or finish shows. */
+ * A sample is encoded into the open block at once, on the caller's thread. So it is copied only
+ * once, and a bad sample is refused immediately. A full block must wait until it is known whether
+ * it is the last block of its shard. Only the next sample, a cut, or the finish shows this. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
                        p->options.jobs, shard_bytes, p->options.memory_bytes - images, err);
 }
 
-/* Computes the hashes by which a later run recognises this run's journal and data set. */
+/* Computes the hashes by which a later run recognises the journal and the data set of this run. */
 static int identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
@@ -206,7 +206,7 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
     return SHEAF_OK;
 }
 
-/* If a later run can resume, shards that have all their samples are finished before the packer
+/* If a later run can resume, the packer finishes the shards that have all their samples before it
  * ends. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
@@ -255,7 +255,8 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p);
 }
 
-/* Returns whether calls are allowed. The first error is kept. */
+/* Returns SHEAF_OK if the packer still accepts calls, and otherwise an error. The first error of
+ * the packer is kept. */
 int packer_check_open(struct sheaf_packer *p)
 {
     if (p->state == PACKER_OPEN)
@@ -265,7 +266,7 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Records an error after which the packer cannot continue, because another run may have its
+/* Records an error after which the packer cannot continue, because another run may have taken its
  * destination. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
@@ -328,7 +329,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     p->shard_done = false;
 }
 
-/* Opens a block, unless one is open that can take a sample. */
+/* Opens a new block, unless the open block can take another sample. */
 static int open_block(struct sheaf_packer *p)
 {
     int code;
@@ -462,7 +463,7 @@ static void remember_key(struct sheaf_packer *p, const char *key)
         keyset_add(&p->keys, key);
 }
 
-/* Gives a sample with a repeated key the first free one of KEY-2, KEY-3, ... */
+/* Gives a sample with a repeated key the first free key of KEY-2, KEY-3, ... */
 static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code = SHEAF_ERR_EXISTS;
@@ -478,7 +479,7 @@ static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
     return code;
 }
 
-/* Applies the option for repeated keys. Returns SHEAF_END if the sample is left out. */
+/* Applies the option for repeated keys to a sample. Returns SHEAF_END if the sample is left out. */
 static int take_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code = check_key(p, s->key);
@@ -526,8 +527,8 @@ void packer_prepare_skip(struct sheaf_packer *p)
         (void)packer_images_next(p->images);
 }
 
-/* Gets the prepared images of the sample that is being appended. Makes them now if that was not
- * done before. */
+/* Takes the prepared (checked or converted) images of the sample that is being appended. Prepares
+ * them now if that was not done before. */
 static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
 {
     int code = SHEAF_OK;
@@ -546,7 +547,7 @@ static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
     return code;
 }
 
-/* Replaces the fields of a sample by the prepared ones, whose images are converted. */
+/* Replaces the fields of a sample by the prepared fields with converted images. */
 static int use_ready(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t *payload)
 {
     const struct ready_sample *r = p->ready;
@@ -584,7 +585,7 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
     return SHEAF_OK;
 }
 
-/* Counts a sample. A sample that is left out also gets a number. */
+/* Counts a sample. A sample that is left out also uses up a number. */
 static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
     bool has_cls = false;
@@ -621,7 +622,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
-/* Rounds fractions to 32-bit floats, as the labels of a list are rounded. */
+/* Rounds labels that are fractions to 32-bit floats, as the labels in a list file are rounded. */
 static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code;
@@ -678,7 +679,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     return packer_append_kept(p, sample, NULL);
 }
 
-/* Returns whether an error concerns an image of the sample, and not the destination. */
+/* Returns whether an error is a fault of an image in the sample, and not of the destination. */
 static bool is_refused(const struct sheaf_packer *p, int code)
 {
     return block_blames_image(code) && (p->error.reason == SHEAF_REASON_BAD_FILES ||
@@ -737,7 +738,7 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code != SHEAF_OK)
         return code;
     code = append_new(p, &s, payload);
-    /* A sample that is refused leaves the packer as it was. */
+    /* If a sample is refused, the packer stays as it was before. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         !is_refused(p, code))
         code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);
@@ -759,7 +760,8 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
-/* Sets the classes that the samples named, unless they were set before. */
+/* Sets the class names that were collected from the samples, unless the program has set class
+ * names. */
 static int list_classes(struct sheaf_packer *p)
 {
     int base, code;
@@ -782,7 +784,8 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
     p->inherits_whole = whole;
 }
 
-/* Returns the options for the manifest, to be freed; NULL if memory is exhausted. */
+/* Returns the text of the options for the manifest, which the caller frees. Returns NULL if memory
+ * is exhausted. */
 static char *manifest_options(const struct sheaf_packer *p)
 {
     char *json = pack_options_json(&p->options, "program",
@@ -812,8 +815,8 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* The shards' names are now known, and so are the names of uploads that a killed run may
-         * have left. Some stores report uploads only for a given name. */
+        /* The number of shards and so their names are known only now. Some stores report the
+         * unfinished uploads of a killed run only for a given name, so they are removed here. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The internals of sheaf_packer, for a whole data set (packer.c) or for parts of one
+ * The internals of sheaf_packer. It packs a whole data set (packer.c) or some parts of a plan
  * (packer_part.c). */
 #ifndef PACKER_PACKER_H
 #define PACKER_PACKER_H
@@ -36,22 +36,25 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    uint64_t samples, files;    /* samples and files that were appended; for a part, also those
-                                   before its shard */
+    /* number of samples and files appended so far; for a part, including those planned before
+     * its shard */
+    uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */
     bool is_part;
     bool can_resume;            /* whether finished shards remain after a failure */
-    bool keys_differ;           /* whether the caller knows that all keys differ; the packer then
-                                   does not remember them */
-    const struct column_facts *column;  /* facts for the manifest of a column's layer; or NULL */
-    bool is_there;              /* whether the whole data set was finished before, so that
-                                   appended samples are skipped */
+    /* whether the caller guarantees that all keys differ; the packer then does not store them */
+    bool keys_differ;
+    /* for a layer of a column: facts for its manifest; otherwise NULL */
+    const struct column_facts *column;
+    /* whether an earlier run finished the whole data set, so that appended samples are ignored */
+    bool is_there;
 
     const struct kept_features *kept;    /* kept features of the current sample; or NULL */
     struct packer_images *images;        /* NULL: images stay as they are */
     struct ready_sample *ready;          /* the sample that is being appended, or NULL */
-    struct buf new_key;                  /* the key that it gets because its own is repeated */
+    /* the new key of a sample whose own key is repeated */
+    struct buf new_key;
     uint64_t duplicates;                 /* samples with repeated keys */
     struct slot *slot;          /* the open block; or NULL */
     struct block_need need;     /* needs of its samples */
@@ -62,66 +65,70 @@ struct sheaf_packer {
     struct sheaf_error error;
 };
 
-/* Copies the texts to which the options and the caller point. */
+/* Copies the texts of the options and the caller's other texts into the packer. */
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
-/* Returns SHEAF_ERR_LIMIT if the memory is too small even for small samples in shards of about
- * `shard_bytes` (0: unknown). */
+/* Returns SHEAF_ERR_LIMIT if the memory is too small even for small samples. `shard_bytes` is the
+ * approximate size of a shard, or 0 if unknown. */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
 /* Returns whether records of the container `to` can store the features that were kept from records
- * of `from` (0: they differ). */
+ * of the container `from`. `from` is 0 if the sources have different containers. */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
-/* Returns whether a sample without features is a record that TFRecord can store unchanged. */
+/* Returns whether the sample is an opaque record without features, which TFRecord can store
+ * unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
-/* Returns the memory that the kept features take in addition to the text of their fields. `kept`
- * may be NULL. */
+/* Returns the memory for the features that were kept from a record, in addition to the text of
+ * their fields. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
-/* Like sheaf_packer_append, with the features that were kept from the sample's record, or NULL. */
+/* Appends a sample like sheaf_packer_append, together with the features that were kept from its
+ * record (or NULL). */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* Opens a packer for the layer of a column, whose keys all differ. `facts` are borrowed, and may
- * change until sheaf_packer_finish. */
+/* Opens a packer for a layer of a column (a data set in columns/NAME). All keys must differ.
+ * `facts` are borrowed, and may change until sheaf_packer_finish. */
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
 /* Begins a group of samples whose images are converted or checked on several threads before the
- * samples are appended. Returns how many of the given samples the caller must add. Returns 0 if
- * images stay as they are, or if the samples are packed already. Without a group, append works on
- * one sample at a time. */
+ * samples are appended. Returns the number of the given samples that the caller must add to the
+ * group. Returns 0 if images need no work, or if the samples are already packed. Without a group,
+ * each append handles the images of one sample. */
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
 /* Adds a sample to the group. Samples must be appended in the order in which they were added, and
  * their data must not change. */
 int packer_prepare_add(struct sheaf_packer *p, const struct sheaf_sample *sample);
 void packer_prepare_run(struct sheaf_packer *p);
-/* Tells that the next sample of the group will not be appended. */
+/* Skips the next sample of the group, because the caller will not append it. */
 void packer_prepare_skip(struct sheaf_packer *p);
-/* Leaves out a sample and reports it as a problem of `path`. The sample's number is not used
- * again. */
+/* Leaves out a sample and reports it as a problem of the file `path`. The number of the sample is
+ * not used for another sample. */
 int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, const char *path,
                      const struct sheaf_error *why);
-/* Names the data sets that the samples are from, so that the new one keeps what they say of their
- * samples: manifest_inherit. The manifests are borrowed. */
+/* Tells the packer which data sets the samples are read from. The new data set then inherits what
+ * their manifests state about the samples (see manifest_inherit). The manifests are borrowed. */
 void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
                     bool whole);
-/* Returns whether calls are allowed. The first error is kept. */
+/* Returns SHEAF_OK if the packer still accepts calls, and otherwise its first error. */
 int packer_check_open(struct sheaf_packer *p);
 /* Submits the open block. */
 void packer_submit(struct sheaf_packer *p, bool ends_shard);
-/* Checks that the current shard of a part has the planned samples. */
+/* Checks that the current shard of a part has as many samples as planned. */
 int packer_check_shard(struct sheaf_packer *p);
-/* Opens a packer for shards of a conversion's plan. The caller starts each shard by its number and
- * appends its samples in order. `finish` waits for them, and sheaf_commit writes the manifest. Only
- * the options jobs, memory_bytes, progress and interrupt are used. Classes need not be set. */
+/* Opens a packer for some shards of a conversion's plan. The caller begins each shard by its number
+ * and appends its samples in order. sheaf_packer_finish waits until they are written; sheaf_commit
+ * later writes the manifest. Of the options, only jobs, memory_bytes, progress and interrupt are
+ * used. Class names need not be set. */
 int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
                      struct sheaf_packer **packer, struct sheaf_error *err);
-/* Begins shard `shard` of the plan with the next sample. Returns SHEAF_ERR_CHANGED if the previous
- * shard lacks some of its planned samples. */
+/* Begins shard number `shard` of the plan, to which the next sample belongs. Returns
+ * SHEAF_ERR_CHANGED if the previous shard has fewer samples than planned. */
 int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
-/* For a part that failed with `code`: returns SHEAF_OK if other processes have meanwhile finished
- * the whole data set and removed the temporary files. */
+/* Called for a part that failed with `code`. Returns SHEAF_OK if the failure does not matter,
+ * because other processes have finished the whole data set and removed the temporary files.
+ * Otherwise returns `code`. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 void packer_stop(struct sheaf_packer *p);
-/* Opens the engine for shards of about this many bytes (0: unknown). */
+/* Opens the engine for shards of about `shard_bytes` bytes; 0 means that the size is unknown. */
 int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct sheaf_error *err);
 
 #endif

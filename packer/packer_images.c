@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See packer_images.h.  The bytes that are made depend on the sample and the settings alone, so the
- * number of threads and the size of a group do not matter. */
+ * Prepares images; see packer_images.h. The bytes depend only on the sample and the settings. The
+ * number of threads and the size of a group do not affect them. */
 #include "packer/packer_images.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* JPEGs that were made get 1 / SHARE_PART of the memory. A JPEG may be larger than the image that
- * it was made of, so the images of a group have at most a quarter of that. */
+/* JPEGs that the packer makes get 1 / SHARE_PART of the memory. Such a JPEG may be larger than the
+ * image from which it was made, so the images of a group have at most a quarter of this memory. */
 #define SHARE_PART 8
 
-/* A buffer of at most this size is kept for the next group of samples. */
+/* A buffer of at most this size is kept for reuse by the next group of samples. */
 #define KEEP_BYTES ((size_t)256 << 10)
 
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes)
@@ -56,7 +56,8 @@ static int ready_field(struct ready_sample *r, size_t i)
     return code;
 }
 
-/* The buffer may have moved while it grew, so the fields get their data at the end. */
+/* Sets the data pointers of the fields. This is done at the end, because the buffer with the JPEGs
+ * may have moved while it grew. */
 static void place_fields(struct ready_sample *r)
 {
     size_t end = r->made.size;

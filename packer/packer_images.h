@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares the images of samples that a program or a conversion appends: decodes them to check
- * them, or replaces them by other JPEGs. Several samples are handled at a time, on the threads of
- * the engine. */
+ * Prepares the images of samples that a program or a conversion appends: decodes images to check
+ * them, or replaces them by other JPEGs. Several samples are prepared at the same time, on the
+ * engine's threads. */
 #ifndef PACKER_PACKER_IMAGES_H
 #define PACKER_PACKER_IMAGES_H
 
@@ -18,8 +18,9 @@ struct ready_sample {
     const struct image_room *room;
     struct sheaf_field *fields; /* as they are to be packed */
     size_t field_count, field_room;
-    size_t *starts;             /* where the JPEG of each field begins in `made`; SIZE_MAX if it
-                                   has none */
+    /* position in `made` at which the JPEG of each field begins; SIZE_MAX for a field without a
+     * new JPEG */
+    size_t *starts;
     struct buf made;            /* JPEGs */
     struct image_change *changes;       /* of each field */
     uint64_t resized;
@@ -30,25 +31,26 @@ struct ready_sample {
 
 struct packer_images {
     struct ready_sample samples[IMAGES_AT_ONCE];
-    size_t count, next;         /* number of ready samples, and the index of the next to be
-                                   appended */
-    uint64_t peak;              /* largest number of bytes of JPEGs that were made and not packed
-                                   yet */
+    /* number of prepared samples, and index of the sample that is appended next */
+    size_t count, next;
+    /* largest number of bytes of JPEGs that were made but not yet packed */
+    uint64_t peak;
 };
 
-/* The part of the memory for JPEGs that were made and not packed yet. */
+/* Returns the part of the memory for JPEGs that are made but not yet packed. */
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes);
 
-/* Returns how many of the first samples form a group: their fields have at most `most_bytes` bytes
- * together, or there is only one sample. */
+/* Returns the number of samples, from the first one on, that form a group. Their fields have at
+ * most `most_bytes` bytes together, or the group has only one sample. */
 size_t packer_images_group(const struct sheaf_sample *samples, size_t count, uint64_t most_bytes);
 
-/* Takes a copy of the fields of one more sample, whose data must stay valid until it is packed. */
+/* Adds one more sample to the group. Copies its list of fields; the data of the fields must stay
+ * valid until the sample is packed. */
 int packer_images_add(struct packer_images *images, const struct engine *engine,
                       const struct sheaf_sample *sample, struct sheaf_error *err);
-/* Works on the images of all samples that were added to the group, and waits until it is done. */
+/* Prepares the images of all samples in the group, and waits until all are done. */
 void packer_images_run(struct packer_images *images, const struct engine *engine);
-/* Returns the next sample that is ready, or NULL if there is none. */
+/* Returns the next prepared sample, or NULL if there is none. */
 struct ready_sample *packer_images_next(struct packer_images *images);
 
 void packer_images_free(struct packer_images *images);    /* NULL is fine */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The features of a sample's record that are written again (formats/format.h): whether that is
- * possible, and their size. */
+ * The features that were kept from a sample's record (see formats/format.h): whether they can be
+ * written again, and their size. */
 #include "formats/example_copied.h"
 #include "packer/packer.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets a program resume in the middle of its own input. With each finished shard, the program
- * stores its position in that input. A resumed run continues there and does not make the samples of
- * finished shards again. The journal tells the packer what it must know about these samples: their
- * number and their keys. */
+ * Lets a program resume packing in the middle of its own input. With each finished shard, the
+ * packer stores the program's position in its input. A resumed run continues there and need not
+ * make the samples of finished shards again. The journal has the facts that the packer needs about
+ * these samples: their number and their keys. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/packer.h"

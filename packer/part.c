@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack_part: the shards of one part of a stored plan.
+ * sheaf_pack_part: packs the shards of one part of a stored plan.
  *
- * They are packed as by sheaf_pack, but their samples are read from the plan, shard by shard, so
- * that memory does not grow with the part. */
+ * The shards are packed as by sheaf_pack, but their samples are read from the plan shard by shard,
+ * so that the memory does not depend on the size of the part. */
 #include <string.h>
 
 #include "base/error.h"
@@ -24,7 +24,8 @@ struct part_run {
     struct sheaf_pack_result result;
 };
 
-/* Opens the source. An archive in a store is copied first, which may take long. */
+/* Opens the source of the files. An archive in a store is first copied to a local file, which may
+ * take long. */
 static int open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
@@ -78,8 +79,8 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* Other processes may have finished the whole data set meanwhile and removed the temporary
-     * files. */
+    /* The error does not matter if other processes have finished the whole data set meanwhile and
+     * removed the temporary files. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the plan of a conversion from the manifest of the data set. Each of its shards becomes one
- * shard. Such a plan has no sections, because the samples of a shard are those of the data set's
- * shard. */
+ * Makes the plan of a conversion from the manifest of the data set. Each shard of the data set
+ * becomes one shard of the plan. The plan has no sections, because the samples of a planned shard
+ * are the samples of the data set's shard. */
 #include "packer/plan_convert.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
                    "keys are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
-/* Leaves out shards without samples, as a conversion in one call does. */
+/* Makes a planned shard for each shard of the data set. Leaves out shards without samples, as a
+ * conversion in a single call does. */
 static int make_shards(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -65,7 +66,7 @@ static int make_shards(struct conversion *c, struct sheaf_error *err)
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "the data set is empty");
 }
 
-/* Takes only the names of classes. Samples have their own labels. */
+/* Takes only the names of the classes, because the samples themselves contain their labels. */
 static int make_labels(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -113,7 +114,7 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
     return SHEAF_OK;
 }
 
-/* Writes the plan in the same order of steps as sheaf_plan_make: the plan is stored before anything
+/* Writes the plan in the same order of steps as sheaf_plan_make. The plan is stored before anything
  * at the destination is removed. */
 static int write_plan(struct conversion *c, const char *url, struct output *output,
                       struct sheaf_error *err)
@@ -182,7 +183,8 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        return SHEAF_END;       /* an error of any kind means that it is not a data set */
+        /* any error means that the source is not a data set */
+        return SHEAF_END;
     code = make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;
     result->payload_bytes = c.facts.plan.payload_bytes;

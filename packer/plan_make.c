@@ -92,7 +92,8 @@ static bool is_same_place(const char *a, const char *b)
            a_stat.st_ino == b_stat.st_ino;
 }
 
-/* Replaces only a plan for the same destination, because parts of another plan may be under way. */
+/* Returns an error if there is already a plan at `url` for another destination, because parts of
+ * that plan may be running. A plan for the same destination may be replaced. */
 static int refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
 {
     struct plan_file there;
@@ -138,8 +139,8 @@ static int check_output(struct making *m, struct sheaf_error *err)
     return code;
 }
 
-/* Prepares the destination. Nothing is removed for a plan that is not stored, or for a plan that
- * would be refused. */
+/* Prepares the destination. Removes nothing there if the plan is not stored (a dry run) or would be
+ * refused. */
 static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;

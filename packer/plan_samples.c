@@ -3,9 +3,10 @@
  * sheaf_planned: reads the samples of a stored plan as packing would, and returns them to a program
  * instead of encoding them.
  *
- * They are read in the plan's own blocks, so that the boundaries do not depend on the caller. The
- * samples of a block are copied as they are read: keys, names and bytes go to one buffer. It is
- * large enough from the start, so that pointers into it remain valid. */
+ * The samples are read in the blocks of the plan, so that block boundaries do not depend on the
+ * caller. The samples of a block are copied as they are read: keys, names and content go to one
+ * buffer. The buffer is large enough from the start, so that it does not move and pointers into it
+ * stay valid. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,8 +103,8 @@ void sheaf_planned_free(struct sheaf_planned *p)
 
 /* ---- Which ----------------------------------------------------------------------------------- */
 
-/* Loads the shard with sample `number` of the whole plan. *first is the number of its first
- * sample. */
+/* Loads the shard that contains sample number `number` of the whole plan. Sets *first to the number
+ * of the shard's first sample. */
 static int load_shard(struct sheaf_planned *p, uint64_t number, uint64_t *first,
                       struct sheaf_error *err)
 {
@@ -148,14 +149,15 @@ static const char *put_text(struct buf *to, const char *text)
     return text == NULL ? NULL : put(to, text, strlen(text) + 1);
 }
 
-/* Copies labels. The numbers of a field `cls` are not in the plan. */
+/* Copies a sample's labels, because the numbers in a field `cls` are not stored in the plan. */
 static int put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
                       struct sheaf_sample *to, struct sheaf_error *err)
 {
     const size_t at = p->labels.size, size = from->label_count * sizeof(double);
     const int code = buf_append(&p->labels, from->labels, size, err);
 
-    /* The buffer may still move, so the pointer holds an offset until the whole block is read. */
+    /* The buffer of labels may still move, so the pointer holds an offset until the whole block is
+     * read. */
     to->labels = (const double *)(uintptr_t)at;
     return code;
 }
@@ -184,8 +186,8 @@ static int take(struct block *block, const struct sheaf_sample *sample, struct s
                       p->samples.size / sizeof(copy) - 1, err);
 }
 
-/* Reserves room for a block's samples. Their texts are those of the plan, where each path contains
- * the key. */
+/* Reserves room for the samples of a block. The sizes of their texts follow from the plan, in which
+ * each path contains the key. */
 static int make_room(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_plan_open: finds the state of a stored plan, which is the set of shards that a commit would
- * accept. The state follows from listings and journal entries. A shard is read only if its stamp
- * differs from the stamp in its entry. */
+ * accept. The state follows from listings of the destination and from journal entries. A shard
+ * itself is read only if its stamp (time, inode or ETag) differs from the stamp in its entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Skips shards that are not listed, so that their entries are not read. */
+/* Names the shard whose journal entry is read next. Skips shards that the listing does not contain,
+ * so that their entries are not read. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -91,8 +92,8 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
-/* Counts the shards of a split that its manifest names and that are there with their sizes. A shard
- * without samples is not in the manifest. */
+/* Counts the shards of a published split that exist with the sizes in its manifest. A shard without
+ * samples is not in the manifest. */
 static int check_split(struct sheaf_plan *p, const struct output_listing *listing, uint32_t split,
                        struct sheaf_error *err)
 {
@@ -120,8 +121,8 @@ static int check_split(struct sheaf_plan *p, const struct output_listing *listin
     return code;
 }
 
-/* Finds which shards of a published data set are there. If the store does not list them, all
- * are taken to be. */
+/* Finds which shards of a published data set exist. If the store does not list its objects, all
+ * shards are assumed to exist. */
 static int check_published(struct sheaf_plan *p, struct sheaf_error *err)
 {
     const struct output *output = &p->planned.output;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan and its DEST, as packing a part, committing and showing the progress need them. */
+ * A stored plan together with its destination. Packing a part, committing, and showing the progress
+ * use it. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
 
@@ -19,14 +20,14 @@ struct planned {
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
 void planned_close(struct planned *planned);
-/* Refuses a plan that converts images with other libraries than those of this machine. All parts
- * must make the same bytes; otherwise the data set would depend on which machine packed which
- * part. */
+/* Refuses a plan that converts images with other libraries or versions than those of this machine.
+ * All parts must make the same bytes; otherwise the data set would depend on which machine packed
+ * which part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
-/* Returns the shards of part `part` of `parts`, from *first to before *end. The range may be empty.
- * All parts have about the same number of payload bytes and are contiguous, so that a part reads
- * one range of the plan. */
+/* Returns the shards that belong to part `part` of `parts`: from *first up to, but not including,
+ * *end. There may be none. All parts have about the same number of payload bytes. The shards of a
+ * part are consecutive, so that the part reads one range of the plan. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 

@@ -67,7 +67,8 @@ static int open_sources(struct planner *p, const char *const *urls, size_t count
     return code;
 }
 
-/* Refuses a source that is a data set, because its shards would be packed as samples. */
+/* Refuses a source that is itself a data set, because its shards would be packed as if they were
+ * samples. */
 static int refuse_dataset(const struct source *source, struct sheaf_error *err)
 {
     struct manifest manifest;
@@ -89,7 +90,7 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-/* Reports aliases that renamed no field. They may be misspelled. */
+/* Reports aliases of fields that renamed no field, because they may be misspelled. */
 static void tell_aliases(const struct planner *p)
 {
     const char *const *aliases = p->naming.aliases;
@@ -119,7 +120,8 @@ static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_
     return text;
 }
 
-/* Reports what each filter left out, and filters that decided nothing. They may be misspelled. */
+/* Reports the number of files that each filter left out. Also reports filters that had no effect,
+ * because they may be misspelled. */
 static void tell_filters(const struct planner *p)
 {
     for (size_t i = 0; i < p->filter.count; i++) {
@@ -183,7 +185,8 @@ static uint64_t next_size(void *context, uint64_t sample)
     return bytes;
 }
 
-/* Cuts the samples of one split. The payload of its shards is counted when they are written. */
+/* Divides the samples of one split into shards. The payload of a shard is counted later, when the
+ * shard's samples are written to the plan. */
 static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 {
     struct plan *plan = p->plan;
@@ -255,8 +258,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports classes that are directories of different depths, because then one class may lie within
- * another. */
+/* Reports if classes are directories of different depths, because then one class may lie inside
+ * another one. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;
@@ -287,7 +290,7 @@ void planner_count_classes(const struct planner *p)
 }
 
 /* Sorts the files into samples. If bad files are skipped and a split gets a fixed number of good
- * samples, the samples are also checked. */
+ * samples, also tests each sample. */
 static int sort_samples(struct planner *p, struct sheaf_error *err)
 {
     const bool tries = p->options->split != NULL && p->options->on_error == SHEAF_SKIP;
@@ -316,7 +319,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
         code = make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
-    /* If the data set has all samples already, there is nothing to append. */
+    /* If the data set to which samples are appended already has all of them, an empty plan is not
+     * an error. */
     if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
@@ -338,7 +342,8 @@ static int make_plan(struct planner *p, const char *const *urls, size_t count, c
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* An interrupt ends the planning. The steps that follow still leave the destination in order. */
+/* Makes the plan. An interrupt ends the planning only. Later steps are not interrupted, so that
+ * they leave the destination in order. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {
@@ -462,7 +467,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Adds the number of values that were left out of lists, if there are any. */
+/* Adds the number of values that were left out of lists to the options in `json`, if the number is
+ * not 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {
     char *own = *json;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a plan: scans the sources, sorts the files, cuts the samples into shards, and writes the
- * samples of each shard to a plan file for many machines (plan_make.c) or to a stash for this
- * machine (pack.c). The samples are never all in memory, because plan_sort.h makes streams of
- * them. */
+ * Makes a plan: scans the sources, sorts the files, and divides the samples into shards. The
+ * samples of each shard are written to a plan file for many machines (plan_make.c) or to a stash
+ * for this machine (pack.c). The samples are never all in memory, because plan_sort.h makes streams
+ * of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H
 
@@ -17,7 +17,8 @@ struct planner {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
-    struct plan *plan;          /* the plan that is made; the planner owns its texts */
+    /* the plan that is being made; the planner owns its texts */
+    struct plan *plan;
     const char *name;           /* the first source, for messages */
     struct source *sources;     /* with one root */
     size_t source_count;
@@ -28,29 +29,33 @@ struct planner {
     bool has_directories;       /* whether a class is a directory */
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
-    const struct block_setup *setup;    /* NULL; or settings by which samples that do not fit
-                                           into the memory are refused */
+    /* NULL; or the settings of the run, by which samples that do not fit into the memory are
+     * refused */
+    const struct block_setup *setup;
     uint64_t memory_left;
-    struct tally *fields;       /* counts of the fields in each split; NULL: they are not counted */
+    /* counts of the fields in each split; NULL if fields are not counted */
+    struct tally *fields;
 };
 
-/* Initialises a planner. All arguments are borrowed, and *plan is empty. Temporary files are
- * created beside `near`, if that is a local path and not NULL. */
+/* Initialises a planner. All arguments are borrowed, and *plan must be empty. Temporary files are
+ * created in the directory of the local path `near`; if `near` is NULL or not local, in a default
+ * directory. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct problems *problems, struct watch *watch, struct plan *plan,
                  const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
-/* Opens the sources, finds their files and makes the plan. An interrupt ends this. `dest` is as for
- * planner_refuse, or NULL if nothing is written. */
+/* Opens the sources, finds their files and makes the plan. An interrupt ends this. `dest` is the
+ * destination, for planner_refuse, or NULL if nothing will be written. */
 int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err);
-/* Returns an error if the destination is inside one of the sources. */
+/* Returns an error if the destination lies inside one of the sources. */
 int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
-/* Makes samples of the files that were found, and finds the cuts between shards. Returns
+/* Makes samples of the files that were found, and divides them into shards. Returns
  * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
-/* Writes the samples, shard by shard. Then the plan has its payload, sources and hash. */
+/* Writes the samples, shard by shard, to `out`. Afterwards the plan has its payload sizes, sources
+ * and hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
 
 /* Calls options->class_count for each class. */
@@ -58,11 +63,12 @@ void planner_count_classes(const struct planner *planner);
 
 /* Gives the plan its identity (plan_identify). Called after planner_write. */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
-/* Returns the options for each split's manifest. The caller frees them also after an error. */
+/* Returns the options for the manifest of each split. The caller frees them even after an error. */
 int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err);
 
-/* Sets the numbers of files that were found, skipped and planned, also after a failure. */
+/* Sets the numbers of files that were found, skipped and planned. May also be called after a
+ * failure. */
 void planner_result(const struct planner *planner, struct sheaf_pack_result *result);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds finished shards of an earlier run of the same program; see resumed.h. */
+ * Finds the shards that an earlier run of the same program finished; see resumed.h. */
 #include "packer/resumed.h"
 
 #include <inttypes.h>
@@ -28,8 +28,8 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether it is known which sample follows the shard. It is not known after a shard that
- * left out samples or has none. */
+/* Returns whether it is known which sample of the program follows the shard. It is not known if the
+ * shard left out samples or has none. */
 static bool is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

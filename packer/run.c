@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds finished shards, cuts the others into blocks, and charges their memory. The samples of a
- * shard are in memory from its first block to its last. */
+ * Runs a plan: finds finished shards, divides the others into blocks, and takes memory for the
+ * blocks from the budget. The plan's samples of a shard are in memory while its blocks are
+ * packed. */
 #include "packer/run.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end
     return bytes;
 }
 
-/* Refuses a sample that needs too much memory. It is never skipped, even if bad files are, because
- * the content of a data set must not depend on the machine. */
+/* Returns the error for a sample that needs too much memory. Such a sample is never skipped, even
+ * if bad files are skipped, because the content of a data set must not depend on the machine. */
 static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
                          struct sheaf_error *err)
 {
@@ -35,8 +36,8 @@ static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Charges a block's memory. A block is too large only because of its last sample, since a block
- * ends as soon as it is large enough. */
+/* Takes the memory for a block from the budget. If the block is too large, only its last sample can
+ * be the reason, because a block ends as soon as it is large enough. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -85,11 +86,11 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* The memory of a block besides the bytes of its files is less than this, unless their names are
+/* A block needs less than this memory in addition to the bytes of its files, unless file names are
  * long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Returns whether no block of the shard can need that much memory. */
+/* Returns whether every block of the shard surely needs at most `left` bytes of memory. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
@@ -144,7 +145,8 @@ int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
 struct running {
     const struct pack_run *run;
     struct engine engine;
-    bool *kept;                 /* for each shard, whether an earlier run has finished it */
+    /* for each shard, whether an earlier run has finished it so that it is kept */
+    bool *kept;
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };
 
@@ -160,8 +162,8 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
     watch_show(r->run->watch, &e->progress);
 }
 
-/* Returns whether a finished shard can be kept. Its source files must not have changed, and it may
- * have skipped files only if bad files are skipped. */
+/* Returns whether a finished shard can be kept. Its source files must not have changed. If the
+ * shard skipped files, this run must skip bad files as well. */
 static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
@@ -252,10 +254,12 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     return code;
 }
 
-/* A shard whose samples are in memory, because its blocks are being packed or are next. */
+/* A shard whose samples are in memory, because its blocks are being packed or will be packed
+ * next. */
 struct loaded {
     struct plan_batch batch;
-    uint64_t end;               /* the shard ends when this many blocks have been consumed */
+    /* number of consumed blocks (of all shards) at which this shard ends */
+    uint64_t end;
     struct loaded *next;
 };
 
@@ -303,7 +307,8 @@ static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
     return code == SHEAF_OK ? run_shard(&r->engine, l, err) : code;
 }
 
-/* After a failure, no block is under way that needs the loaded samples. */
+/* After a failure, the loaded samples can be freed, because no block that needs them is running any
+ * more. */
 static int run_shards(struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
@@ -326,7 +331,8 @@ static int run_shards(struct running *r, struct sheaf_error *err)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* A thread that waits for objects costs nothing, and keeps more requests under way. */
+/* Returns the number of threads. For remote objects it is higher, because a thread that waits for
+ * objects costs nothing and keeps more requests running. */
 static unsigned jobs_of(const struct pack_run *run)
 {
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packs some or all shards of a plan through the engine into an output. The machine that made the
- * plan and machines that share a stored plan use the same code. */
+ * Packs some or all shards of a plan, by the engine, into an output. Both a machine that makes the
+ * plan itself and machines that share a stored plan use this code. */
 #ifndef PACKER_RUN_H
 #define PACKER_RUN_H
 
@@ -21,25 +21,26 @@ struct pack_run {
     bool resumes;               /* whether some shards may exist */
 };
 
-/* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent, needs more than the memory. Called
- * before anything is written or removed. */
+/* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent to a remote store, needs more than
+ * the memory. It must be called before anything is written or removed. */
 int run_check_memory(const struct pack_run *run, struct sheaf_error *err);
 
-/* Packs the shards, except finished shards of the same files, and waits until they are in place.
- * The samples of a shard are loaded when its turn comes, and freed when its last block is
- * written. Sets in *result the numbers of packed and kept shards, samples and bytes, and the
- * peak of memory. */
+/* Packs the shards, and waits until all are in place. Finished shards of the same files are kept.
+ * The samples of a shard are loaded from the plan when its first block is packed, and freed when
+ * its last block is written. Sets the numbers of packed and kept shards, samples and bytes, and the
+ * peak of memory in *result. */
 int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
 
-/* Returns the approximate size of the largest of these shards. */
+/* Returns the approximate size of the largest shard from `first` up to, but not including,
+ * `end`. */
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
 
-/* Returns in *left the memory that is left for blocks. Returns SHEAF_ERR_LIMIT if there is not even
- * room for data that are sent to `dest`. */
+/* Sets *left to the memory that is left for blocks. Returns SHEAF_ERR_LIMIT if there is not even
+ * room for the data on its way to the destination `dest`. */
 int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err);
-/* Returns SHEAF_ERR_LIMIT if a sample of `bytes` bytes in `files` files does not fit into `left`
- * bytes, even alone in a block. */
+/* Returns SHEAF_ERR_LIMIT if a sample needs more than `left` bytes of memory even if it is alone in
+ * a block. The sample has `bytes` bytes in `files` files. */
 int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
                      uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err);
 

@@ -57,7 +57,8 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     return create(w, name, 0, &w->names, err);
 }
 
-/* Writes the bytes with which a member or frame of the codec begins, before the first block. */
+/* Writes the bytes with which a compressed shard begins, before its first block. Does nothing if
+ * there is no codec. */
 static int put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -117,8 +118,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     return SHEAF_OK;
 }
 
-/* Adds a sample's label to the index of the shard, which has the labels of either all samples or
- * none. */
+/* Adds a sample's label to the index of the shard. The index has labels for all samples of the
+ * shard or for none. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes one shard: takes its blocks in order, writes and hashes them, and collects its data for
- * the manifest and the index. It also writes the files next to the shard: a RecordIO shard's .lst
- * and .idx, and index files for other readers. */
+ * Writes one shard. It takes the shard's blocks in order, writes and hashes them, and collects data
+ * for the manifest and the index. It also writes the files beside the shard: the .lst and .idx of a
+ * RecordIO shard, and index files for other readers. */
 #ifndef PACKER_SHARD_WRITER_H
 #define PACKER_SHARD_WRITER_H
 
@@ -22,15 +22,16 @@
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
-    struct part_memory *memory;         /* memory for data that wait for the store; NULL for no
-                                           limit */
+    /* memory for data on its way to the store; NULL if this memory has no limit */
+    struct part_memory *memory;
     struct shard_files files;
-    struct store_writer *names;         /* the .lst, until it becomes one of the files next to
-                                           the shard; only with has_names */
+    /* the .lst file, before it becomes one of the files beside the shard; only for containers
+     * with has_names */
+    struct store_writer *names;
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
-    bool has_label, has_other_label;    /* whether a sample has a label; whether it is one that
-                                           the index cannot store */
+    /* whether any sample has a label; whether any sample has a label that the index cannot store */
+    bool has_label, has_other_label;
     struct interop_writer interop;
     struct codec_total total;
     uint64_t lead;              /* bytes before the first block */
@@ -44,23 +45,24 @@ struct shard_writer {
                                    shard_writer_describe() */
 };
 
-/* Opens a writer for a shard of about `expected_bytes` bytes (0: unknown). */
+/* Opens a writer for a shard of about `expected_bytes` bytes; 0 means that the size is unknown. */
 int shard_writer_open(struct shard_writer **writer, const struct block_setup *setup,
                       const char *directory, const char *name, struct part_memory *memory,
                       uint64_t expected_bytes, struct sheaf_error *err);
-/* Returns how many objects are written at once for a shard. */
+/* Returns the number of objects that are written at the same time for a shard. */
 unsigned shard_writer_objects(const struct block_setup *setup);
-/* Hashes the bytes of a block and adds its facts to those of the shard. May run on any thread;
- * blocks must come in their order. */
+/* Hashes the bytes of a block and adds its counts to those of the shard. May run on any thread, but
+ * blocks must be hashed in their order. */
 void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
-/* Writes the end of the shard. Then facts and section are complete. */
+/* Writes the end of the shard. Afterwards the facts about the shard and its index section are
+ * complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
-/* Writes the files next to the shard, and copies the collected data to the entry. */
+/* Writes the files beside the shard, and copies the collected data to the journal entry. */
 int shard_writer_describe(struct shard_writer *writer, struct journal_entry *entry,
                           struct sheaf_error *err);
-/* Frees the writer and removes everything that was not committed. */
+/* Frees the writer and removes everything of the shard that was not committed. */
 void shard_writer_close(struct shard_writer *writer);   /* NULL is fine */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See trial.h. A block with one sample is filled as in a run, so that the result is that of the
- * run. */
+ * Tests whether a sample can be packed; see trial.h. The function fills a block with this one
+ * sample exactly as a run does, so that the result is the same. */
 #include "packer/trial.h"
 
 #include "packer/pack_options.h"
@@ -29,8 +29,8 @@ void trial_close(struct trial *t)
     image_memory_close(&t->images);
 }
 
-/* Packs the only sample of a plan. A sample for which only the usual memory is too small counts as
- * good. */
+/* Packs the only sample of a plan. If only the usual estimate of the memory is too small, the
+ * sample counts as good. */
 static int run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                bool *good, struct sheaf_error *err)
 {

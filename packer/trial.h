@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks whether a sample can be packed while the plan is made. A split with a fixed number of
- * samples of each class must not get bad ones, which are otherwise found only by packing. */
+ * Tests whether samples can be packed while the plan is made. A split with a fixed number of
+ * samples of each class must get only good samples; otherwise bad samples are found only by
+ * packing. */
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H
 
@@ -13,13 +14,14 @@ struct trial {
     struct block block;
 };
 
-/* Opens a trial. `options` and `source` must be those of the run. trial_close must be called if
- * this succeeds. */
+/* Opens a trial. `options` and `source` must be those of the run. If the call succeeds, trial_close
+ * must be called. */
 int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
                const struct source *source, struct sheaf_error *err);
 void trial_close(struct trial *trial);
 
-/* A plan_try_fn: packs the sample of a record into memory. `context` is a struct trial. */
+/* Packs the sample of a record into memory, as a function of the type plan_try_fn. `context` is a
+ * struct trial. */
 int trial_try(void *context, const struct plan *plan, const uint8_t *record, size_t size,
               uint32_t label, bool *good, struct sheaf_error *err);
 

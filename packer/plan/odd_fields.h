@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds fields that look like parts of keys. Names with several dots, such as
- * IMG.2024.01.02.jpg, are cut at the first dot, and then most fields that contain a dot are
- * found in one sample only. */
+ * Finds field names that are probably parts of keys. A name with several dots, such as
+ * IMG.2024.01.02.jpg, is split at the first dot. If a source has many such names, most of its field
+ * names that contain a dot occur in one sample only. */
 #ifndef PACKER_PLAN_ODD_FIELDS_H
 #define PACKER_PLAN_ODD_FIELDS_H
 
@@ -16,7 +16,7 @@ struct odd_fields {
     char *example;              /* the first of these files */
 };
 
-/* Counts a file, which is given by its path and its field. */
+/* Counts a file of the source, given by its path and the name of its field. */
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,
                      struct sheaf_error *err);
 /* Reports such fields, if there are any. */

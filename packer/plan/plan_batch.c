@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks of records, and plans of some shards that are made from them. */
+ * Compressed blocks of sample records, and plans of a few shards that are made from such blocks. */
 #include "packer/plan/plan_batch.h"
 
 #include <lz4.h>
@@ -27,8 +27,8 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* Compresses to the place after a head of the largest size; then moves the block up to its
-     * head. */
+    /* Compresses the records to a position that leaves room for the largest head. Afterwards moves
+     * the compressed block up to its actual head. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);
@@ -42,7 +42,7 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Replaces the content of `out` by the next block of a section, unpacked. */
+/* Unpacks the next block of a section into `out`, replacing the content of `out`. */
 static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
                       struct sheaf_error *err)
 {
@@ -97,7 +97,7 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
                : SHEAF_OK;
 }
 
-/* Takes a sample of the batch, and checks that its plan can have it. */
+/* Takes the next sample of the shard, and checks that it agrees with the plan. */
 static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
                        const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
 {

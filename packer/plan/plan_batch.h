@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Some shards of a plan, and their compressed form: records (plan_record.h) in blocks that need a
- * fifth of the memory. */
+ * A few shards of a plan in memory, and the compressed form of their samples: records
+ * (plan_record.h) in blocks that take a fifth of the memory. */
 #ifndef PACKER_PLAN_PLAN_BATCH_H
 #define PACKER_PLAN_PLAN_BATCH_H
 
@@ -11,23 +11,24 @@
 #define PLAN_BLOCK_BYTES ((size_t)256 << 10)    /* a block ends where it reaches this size */
 #define PLAN_BLOCK_LIMIT ((size_t)64 << 20)     /* maximum size of a block */
 
-/* Appends the records to `out` as one block, and empties `records`. A block consists of its size,
- * its stored size, and an LZ4 block, or the uncompressed bytes if LZ4 does not make them smaller.
- * For no records, nothing is appended. */
+/* Appends the records to `out` as one block, and empties `records`. A block consists of its raw
+ * size, its stored size, and an LZ4 block; if LZ4 does not make the records smaller, they are
+ * stored uncompressed. If there are no records, nothing is appended. */
 int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *err);
 
-/* Some shards of a plan with their samples and files: a plan with only these shards, which points
+/* A few shards of a plan with their samples and files. `plan` contains only these shards and points
  * to the labels of the whole plan. Zero-initialised. */
 struct plan_batch {
     struct plan plan;
     struct catalog catalog;
 };
 
-/* Fills an empty batch with the shards from `first` to before `end`, which have no samples yet. */
+/* Prepares an empty batch for the shards from `first` up to, but not including, `end`. The shards
+ * have no samples yet. */
 int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t first, size_t end,
                      struct sheaf_error *err);
-/* Fills the next shard of batch->plan.shards from its blocks, and checks that they agree with the
- * plan. `block` is a buffer for unpacking. */
+/* Fills the next shard of batch->plan.shards from its blocks in `data`, and checks that they agree
+ * with the plan. `block` is a buffer for unpacked records. */
 int plan_batch_take(struct plan_batch *batch, const struct plan_shard *shard, uint64_t files,
                     const uint8_t *data, size_t size, struct buf *block,
                     struct sheaf_error *err);

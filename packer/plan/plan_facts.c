@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the facts of a plan to bytes and back. Everything that is read is checked here, so
- * labels, splits and texts are used without further checks. */
+ * Converts the facts of a plan to bytes and back. Everything that is read from bytes is checked
+ * here, so that other code can use labels, splits and texts without further checks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,7 +191,7 @@ static int take_hash(struct facts_cursor *c, char hash[PLAN_HASH_SIZE])
     return code;
 }
 
-/* A plan of version 1 has no identity; its hash is used instead. */
+/* A plan of version 1 has no identity, so its plan hash is used as its identity. */
 static int take_hashes(struct facts_cursor *c, uint32_t version)
 {
     struct plan *plan = &c->facts->plan;
@@ -258,7 +258,8 @@ static int take_numbers(struct facts_cursor *c)
     return SHEAF_OK;
 }
 
-/* The name of a split is a directory. Without splits it is "". */
+/* Returns whether the name of a split is valid. It is used as the name of a directory. It is "" if
+ * the plan has no splits. */
 static bool is_split_name(const char *name, uint32_t split_count)
 {
     return split_count == 1 && name[0] == '\0' ? true
@@ -398,8 +399,9 @@ static int take_images(struct facts_cursor *c, uint32_t version)
     return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
 }
 
-/* Takes the options about skipped files. Plans of earlier versions do not have them: there, files
- * that vanished or changed may be skipped, and any number of files. */
+/* Takes the options about skipped files. Plans of earlier versions do not have these options. For
+ * them, files that vanished or changed may be skipped, and the number of skipped files is not
+ * limited. */
 static int take_skipping(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;

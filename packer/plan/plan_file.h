@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A stored plan, which many machines can pack: one file or object, specified in PLAN.md. It is
- * written sequentially. A worker that packs some of its shards reads only the end of the file and
- * its own sections. */
+ * written from start to end. A machine that packs some of its shards reads only the end of the file
+ * and the sections of these shards. */
 #ifndef PACKER_PLAN_PLAN_FILE_H
 #define PACKER_PLAN_PLAN_FILE_H
 
@@ -14,13 +14,15 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* The facts about a whole plan. The texts of a loaded plan are in its arena. */
+/* The facts about a whole plan. The texts of a plan that was read are in its arena. */
 struct plan_facts {
     const char *dest;           /* an absolute path, or a URL */
-    const char *root;           /* prefix of the paths; "" if the paths are whole URLs */
+    /* prefix of the files' paths; "" if the paths are complete URLs */
+    const char *root;
     const char *source;         /* kind of the source, as in the manifest */
-    const char *fingerprint;    /* fingerprint of the data set at `root` that is converted shard
-                                   by shard (such a plan has no sections); "" for files */
+    /* fingerprint of the data set at `root` that is converted shard by shard (the plan of a
+     * conversion has no sections); "" if files are packed */
+    const char *fingerprint;
     bool is_remote;             /* whether the files are objects */
     enum sheaf_container container;
     enum sheaf_codec codec;
@@ -33,8 +35,9 @@ struct plan_facts {
     size_t skipped_bytes;
     uint64_t found;             /* files in the source */
     uint64_t files;             /* files in the plan */
-    struct plan plan;           /* labels, splits, shards and hash, but neither samples nor
-                                   files; shard.sample counts from the plan's first sample */
+    /* labels, splits, shards and plan hash, but neither samples nor files; shard.sample counts
+     * from the first sample of the whole plan */
+    struct plan plan;
     struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
         uint64_t fix, check, quality, resize, mode;
         const char *libraries;  /* "": none matter */
@@ -47,10 +50,10 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns the sections to which the plan's shards are written. */
+/* Returns the object to which the samples of the plan's shards are written. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
-/* Writes the parts after the sections, and makes the plan visible. facts->plan.shards are the ended
- * shards, in order. Frees the writer also after an error. */
+/* Writes everything that follows the sections, and makes the plan visible. facts->plan.shards are
+ * the finished shards, in order. Frees the writer even after an error. */
 int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
                        struct sheaf_error *err);
 void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
@@ -78,15 +81,16 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-#define PLAN_FILE_VERSION 4u        /* versions 1 (no identity), 2 (no facts about images) and 3
-                                       (skips any file) are also read */
+/* versions that can also be read: 1 (has no identity), 2 (has no facts about images), 3 (skips
+ * any file) */
+#define PLAN_FILE_VERSION 4u
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
 #define PLAN_FOOT_BYTES   64u
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Takes the facts that come from the options. The texts are borrowed. */
+/* Takes the facts that come from the options. The texts are borrowed from the options. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,

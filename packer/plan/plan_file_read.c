@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a plan. Its foot has the places of facts and table, and the table those of the sections.
- * Everything has a checksum, and all sizes are compared with the size of the file before they are
- * used. */
+ * Reads a plan. The end of the file has the positions of the facts and of the table of shards. The
+ * table has the positions of the sections. Every part has a checksum, and every size is compared
+ * with the size of the file before it is used. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -76,7 +76,7 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
 
 /* ---- Facts and table ------------------------------------------------------------------------- */
 
-/* Reads bytes of the object and compares their checksum. The caller frees them. */
+/* Reads a range of bytes from the plan and verifies its checksum. The caller frees the bytes. */
 static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
                      const char *what, uint8_t **data, struct sheaf_error *err)
 {
@@ -98,7 +98,7 @@ static int read_part(struct store_object *object, uint64_t offset, uint64_t byte
     return code;
 }
 
-/* Takes the entry of one shard. `offset` is where its section must begin. */
+/* Takes the table entry of one shard. The section of the shard must begin at `offset`. */
 static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t offset,
                       uint64_t end, struct sheaf_error *err)
 {
@@ -124,7 +124,7 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
     return SHEAF_OK;
 }
 
-/* Sets the place of each shard's samples, in its split and in the plan. */
+/* Computes where the samples of each shard begin, in its split and in the whole plan. */
 static int place_shards(struct plan_file *file, struct sheaf_error *err)
 {
     struct plan *plan = &file->facts.plan;

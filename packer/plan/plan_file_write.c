@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a plan: sections when their shards end, then the facts, the table and the foot. */
+ * Writes a plan: first a section for each shard when the shard ends, then the facts, the table of
+ * shards, and the end of the file. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

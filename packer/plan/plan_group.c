@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups files into samples: files with one key are one sample. A sample is packed completely or
- * not at all, so a bad file excludes the other files with its key. */
+ * Groups files into samples: files with the same key form one sample. A sample is packed completely
+ * or not at all, so a bad file excludes all files with its key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *suffix_of(const struct catalog_file *f)
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* Compares names. Ignores the case of ASCII letters, independent of the locale. */
+/* Compares names. Ignores the case of ASCII letters, whatever the locale is. */
 static bool same_name(const char *a, const char *b)
 {
     while (*a != '\0' && lower(*a) == lower(*b)) {
@@ -34,7 +34,8 @@ struct key_group {
     uint32_t count;
 };
 
-/* Returns two files that would be one field, or NULL if there are none. */
+/* Returns a file of the group that would be the same field as another file, and sets *other to that
+ * file. Returns NULL if there is no such pair. */
 static const struct catalog_file *find_double(const struct key_group *g,
                                               const struct catalog_file **other)
 {
@@ -47,7 +48,7 @@ static const struct catalog_file *find_double(const struct key_group *g,
     return NULL;
 }
 
-/* Notes every file of a group that was not noted before. */
+/* Records every file of a group as a problem, unless it was recorded before. */
 static int refuse(const struct key_group *g, struct problems *problems, int why, const char *reason,
                   const char *path, const char *other, struct sheaf_error *err)
 {
@@ -60,8 +61,8 @@ static int refuse(const struct key_group *g, struct problems *problems, int why,
     return code;
 }
 
-/* Handles two files that would be the same field. They have no natural order, so the report takes
- * them in byte order of their paths. */
+/* Handles two files that would be the same field. The report names them in byte order of their
+ * paths, so that it does not depend on the order of the scan. */
 static int refuse_double(const struct key_group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {
@@ -71,7 +72,7 @@ static int refuse_double(const struct key_group *g, struct problems *problems, c
                   ordered ? b : a, err);
 }
 
-/* Sets *good to whether the files are small enough for a record of the container. */
+/* Sets *good to whether the files together are small enough for a record of the container. */
 static int check_size(const struct key_group *g, const struct format_ops *format,
                       struct problems *problems, bool *good, struct sheaf_error *err)
 {

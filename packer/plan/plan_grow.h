@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts that a plan needs about the data set to which its samples are appended, or whose classes it
- * uses. */
+ * Facts about an existing data set that a plan needs, because samples are appended to it or its
+ * classes are used. */
 #ifndef PACKER_PLAN_PLAN_GROW_H
 #define PACKER_PLAN_PLAN_GROW_H
 
@@ -11,9 +11,10 @@
 
 #include "sheaf.h"
 
-/* Tells which of `count` keys have a sample already. known[i] becomes NULL for none, "" for one of
- * the data set's first `samples` samples, or the name of another split of the same data, whose
- * samples must not also be in this split. */
+/* Finds which of `count` keys already belong to a sample. Sets known[i] to NULL if no sample has
+ * the key, and to "" if one of the data set's first `samples` samples has it. If a sample of
+ * another split of the same data has the key, sets known[i] to the name of this split, because the
+ * sample must not be in both splits. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           const char **known, struct sheaf_error *err);
 
@@ -21,7 +22,8 @@ typedef int plan_known_fn(void *context, uint64_t samples, const char *const *ke
 struct plan_classes {
     const char *const *names;
     size_t count;
-    bool closed;                /* whether there are no other classes; if not, new classes follow */
+    /* whether other classes are refused; if not, new classes follow the existing ones */
+    bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };
 
@@ -31,7 +33,8 @@ struct plan_grow {
     const char *fingerprint;    /* of the data set */
     uint64_t first_shard;       /* number in the name of the first new shard */
     uint64_t samples;           /* number of its samples */
-    uint64_t first_number;      /* number of the first new sample, which its record may contain */
+    /* number of the first new sample, which may be stored in its record */
+    uint64_t first_number;
     plan_known_fn *known;
     void *context;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The label map. The catalog has labels in the order in which they were found, which is arbitrary.
- * Here they get their final order: no label, classes in byte order, numbers. Classes are also
- * numbered in that order, after known classes. Known classes are those of the data set that grows,
- * or those whose numbers are required. A class that has a number in the source keeps it. */
+ * The label map. The catalog has the labels in the order in which they were found, which is
+ * arbitrary. Here they get their final order: first "no label", then classes in byte order, then
+ * numbers. Classes are numbered in this order, after the known classes. Known classes are those of
+ * the data set to which samples are appended, or those whose numbers the caller requires. A class
+ * to which the source gives a number keeps this number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static int compare_labels(const void *x, const void *y)
     return compare_numbers(a, b);
 }
 
-/* Returns the labels in use, in order. labels[0] remains the label of samples without one. */
+/* Returns the labels that samples have, in their final order. labels[0] stays the label of samples
+ * without a label. */
 static struct ranked *rank_used(const struct catalog *catalog, const bool *used, uint32_t *count)
 {
     struct ranked *ranked = calloc((size_t)catalog->label_count + 1, sizeof(*ranked));
@@ -98,7 +100,7 @@ static int reserve(struct plan *plan, size_t count, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Puts a class at the number that the source gives it. */
+/* Gives a class the number that the source states for it. */
 static int place_class(struct plan *plan, const struct catalog_label *l, int label_base,
                        const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -124,7 +126,7 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
                    l->class_name);
 }
 
-/* Numbers without a class get their digits as the name. */
+/* Gives names to classes without a name. The name consists of the digits of the class's number. */
 static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
     const size_t digits = 12;
@@ -142,7 +144,7 @@ static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Sorts the classes by name. No name may have two numbers. */
+/* Sorts the classes by name. If `once` is set, refuses a name that has two numbers. */
 static int sort_classes(const struct plan *plan, int label_base, bool once,
                         struct numbered_name **sorted, struct sheaf_error *err)
 {
@@ -164,8 +166,8 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* Takes the classes that have numbers before new classes get theirs: known classes, and classes to
- * which the source gives a number. */
+/* Takes the classes whose numbers are fixed: known classes, and classes to which the source gives a
+ * number. New classes get their numbers later. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -179,7 +181,7 @@ static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_
     return code == SHEAF_OK ? name_gaps(plan, label_base, err) : code;
 }
 
-/* Finds the number of each class of the source. New classes get the following numbers. */
+/* Finds the number of each class of the source. A new class gets the next free number. */
 static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
                           const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -215,7 +217,8 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* If classes have names, a label without a name must be the number of a class. */
+/* Checks the labels that are appended to a data set. If its classes have names, a label without a
+ * name must be the number of a class. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
                        struct sheaf_error *err)
 {
@@ -235,9 +238,9 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Returns the index of a label in the plan. Index 0 is "no label". The classes follow in the order
- * of their numbers, and then the labels without a class. When appending, only the labels in use
- * have an index, in byte order. */
+/* Returns the index of a label in the plan. Index 0 is "no label". Then come the classes in the
+ * order of their numbers, and then the labels without a class. If the plan appends to a data set
+ * (`grows`), only labels that samples have get an index, in byte order. */
 static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                         uint32_t names, bool grows)
 {

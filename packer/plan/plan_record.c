@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records: varints and texts, one after another. Reading trusts nothing: a path that could not be
- * packed, or a number above its limit, is an error. */
+ * Converts samples to records, which consist of varints and texts, and back. Records are not
+ * trusted when they are read: a path that could not be packed, or a number above its limit, is an
+ * error. */
 #include "packer/plan/plan_record.h"
 
 #include <string.h>
@@ -96,7 +97,8 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* Reads the facts about a file's content, which depend on its place. `url` has URL_LIMIT bytes. */
+/* Reads the facts about a file's content, which depend on where the content is (a local file, an
+ * object, ...). `url` has room for URL_LIMIT bytes. */
 static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_stat *stat,
                        char *url, struct sheaf_error *err)
 {
@@ -124,8 +126,8 @@ static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_
     return SHEAF_OK;
 }
 
-/* Reads a file: the part of its path after the key, and the rest. `path` contains the key
- * already. */
+/* Reads a file of a record: the part of its path after the key, and its other facts. `path` already
+ * contains the key. */
 static int take_file(struct record_cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
                      struct catalog_stat *stat, char *url, struct sheaf_error *err)
 {
@@ -208,7 +210,7 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
 
 /* ---- Records from elsewhere ------------------------------------------------------------------ */
 
-/* Reads one file and adds it to the catalog. `path` contains the key already. */
+/* Reads a file of a record and adds it to the catalog. `path` already contains the key. */
 static int read_file(struct record_cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
                      size_t key_size, uint64_t *bytes, struct sheaf_error *err)
 {

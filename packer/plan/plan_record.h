@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sample of a plan as bytes: its label and its files, with everything that is needed to fetch
- * them and to detect changes. Plan files consist of such records (PLAN.md), and so do the temporary
- * files of planning. */
+ * A sample of a plan as bytes: its label and its files, with everything that is needed to fetch the
+ * files and to notice changes. Plan files consist of such records (see PLAN.md), and so do the
+ * temporary files of planning. */
 #ifndef PACKER_PLAN_PLAN_RECORD_H
 #define PACKER_PLAN_PLAN_RECORD_H
 
@@ -22,16 +22,17 @@ struct plan_record_head {
 };
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err);
-/* Appends a copy of such a record with another label. */
+/* Appends a copy of the record with another label to `out`. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
-/* Adds the record to the hash of its plan and to the source of its shard. */
+/* Adds the record to two hashes: the plan hash (`state`), and the hash of its shard's source files
+ * (*source). */
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
                      uint64_t *source, struct sheaf_error *err);
 
-/* Parses the record at *at (before `end`) and moves *at past it. Appends its files to
- * catalog->files; sample->file is the index of the first. Returns SHEAF_ERR_CORRUPT if it is not a
- * valid record of a plan. */
+/* Parses the record at *at, which must end before `end`, and moves *at past it. Appends its files
+ * to catalog->files, and sets sample->file to the index of the first one. Returns SHEAF_ERR_CORRUPT
+ * if the bytes are not a valid record. */
 int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
                      struct plan_sample *sample, struct sheaf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan's shards as bytes: one section per shard, which consists of records
- * (plan_record.h) in compressed blocks. They need a fifth of the memory. Stored plans (plan_file.h)
- * and plans that are packed at once (plan_stash.h) have the same sections. */
+ * The samples of a plan's shards as bytes. Each shard has one section, which consists of records
+ * (plan_record.h) in compressed blocks that take a fifth of the memory. Stored plans (plan_file.h)
+ * and plans that are packed immediately (plan_stash.h) use the same sections. */
 #ifndef PACKER_PLAN_PLAN_SECTION_H
 #define PACKER_PLAN_PLAN_SECTION_H
 
@@ -33,7 +33,7 @@ struct plan_sections {
 /* `offset` is the offset of the first section. */
 int plan_sections_open(struct plan_sections *sections, uint64_t offset, plan_put_fn *put,
                        void *context, struct sheaf_error *err);
-/* Adds the next sample of the shard: its record and its number of files. */
+/* Adds the next sample of the shard, given by its record and its number of files. */
 int plan_sections_add(struct plan_sections *sections, const uint8_t *record, size_t size,
                       uint64_t files, struct sheaf_error *err);
 int plan_sections_end_shard(struct plan_sections *sections, struct sheaf_error *err);
@@ -47,16 +47,16 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Replaces the content of a batch by the shards from `first` to before `end`. The batch points into
- * the plan. */
+/* Fills a batch with the shards from `first` up to, but not including, `end`, and replaces its
+ * former content. The batch points into the plan. */
 typedef int plan_load_fn(const void *context, size_t first, size_t end, struct plan_batch *batch,
                          struct sheaf_error *err);
 
 /* A plan whose samples are stored elsewhere. */
 struct plan_rows {
     const struct plan *plan;
-    const struct plan_section *sections;    /* sections of its shards; the loader defines offset
-                                               and bytes */
+    /* the section of each shard; the loader defines the meaning of offset and bytes */
+    const struct plan_section *sections;
     plan_load_fn *load;
     const void *context;
 };

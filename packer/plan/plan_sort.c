@@ -14,16 +14,18 @@
 #include "formats/format.h"
 #include "packer/plan/plan_cls.h"
 
-/* The buffer of a sort is this part of the memory for packing. */
+/* The sort buffer gets 1 / SORT_PART of the memory for packing, but at least SORT_LEAST. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
-/* Streams are written and read sequentially, for which a file is as good as memory. */
+/* Memory for a stream of samples before it moves to a file. Streams are written and read from start
+ * to end, for which a file is as good as memory. */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
-/* The entry of a file has its path as the key, with a NUL instead of the dot after the sample's
- * key, so that entries are sorted as plan_group() needs them. The value is
+/* Adds a file to the sort. The sort key is the file's path, with a NUL instead of the dot after the
+ * sample's key. This puts the files into the order that plan_group() needs. The value of the entry
+ * is
  *
  *     varint label * 2 + bad | varint origin | varint bytes | stamp | url or text */
 static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
@@ -111,8 +113,9 @@ void plan_sort_close(struct plan_sort *g)
 struct file_group {
     uint64_t order;
     size_t key_size;
-    struct buf files;           /* struct catalog_file[]; their texts are offsets until all are
-                                   present */
+    /* struct catalog_file[]; until the group is complete, their texts are offsets instead of
+     * pointers */
+    struct buf files;
     struct buf texts;
     struct buf record;
 };
@@ -122,7 +125,7 @@ static size_t count_of(const struct file_group *g)
     return g->files.size / sizeof(struct catalog_file);
 }
 
-/* Appends a copy of a text with a NUL at a multiple of 8. */
+/* Appends a copy of a text and a NUL to the group's texts, at a multiple of 8. */
 static int add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                     struct sheaf_error *err)
 {
@@ -137,7 +140,7 @@ static int add_text(struct file_group *g, const void *text, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* Appends the object of a file as a struct catalog_object. */
+/* Appends the remote object of a file, as a struct catalog_object, to the group's texts. */
 static int add_object(struct file_group *g, uint64_t stamp, const uint8_t *url, size_t size,
                       uint64_t *offset, struct sheaf_error *err)
 {
@@ -210,10 +213,10 @@ static bool is_same_text(const struct catalog_file *a, const struct catalog_file
     return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
-/* Merges the texts of a sample for which several lines of a list name files. A text that all of
- * these lines have becomes one field. Texts that differ, such as a number of each line, do not
- * describe the sample, and are left out and counted. Files with one name are adjacent. Returns the
- * number of files that are left. */
+/* Merges texts (such as captions) if several lines of a list name files of the same sample. If all
+ * these lines have the same text, it becomes one field. Texts that differ, such as the number of
+ * each line, do not describe the sample; they are left out and counted. Files with the same name
+ * must be adjacent. Returns the number of files that remain. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
     uint32_t kept = 0, end;
@@ -237,8 +240,8 @@ static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uin
 
 #define CLS_LOOKS 16u
 
-/* Looks into a few files .cls of samples that also have another label, to see whether they contain
- * numbers. */
+/* Reads the files .cls of a few samples that also have another label, to find out whether such
+ * files contain numbers. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -254,14 +257,16 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
     return code;
 }
 
-/* Makes the group a sample of the stream, or problems. The group is then empty. */
+/* Ends a group of files with the same key. Writes a sample to the stream, or records the files as
+ * problems, and empties the group. */
 static int end_group(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
                      struct sheaf_error *err)
 {
     struct catalog_file *files = settle(g);
     const uint32_t count = merge_texts(x, files, (uint32_t)count_of(g));
     struct plan_sample sample;
-    /* A file that is to be converted may become smaller. */
+    /* The container's size limit is not checked for a file that will be converted, because it may
+     * become smaller. */
     const bool converts = x->options->fix_images || x->options->resize != 0;
     bool good = false;
     int code = count == 0 ? SHEAF_OK
@@ -341,9 +346,10 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* A sample with a file .cls that contains numbers has these as labels. If all samples with another
- * label have such a file, and not all of these files are words, then the other label means nothing:
- * the directories of an unpacked data set are not classes. */
+/* Gives the labels their final indexes. If a file .cls contains numbers, they replace the sample's
+ * other label. If all samples with another label have a file .cls, and at least one of these files
+ * contains numbers, the other labels have no meaning and are dropped. This happens for an unpacked
+ * data set, whose directories are not classes. */
 static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));

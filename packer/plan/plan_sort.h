@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorts the files of a source into the samples of a plan in bounded memory. Data that do not fit
- * are in temporary files.
+ * Sorts the files of a source into the samples of a plan, in bounded memory. Data that does not fit
+ * into memory goes to temporary files.
  *
  *     scan -> files, sorted by (order of their key, key, suffix) -> samples -> splits
  *
- * Files of one key have one order, so they come out together, and samples come out in the order of
- * the plan. Only labels and problems are in memory. */
+ * Files with the same key have the same order number, so they come out of the sort together, and
+ * the samples come out in the order of the plan. Only labels and problems stay in memory. */
 #ifndef PACKER_PLAN_PLAN_SORT_H
 #define PACKER_PLAN_PLAN_SORT_H
 
@@ -21,14 +21,16 @@
 #include "packer/plan/plan_record.h"
 #include "packer/source/catalog.h"
 
-/* Samples in order: their records (each after its size), and separately their payload sizes. */
+/* Samples in order. One file has their records (each after its size), the other one their payload
+ * sizes. */
 struct sample_stream {
     struct tempfile records, sizes;
     uint64_t count, payload_bytes;
     bool cls_is_label;
 };
 
-/* Sets *good to whether the sample of a record, with a label of the plan, can be packed. */
+/* Sets *good to whether a sample can be packed. The sample is given as a record. `label` is its
+ * label in the plan. */
 typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *record, size_t size,
                         uint32_t label, bool *good, struct sheaf_error *err);
 
@@ -38,26 +40,30 @@ struct plan_sort {
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
-    plan_try_fn *try;           /* NULL; or a function that tests whether a sample can be packed.
-                                   Used for splits that get a fixed number of samples of each
-                                   class. */
+    /* NULL, or a function that tests whether a sample can be packed. It is used if splits get a
+     * fixed number of samples of each class. */
+    plan_try_fn *try;
     void *try_context;
-    const struct source *source;    /* source of files called .cls, which are examined; NULL:
-                                       they contain numbers */
+    /* source from which files .cls are read; if it is NULL, these files are assumed to contain
+     * numbers */
+    const struct source *source;
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* limit for each sort and for each stream */
-    uint64_t memory_peak;       /* memory of the first sort, its stream and the labels */
+    /* largest memory of the first sort, its stream and the labels */
+    uint64_t memory_peak;
     struct catalog catalog;     /* labels; its sink is the first sort */
     struct sort *files;
     uint64_t file_count;
     struct odd_fields odd;
     uint64_t *label_counts;     /* samples of each label of the catalog, */
-    uint64_t *cls_counts;       /* for each label: number of samples with a file .cls */
+    /* for each label, the number of samples with a file .cls */
+    uint64_t *cls_counts;
     unsigned cls_looked;        /* number of such files that were examined; */
-    bool cls_is_number;         /* whether one of the files .cls contains numbers, or may contain
-                                   them */
-    uint64_t merged;            /* number of texts that several lines of a list have for one
-                                   sample: all but the first, or all of them if they differ */
+    /* whether one of the files .cls that were read contains numbers, or could not be read */
+    bool cls_is_number;
+    /* number of texts left out because several lines of a list name files of one sample: all
+     * texts except the first one, or all of them if they differ */
+    uint64_t merged;
     uint64_t differing;         /* fields for which several lines have different texts */
     char first_differing[200];
     uint32_t *renamed;          /* index of each label in the plan */
@@ -65,20 +71,20 @@ struct plan_sort {
     uint32_t stream_count;
 };
 
-/* Opens the sort. Temporary files are created beside the local path `near`, or in a default
- * directory if `near` is NULL. */
+/* Opens the sort. Temporary files are created in the directory of the local path `near`, or in a
+ * default directory if `near` is NULL. */
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);
-/* Returns a pointer to the number of samples that have this label of the catalog and, as `has_cls`
- * says, a file .cls or not. */
+/* Returns a pointer to one of two counters of a label of the catalog: for samples with a file .cls
+ * if `has_cls` is set, otherwise for samples without one. */
 uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 /* Frees everything except the labels. */
 void plan_sort_end(struct plan_sort *sort);
 void plan_sort_close(struct plan_sort *sort);
 
-/* Called after the catalog was filled. Makes the streams, and the plan's labels and splits (without
- * shards). */
+/* Called after the source was scanned. Makes the streams of samples, and the plan's labels and
+ * splits (without shards). */
 int plan_sort_samples(struct plan_sort *sort, struct plan *plan, struct sheaf_error *err);
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -89,14 +95,15 @@ void samples_close(struct sample_stream *stream);
 int samples_put(struct sample_stream *stream, const uint8_t *record, size_t size,
                uint64_t payload_bytes, bool has_cls, struct sheaf_error *err);
 int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
-/* Replaces the content of `record` by the next record, and sets its payload. */
+/* Replaces the content of `record` by the next record of the stream, and sets *payload_bytes to its
+ * payload size. */
 int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err);
 
-/* Removes samples from the stream that the data set has already, when appending.
+/* Used when appending. Removes samples from the stream that the data set already has.
  * (plan_sort_known.c) */
 int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);
-/* Assigns the samples of a stream to the splits of the options, and closes the stream.
+/* Assigns the samples of a stream to the splits that the options define, and closes the stream.
  * (plan_sort_split.c) */
 int plan_sort_split(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
                     struct sheaf_error *err);

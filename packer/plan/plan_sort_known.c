@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds samples whose keys the data set that grows has already. They are reported as bad files. */
+ * Finds samples whose keys already exist in the data set to which samples are appended. They are
+ * reported as bad files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +41,8 @@ static int take(struct known_asking *a, struct buf *record, struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Makes each file of a sample a problem. `split` is the split that has the sample, or "" for this
- * one. */
+/* Records each file of a sample as a problem, because the key already exists. `split` is the other
+ * split that has the key, or "" for the data set itself. */
 static int leave_out(struct known_asking *a, const uint8_t *record, size_t size, const char *split,
                      struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides more samples than fit into memory into splits, with the same result as plan.c. Samples
- * sorted by (label, a hash, key) are assigned to splits. Sorted back by position, they give the
- * split of each sample in stream order. */
+ * Assigns samples to splits if they do not fit into memory, with the same result as split.c. The
+ * samples are sorted by (label, a hash, key) and assigned to splits in this order. Sorting them
+ * back by position gives the split of each sample in stream order. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -17,9 +17,9 @@ struct dealing {
     struct plan *plan;
     struct split_spec spec;
     bool tries;                 /* whether samples of N/class splits are checked first */
-    struct sort *strata;        /* an entry for each sample, sorted by label, hash and key; its
-                                   value is the sample's position in the stream, and also the
-                                   record if samples are tested */
+    /* An entry for each sample, sorted by label, hash and key. Its value is the sample's
+     * position in the stream. If samples are tested, the value also contains the record. */
+    struct sort *strata;
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
 };
@@ -92,7 +92,7 @@ static int give(struct dealing *d, const struct sort_entry *e, uint8_t s, struct
     return code;
 }
 
-/* Gives the next sample of the stratum to split s. */
+/* Assigns the next sample of a class to split number s. */
 static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 {
     struct sort_entry e;
@@ -101,7 +101,7 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
     return code == SHEAF_OK ? give(d, &e, s, err) : code;
 }
 
-/* Divides the samples of a class if splits get fixed numbers of good samples. Bad samples go to the
+/* Assigns the samples of a class if splits get fixed numbers of good samples. Bad samples go to the
  * split that gets the rest, where packing skips them. */
 static int deal_good(struct dealing *d, uint32_t label, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps the samples of a plan that is packed at once until the turn of their shard: in memory, or
- * in a temporary file if there are many. */
+ * Keeps the samples of a plan that is packed immediately, until their shard is packed. The samples
+ * are in memory, or in a temporary file if there are many. */
 #ifndef PACKER_PLAN_PLAN_STASH_H
 #define PACKER_PLAN_PLAN_STASH_H
 
@@ -14,10 +14,11 @@ struct plan_stash {
     const struct plan *plan;
 };
 
-/* With more than `memory_bytes` bytes, the samples go to a file in `directory`. */
+/* Opens a stash. If the samples take more than `memory_bytes` bytes, they go to a file in
+ * `directory`. */
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
-/* Ends writing. The ended shards are those of `plan`, in order. */
+/* Ends writing. The shards of `plan` must be the shards that were written, in order. */
 int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err);
 struct plan_rows plan_stash_rows(const struct plan_stash *stash);
 void plan_stash_close(struct plan_stash *stash);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits: their syntax, and the method of largest remainders, with the error carried from class to
- * class. */
+ * Splits: parses their definition, and divides samples by the method of largest remainders. The
+ * error of rounding is carried from class to class. */
 #include "packer/plan/split.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* Parses a decimal fraction in (0, 1], in units of 1 / SPLIT_WHOLE. Returns 0 if it is
+/* Parses a decimal fraction in (0, 1]. Returns it in units of 1 / SPLIT_WHOLE, or 0 if it is
  * malformed. */
 static uint32_t parse_fraction(const char *text, size_t size)
 {
@@ -191,8 +191,8 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
         left -= counts[i];
     }
-    /* The remainders add up to `left`, and each is below one. So as long as `left` is above 0,
-     * there is another split with a remainder. */
+    /* The remainders add up to `left`, and each is less than one. So as long as `left` is above 0,
+     * there is a split whose remainder was not rounded up yet. */
     for (; left > 0; left--) {
         uint32_t most = SPLIT_LIMIT;
 

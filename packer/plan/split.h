@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides a data set into several splits, class by class. Pure functions.
+ * Divides a data set into several splits, class by class. The functions have no side effects.
  *
  *     train=0.8,val=0.2           fractions, which add up to 1
  *     train=0.9,val=rest          rest: everything that the other splits leave
@@ -25,20 +25,20 @@ struct split {
 struct split_spec {
     struct split splits[SPLIT_LIMIT];
     uint32_t count;
-    bool per_class;             /* whether the values, except that of the rest, are samples per
-                                   class */
+    /* whether the values are numbers of samples per class; the split "rest" has no value */
+    bool per_class;
 };
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* The fractions of samples that the splits are still owed from earlier classes, in units of 1 /
- * SPLIT_WHOLE sample. Zero-initialised. */
+/* For each split, the fraction of a sample that rounding in earlier classes still owes to it, in
+ * units of 1 / SPLIT_WHOLE. Zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
-/* Divides a class's `samples` among the splits. The counts add up to `samples`. With fractions,
- * each count is the exact share rounded up or down. A sample that rounding takes from a split in
- * one class is given back in another class, so the totals over all classes are also exact shares
- * (for two splits; nearly exact for more). */
+/* Divides the `samples` of a class among the splits. The counts add up to `samples`. If splits are
+ * fractions, each count is the exact share rounded up or down. A sample that a split loses by
+ * rounding in one class is given back in a later class. So the totals over all classes are also
+ * exact shares (for two splits; nearly exact for more). */
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 

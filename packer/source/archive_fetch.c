@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Several reads are under way at once, because a store delivers more than one connection can
- * transfer. */
+ * Copies an archive with several reads at once, because a store can deliver more than one
+ * connection can transfer. */
 #include "packer/source/archive_fetch.h"
 
 #include <stdlib.h>

@@ -26,7 +26,7 @@ void augmented_free(struct augmented *a)
     buf_free(&a->texts);
 }
 
-/* Writes the sample's key to the start of the texts. */
+/* Determines the sample's key and writes it to the beginning of the texts. */
 static int keep_key(struct augmented *a, const struct augmented_line *line, uint64_t number,
                     struct sheaf_error *err)
 {
@@ -104,8 +104,8 @@ static int add_text(struct augmented *a, const struct attribute *text, struct sh
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Makes an attribute the name of the label. Sets *name to NULL if that is impossible; the attribute
- * is then a field. */
+/* Uses an attribute as the name of the label's class. Sets *name to NULL if that is impossible; the
+ * attribute then becomes a field. */
 static int take_class(struct augmented *a, const struct attribute **name, struct sheaf_error *err)
 {
     const size_t at = a->parser.text.size, size = json_string_length((*name)->value);

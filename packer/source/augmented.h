@@ -5,18 +5,20 @@
  *     {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}
  *
  *     NAME-ref        an object, whose bytes become a field; its suffix is that of the object's
- *                     name, or NAME if it has none, or NAME.SUFFIX if the sample has that suffix
- *                     already
+ *                     name, or NAME if the object's name has none, or NAME.SUFFIX if the sample
+ *                     already has a field with that suffix
  *     label, labels, class, class_name
  *                     the label: a number, an array of numbers, or the name of a class. The first
- *                     of these names is the label; if that is a number, a class is its name
+ *                     of these attributes is the label; if it is a number, the attribute class is
+ *                     the name of this number
  *     anything else   a field NAME, with the value as it was written
  *
- * Ground Truth's classification jobs choose the name of the label, and state it in NAME-metadata.
- * Such a NAME is the label if the line has none of the names above.
+ * In lines made by Ground Truth's classification jobs, the label may be in an attribute with any
+ * NAME; the attribute NAME-metadata then says so. This NAME is the label if the line has none of
+ * the names above.
  *
- * The sample's key is that of the first object: its path in the bucket up to the first dot of its
- * base name. The key of a line without an object is its number. Pure functions. */
+ * The sample's key comes from the first object: its path in the bucket up to the first dot of its
+ * base name. If a line has no object, its key is its number. The functions have no side effects. */
 #ifndef PACKER_SOURCE_AUGMENTED_H
 #define PACKER_SOURCE_AUGMENTED_H
 
@@ -41,7 +43,8 @@ struct augmented {
 void augmented_init(struct augmented *a);
 void augmented_free(struct augmented *a);
 
-/* Returns SHEAF_OK, SHEAF_END if the line is blank, or SHEAF_ERR_CORRUPT if it is malformed. */
+/* Parses a line. Returns SHEAF_OK, SHEAF_END if the line is blank, or SHEAF_ERR_CORRUPT if it is
+ * malformed. */
 int augmented_parse(struct augmented *a, const char *line, size_t size, uint64_t number,
                     struct sheaf_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files are in one array, names in an arena, and labels are found with a hash table. */
+ * The catalog of files. The files are in one array, their names in an arena, and labels are found
+ * by a hash table. */
 #include "packer/source/catalog.h"
 
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static bool label_same(const struct catalog_label *a, const struct catalog_label
             memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0);
 }
 
-/* Returns the slot that contains the label, or the empty slot for it. */
+/* Returns the position in the hash table that has the label, or the empty position where it
+ * belongs. */
 static uint32_t *find_slot(const struct catalog *c, const struct catalog_label *l)
 {
     const uint32_t mask = c->slot_count - 1;
@@ -151,7 +153,8 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Notes where the content of a file is, and what would show that it has changed. */
+/* Records where the content of a file is, and the values that will show whether the file has
+ * changed. */
 static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
                       struct sheaf_error *err)
 {
@@ -242,8 +245,8 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* A member of an archive has its location as URL, which contains no dot and means nothing to
- * users. */
+/* For a member of an archive, the URL is only its location in the archive. Such a URL contains no
+ * dot and would mean nothing to users, so the path is shown. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -3,8 +3,8 @@
  * The catalog: the files of a source with their labels. Sources fill it in any order, and the plan
  * is made from it.
  *
- * It is as small as possible, because there may be many millions of files: 32 bytes and a path for
- * each file, and each different label once. */
+ * It is as small as possible, because there may be many millions of files. It takes 32 bytes and a
+ * path for each file, and stores each different label once. */
 #ifndef PACKER_SOURCE_CATALOG_H
 #define PACKER_SOURCE_CATALOG_H
 
@@ -15,7 +15,7 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* An object whose place does not follow from its path. */
+/* An object whose location does not follow from its path. */
 struct catalog_object {
     uint64_t stamp;
     char url[];
@@ -29,25 +29,27 @@ enum catalog_origin {
 };
 
 struct catalog_file {
-    const char *path;           /* relative to the root: key_size bytes of key, a dot, the suffix */
+    /* path relative to the root; it consists of key_size bytes of key, a dot, and the suffix */
+    const char *path;
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        uint64_t stamp;         /* stamp of a file BELOW a root in a store, as in store_entry */
+        /* for a file under a root in a store: its stamp, as in store_entry */
+        uint64_t stamp;
         const struct catalog_object *object;
         const char *text;
     };
     uint32_t label;             /* an index of catalog.labels */
     uint16_t key_size;
-    bool bad;                   /* the file has a problem that was recorded; its sample cannot be
-                                   packed */
+    /* whether a problem was recorded for the file, so that its sample cannot be packed */
+    bool bad;
     uint8_t origin;             /* enum catalog_origin */
 };
 
 #define LABEL_NONE 0u           /* the label of files without one */
 
-/* A label: the name of a class, whose number the plan finds; or numbers; or the number and the name
- * of a class. */
+/* A label. It is one of: the name of a class, to which the plan gives a number; numbers; or the
+ * number and the name of a class. */
 struct catalog_label {
     const char *class_name;     /* NULL: numbers */
     const double *values;
@@ -62,7 +64,8 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* A file that is passed to a sink in place of the catalog. The caller owns all texts. */
+/* A file that is passed to the function `sink` instead of being stored in the catalog. The caller
+ * owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;
@@ -75,8 +78,8 @@ typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
 
 /* Zero-initialised. */
 struct catalog {
-    catalog_sink_fn *sink;      /* NULL; or a function that receives the files, so that the
-                                   catalog has only labels */
+    /* NULL; or a function that receives the files, so that the catalog stores only labels */
+    catalog_sink_fn *sink;
     void *sink_context;
     struct catalog_file *files;
     size_t file_count, file_capacity;
@@ -88,24 +91,25 @@ struct catalog {
     struct arena texts;         /* of files */
 };
 
-/* Returns the index of the label that is a class with this name, or `count` numbers (0 numbers:
- * LABEL_NONE). The catalog keeps each different label once. `number` points to the number of the
- * class, or is NULL if the plan chooses it. */
+/* catalog_class returns the index of the label for the class `name`. catalog_numbers returns the
+ * index of the label that consists of `count` numbers; 0 numbers give LABEL_NONE. The catalog
+ * stores each different label once. `number` points to the number of the class, or is NULL if the
+ * plan will choose the number. */
 int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
                   uint32_t *label, struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
                     struct sheaf_error *err);
 
-/* Adds a file. If its path cannot be packed, notes a problem instead. */
+/* Adds a file. If its path cannot be packed, records a problem instead. */
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Reports a bad file. If the name `named`, under which it would be packed, has a key, the sample
- * with this key becomes bad. */
+/* Reports a bad file. `named` is the name under which it would be packed. If this name has a key,
+ * all files with the key are left out. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
-/* Returns the name of a file for messages: its location if it is packed under another name, else
- * its path. */
+/* Returns the name of a file for messages: its location if it is packed under another name,
+ * otherwise its path. */
 const char *catalog_shown(const struct catalog_file *file);
 
 /* Returns the bytes of memory that the catalog needs. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files and directories that are ignored in trees, prefixes and archives. These are directories
- * whose names begin with a dot (.git, .ipynb_checkpoints), which other readers of class directories
- * also ignore, and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini).
- * Any other hidden file may be data, so it is reported as a bad file. A list names its files, so
+ * Clutter: files and directories that are ignored in trees, prefixes and archives. These are hidden
+ * directories (.git, .ipynb_checkpoints), which other readers of class directories ignore as well,
+ * and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini). Any other
+ * hidden file may be data, so it is reported as a bad file. A list names its files explicitly, so
  * nothing in a list is ignored. */
 #ifndef PACKER_SOURCE_CLUTTER_H
 #define PACKER_SOURCE_CLUTTER_H
@@ -14,7 +14,8 @@
 bool clutter_is_directory(const char *name);
 bool clutter_is_file(const char *name);
 
-/* Returns whether a path below the root is such a file or is in such a directory. */
+/* Returns whether a path, relative to the root, is clutter or lies in a directory that is
+ * clutter. */
 bool clutter_is_path(const char *path);
 
 #endif

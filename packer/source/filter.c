@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides which paths are packed; see filter.h. The directories above a path are examined first,
- * from the root down. The result is kept, because the next path is usually in the same
- * directory. */
+ * from the root downwards. The result for a directory is remembered, because the next path is
+ * usually in the same directory. */
 #include "packer/source/filter.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void enter(struct filter *f, const char *path)
     f->pruned = rule->packs ? NULL : rule;
 }
 
-/* Finds whether the directory of the path, or one above it, is left out. */
+/* Finds out whether the directory of the path, or a directory above it, is left out. */
 static int ask_directory(struct filter *f, const char *path, size_t size, struct sheaf_error *err)
 {
     char *directory;

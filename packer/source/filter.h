@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides which paths of a source are packed, with patterns as in a .gitignore (path_glob.h). The
- * last pattern that matches decides. If a directory is left out, nothing in it is packed. A path
- * without a matching pattern is packed, unless the first pattern says "pack". In that case only
- * paths with such a pattern are packed, and everything in directories with such a pattern. */
+ * last pattern that matches a path decides about it. If a directory is left out, nothing in it is
+ * packed. A path that matches no pattern is packed, unless the first pattern selects files to be
+ * packed. In that case, only paths that match such a pattern are packed, and everything in
+ * directories that match one. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 
@@ -32,7 +33,8 @@ struct filter {
     struct filter_rule *rules;
     size_t count;
     bool only;                  /* whether the first rule packs */
-    uint64_t unmatched;         /* files that were left out because no rule packs them */
+    /* number of files that were left out because they match no pattern */
+    uint64_t unmatched;
     struct buf directory;       /* the directory of the last question, with a NUL; */
     enum filter_state state;    /* the decision about its content, */
     struct filter_rule *pruned; /* and the rule that leaves it out */
@@ -43,7 +45,8 @@ int filter_open(struct filter *filter, const struct sheaf_filter *rules, size_t 
                 struct sheaf_error *err);
 void filter_close(struct filter *filter);
 
-/* Sets *out to whether a path is left out. Consecutive questions about one directory are fast. */
+/* Sets *out to whether a path is left out. Consecutive calls for paths in the same directory are
+ * fast. */
 int filter_ask(struct filter *filter, const char *path, bool is_directory, bool *out,
                struct sheaf_error *err);
 

@@ -3,7 +3,8 @@
  * Loads libarchive; see libarchive.h. */
 #include "packer/source/libarchive.h"
 
-#ifdef LIBARCHIVE_INSIDE    /* linked statically, as in a wheel, which needs no other file */
+/* libarchive is linked statically, as in a wheel, which then needs no other file */
+#ifdef LIBARCHIVE_INSIDE
 
 int libarchive_load(struct libarchive *l, struct sheaf_error *err)
 {
@@ -20,10 +21,11 @@ int libarchive_load(struct libarchive *l, struct sheaf_error *err)
 
 #include "base/error.h"
 
-/* The file name of version 3, unchanged since its release in 2012. */
+/* The file name of libarchive's ABI version, which is unchanged since 2012. */
 #define LIBRARY "libarchive.so.13"
 
-/* Stores the result of dlsym in a function pointer, to which C does not convert it. */
+/* Looks up a function. Stores the result of dlsym through a void pointer, because C does not
+ * convert it to a function pointer. */
 static bool find_call(void *library, const char *name, void *call)
 {
     *(void **)call = dlsym(library, name);

@@ -30,7 +30,7 @@ void lines_close(struct lines *l)
     l->object = NULL;
 }
 
-/* Reads the object's next bytes. *got == 0 at its end. */
+/* Reads the next bytes of the list's file or object. Sets *got to 0 at its end. */
 static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_error *err)
 {
     int code;
@@ -45,7 +45,7 @@ static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_er
     return code;
 }
 
-/* Reads and decompresses the object's next bytes. `data` must have room for READ_BYTES. */
+/* Reads and decompresses the next bytes of the list. `data` must have room for READ_BYTES. */
 static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     for (;;) {
@@ -73,7 +73,8 @@ static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
     }
 }
 
-/* Finds whether the first bytes that were read are compressed. If so, passes them to a decoder. */
+/* Finds out whether the first bytes of the list are compressed. If so, passes them to a
+ * decompressor. */
 static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     const enum sheaf_codec codec = codec_detect(l->text.data, *got);

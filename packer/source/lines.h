@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the lines of a local or remote list, with a window of the list in memory. Decompresses a
- * compressed list. */
+ * Reads the lines of a local or remote list, which may be compressed. Only a window of the list is
+ * in memory. */
 #ifndef PACKER_SOURCE_LINES_H
 #define PACKER_SOURCE_LINES_H
 
@@ -20,8 +20,8 @@ struct lines {
     struct buf stored;          /* input that the decoder has not consumed */
     struct buf text;            /* text that was read and not yet returned */
     size_t taken;               /* of text */
-    size_t given;               /* size of the line that lines_next returned last, including its
-                                   line end */
+    /* size of the line that lines_next returned last, including the end of the line */
+    size_t given;
     bool begun;                 /* whether a line was returned */
     bool ended;
     uint64_t number;            /* number of the line read last, counted from 1 */
@@ -32,9 +32,9 @@ int lines_open(struct lines *lines, const char *url, const struct list_parser *p
                struct sheaf_error *err);
 void lines_close(struct lines *lines);
 
-/* Returns the next line, or a CSV record of several lines, without its end. It is valid until the
- * next call. A byte order mark before the first line is removed. *number is the number of its first
- * line. Returns SHEAF_END after the last line. */
+/* Returns the next line without its end, or a CSV record of several lines. It is valid until the
+ * next call. A byte order mark before the first line is removed. *number is set to the number of
+ * the record's first line. Returns SHEAF_END after the last line. */
 int lines_next(struct lines *lines, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses plain lists and MXNet's lists. Contains the code for all lists. */
+ * Parses plain lists and MXNet's lists. Also has the code that all kinds of lists share. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
                      struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
-    /* Each number except the last takes at least two bytes: a digit and a separator. */
+    /* The most labels that the text can hold: each number except the last one takes at least a
+     * digit and a separator. */
     const size_t most = MIN(room, size / 2 + 1);
     int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;
@@ -59,8 +60,8 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether the text is an integer. An integer here is too large to be a label, and must not
- * silently become the name of a class. */
+/* Returns whether the text is an integer. The caller has found that it is not a valid label, so it
+ * is too large. It must not silently become the name of a class. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
@@ -166,8 +167,8 @@ static int check_path(const struct list_entry *entry, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reserves room for a line and for the names and strings of a JSON line, which are never longer
- * than it. */
+/* Copies a line. Reserves enough room for it, and for the names and strings of a JSON line, which
+ * together are not longer than the line. */
 static int keep_line(struct list_parser *p, const char *line, size_t size,
                      struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the lists that name files and their labels, line by line. Pure functions.
+ * Parses the lists that name files and their labels, line by line. The functions have no side
+ * effects.
  *
  *     plain   path
  *     .lst    index TAB label [TAB label ...] TAB path          (MXNet)
@@ -10,10 +11,10 @@
  *
  * formats/column_names.h has the names of columns and members that are paths and labels. The
  * content of other columns and members is returned as further fields. Columns may also be separated
- * by tabs or semicolons, and a plain list that looks like a table is read as one.
+ * by tabs or semicolons, and a plain list that looks like a table is read as a table.
  *
- * A label that is not a number is the name of a class. If a line has a column `label` that is a
- * number, and a column `class`, then the class is the name of that number. */
+ * A label that is not a number is the name of a class. If a line has a number in the column `label`
+ * and also a column `class`, the class is the name of the number. */
 #ifndef PACKER_SOURCE_LIST_H
 #define PACKER_SOURCE_LIST_H
 
@@ -31,15 +32,18 @@ struct list_field {
     const char *name;           /* NUL-terminated */
     const char *text;
     size_t size;
-    bool is_file;               /* whether the text is the path of a file: NUL-terminated, not "" */
+    /* whether the text is the path of a file; it is then NUL-terminated and not empty */
+    bool is_file;
 };
 
-/* The content of one line. It belongs to the parser and is valid until its next call. */
+/* The content of one line. It belongs to the parser and is valid until the next call of the
+ * parser. */
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    const char *class_name;     /* NULL if the label is numbers or missing; with one number, the
-                                   name of that number */
+    /* name of the class; NULL if the label is missing or consists of numbers only. If
+     * label_count is 1, it is the name of this number. */
+    const char *class_name;
     size_t class_size;
     const double *labels;
     size_t label_count;
@@ -65,12 +69,12 @@ struct list_parser {
 void list_parser_init(struct list_parser *parser, enum list_kind kind);
 void list_parser_free(struct list_parser *parser);
 
-/* Returns whether the text contains an odd number of CSV quotes. A record ends at a line end only
- * if the number of quotes before it is even. */
+/* Returns whether the text contains an odd number of CSV quotes. A CSV record ends at a line end
+ * only if an even number of quotes precedes the line end. */
 bool list_toggles(const struct list_parser *parser, const char *text, size_t size);
 
-/* Parses a line without its end. Returns SHEAF_END if it contains no entry (empty, a header), or
- * SHEAF_ERR_CORRUPT with a message if it is malformed. */
+/* Parses a line, given without its end. Returns SHEAF_END if the line has no entry (it is empty or
+ * a header), and SHEAF_ERR_CORRUPT with a message if it is malformed. */
 int list_parse(struct list_parser *parser, const char *line, size_t size,
                struct list_entry *entry, struct sheaf_error *err);
 
@@ -81,12 +85,12 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 
-/* Makes the text of one label the entry's class or numbers. An empty text is not a label. */
+/* Uses the text of one label as the entry's class or numbers. An empty text is not a label. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 
-/* Makes the text the name of the entry's label if that is the number of a class. Returns false if
- * the label or the text is anything else. */
+/* Uses the text as the name of the entry's class, if the entry's label is a class number. Returns
+ * false if the label is not a class number or the text is not a class name. */
 bool list_name_label(struct list_entry *entry, const char *text, size_t size);
 
 bool list_is_blank(const char *text, size_t size);
@@ -96,22 +100,24 @@ struct list_cell {
     char *text;                 /* NUL-terminated */
     size_t size;
 };
-/* Splits a record at parser->separator into parser->cells, struct list_cell[]. Removes quotes in
- * place, and writes a NUL after the line. */
+/* Splits a CSV record at parser->separator into parser->cells (struct list_cell[]). Removes quotes
+ * in place, and writes a NUL after the line. */
 int list_csv_split(struct list_parser *parser, char *line, size_t size, struct sheaf_error *err);
-/* Detects the separator of a table's cells in its first record, and keeps the names of a header.
- * Sets *is_table to whether the first line of a plain list is such a record. */
+/* Detects the separator of a table's cells in its first record, and stores the column names of a
+ * header. For a plain list, sets *is_table to whether its first line shows that the list is a
+ * table. */
 int list_csv_begin(struct list_parser *parser, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err);
 /* Unquotes in place. */
 int list_parse_csv(struct list_parser *parser, char *line, size_t size,
                    struct list_entry *entry, struct sheaf_error *err);
-/* Makes a JSON value the entry's label: a number, an array of numbers, or the name of a class. The
- * name is appended to parser->text. */
+/* Uses a JSON value (a number, an array of numbers, or the name of a class) as the entry's label.
+ * The name is appended to parser->text. */
 struct json_t;
 int list_json_label(struct list_parser *parser, const struct json_t *label,
                     struct list_entry *entry, struct sheaf_error *err);
-/* Texts that are the same in the result as in the line point into `line`. */
+/* Parses a line of JSON Lines. Texts that need no conversion are not copied and point into
+ * `line`. */
 int list_parse_jsonl(struct list_parser *parser, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the values of the further columns or members of a list: those that became fields and those
- * that could not. So no value is lost silently. */
+ * Counts the values in the further columns or members of a list: values that became fields, and
+ * values that could not. So no value is lost silently. */
 #ifndef PACKER_SOURCE_LIST_COLUMNS_H
 #define PACKER_SOURCE_LIST_COLUMNS_H
 
@@ -19,8 +19,8 @@ void list_columns_free(struct list_columns *columns);
 /* Counts a value. `problem` is the reason why it is left out, or NULL if it became a field. */
 int list_columns_count(struct list_columns *columns, const char *name, const char *problem,
                        struct sheaf_error *err);
-/* Reports the counts, and adds the values that are left out to those of the problems. `url` is the
- * list. has_label tells whether another column is the label. */
+/* Reports the counts, and adds the number of values that were left out to the problems. `url` is
+ * the list. has_label tells whether some other column is the label. */
 void list_columns_tell(const struct list_columns *columns, struct problems *problems,
                        const char *url, bool has_label);
 

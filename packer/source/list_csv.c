@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses CSV as in RFC 4180: cells are separated by commas, and a quoted cell has "" for a quote.
- * Quotes are removed in place, and a NUL is added to each cell, because that never makes a cell
- * longer.
+ * Parses CSV as in RFC 4180: cells are separated by commas, and in a quoted cell "" stands for a
+ * quote. Quotes are removed in place, and a NUL is added to each cell. Both fit into the line,
+ * because a cell never becomes longer.
  *
- * Spreadsheets also write semicolons, and other programs write tabs. The first record shows the
- * separator. */
+ * Spreadsheets also use semicolons as separators, and other programs use tabs. The first record
+ * shows which separator is used. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -30,8 +30,8 @@ static const struct list_cell *cell_at(const struct list_parser *p, size_t i)
     return (const struct list_cell *)(const void *)p->cells.data + i;
 }
 
-/* Takes a quoted cell from `from` (after its quote). Returns its end, or NULL if it is
- * malformed. */
+/* Takes a quoted cell, which begins at `from` after its opening quote. Returns the end of the cell,
+ * or NULL if it is malformed. */
 static char *unquote(char *from, char *end, struct list_cell *cell)
 {
     char *to = from;
@@ -91,7 +91,8 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 
 /* ---- The first record ------------------------------------------------------------------------ */
 
-/* Returns the column with a role, or SIZE_MAX. Blanks around a name are ignored. */
+/* Returns the index of the column whose name is the best one for a role (path, label or class), or
+ * SIZE_MAX if there is none. Blanks around a name are ignored. */
 static size_t column_of(const struct list_parser *p, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -120,7 +121,7 @@ static void trim(struct list_cell *cell)
 }
 
 /* Splits a copy of the record at `separator`, and removes blanks around the names. Returns false if
- * it cannot be split. */
+ * the record cannot be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {
@@ -160,7 +161,7 @@ static bool is_entry(const struct list_parser *p)
     return true;
 }
 
-/* Keeps the cells as the names of columns, one after another. */
+/* Stores the cells of the header as the names of columns, one after another. */
 static void take_header(struct list_parser *p)
 {
     char *to = (char *)p->names.data;
@@ -213,7 +214,8 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Takes the labels of a table without a header, where every column except the first is a label. */
+/* Takes the labels of an entry in a table without a header. Every column except the first one is a
+ * label. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
     const size_t count = cell_count(p);
@@ -235,7 +237,7 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     return SHEAF_OK;
 }
 
-/* Takes the columns that are neither path nor label. An empty cell is ignored. */
+/* Takes the columns that are neither path nor label as fields. Empty cells are ignored. */
 static int take_fields(struct list_parser *p, const struct list_entry *entry,
                        struct sheaf_error *err)
 {

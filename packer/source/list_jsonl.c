@@ -21,15 +21,17 @@ static int malformed_label(struct sheaf_error *err)
                    "the name of a class");
 }
 
-/* Converts an integer. Returns false if a label would be another number than the integer. */
+/* Converts an integer to a label. Returns false if the label would not be exactly the same
+ * number. */
 static bool integer_label(json_int_t integer, double *label)
 {
     *label = (double)integer;
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* The rule for labels as text: an integer, which has no point and no exponent, must be exact.
- * Another number that is not an integer up to 2^53 is rounded to a float. */
+/* Adds a label that is a JSON number. The rule is that for labels in text. An integer (without
+ * point and exponent) must be exact as a label. Any other number is rounded to a 32-bit float,
+ * unless it is a whole number up to 2^53. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
     double value = json_number_value(number);
@@ -49,7 +51,7 @@ static int add_number(struct list_parser *p, const json_t *number, struct sheaf_
     return buf_append(&p->labels, &value, sizeof(value), err);
 }
 
-/* Copies a string, because the JSON value is freed before it is used. */
+/* Copies a string, because the JSON value is freed before the string is used. */
 static int keep_text(struct list_parser *p, const json_t *string, const char **text,
                      size_t *size, struct sheaf_error *err)
 {
@@ -116,8 +118,8 @@ static const struct attribute *path_of(const struct list_parser *p,
     return found;
 }
 
-/* Adds a member that is neither path nor label. A string becomes its text, and any other value
- * remains as it was written. */
+/* Adds a member that is neither path nor label as a field. The field of a string is its text; the
+ * field of any other value is the value as it was written. */
 static int add_member(struct list_parser *p, const struct attribute *a, struct sheaf_error *err)
 {
     const size_t object = attribute_ref_size(a->name);
@@ -175,8 +177,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     struct augmented_line l;
     int code = augmented_line_parse(line, size, &l, err);
 
-    /* All names and strings come from the line, so the buffers have enough room and do not move. A
-     * class may be copied twice. */
+    /* Reserve enough room, so that the buffers do not move. All names and strings come from the
+     * line, and a class name may be copied twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

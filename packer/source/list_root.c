@@ -16,7 +16,7 @@
 
 /* ---- The names of the root ------------------------------------------------------------------- */
 
-/* Makes an absolute path clean, without a slash at its end: "/" becomes "". */
+/* Makes an absolute path clean (see name_clean), without a slash at its end. "/" becomes "". */
 static void clean_absolute(char *path)
 {
     bool climbs;
@@ -27,7 +27,7 @@ static void clean_absolute(char *path)
         path[0] = '\0';
 }
 
-/* Adds `name` in `directory` to the names of the root. Frees `directory`. */
+/* Adds the path of `name` in `directory` to the names of the root. Frees `directory`. */
 static int add_name(struct list_root *r, char *directory, const char *name,
                     struct sheaf_error *err)
 {
@@ -45,7 +45,8 @@ static int add_name(struct list_root *r, char *directory, const char *name,
     return SHEAF_OK;
 }
 
-/* Returns the working directory as the shell names it (PWD) if that is still correct, or NULL. */
+/* Returns the working directory's path from the variable PWD, if it is still correct. Returns NULL
+ * otherwise. */
 static char *shell_directory(void)
 {
     const char *name = getenv("PWD");
@@ -90,7 +91,8 @@ void list_root_close(struct list_root *r)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Returns the part of a path after the name of a directory, or NULL if the path is not below it. */
+/* Returns the part of a path after a directory and a slash, or NULL if the path is not under the
+ * directory. */
 static const char *after(const char *path, const char *name)
 {
     const size_t size = strlen(name);
@@ -98,8 +100,8 @@ static const char *after(const char *path, const char *name)
     return strncmp(path, name, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-/* Resolves the symbolic links of a path's directory. The result is kept, because lists are usually
- * sorted by directory. */
+/* Resolves the symbolic links in the directory of a path. The result is remembered for the next
+ * path, because lists are usually sorted by directory. */
 static int follow_links(struct list_root *r, const char *path, size_t size, struct sheaf_error *err)
 {
     const char *root = r->name_count == 0 ? NULL : r->names[r->name_count - 1];
@@ -123,7 +125,7 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     return SHEAF_OK;
 }
 
-/* Finds the part of a path below the root by comparing both without symbolic links. */
+/* Finds the part of a path after the root, after resolving the symbolic links of both. */
 static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
 {
     char *path = (char *)r->text.data, *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the paths of a list below its root. A path is relative to the root, or absolute. An
- * absolute path must be below one of the names of the root: the given name, the name with the
- * shell's name of the working directory, or the name without symbolic links. */
+ * Converts the paths in a list to paths relative to the list's root. A path in a list is relative
+ * to the root, or absolute. An absolute path must be under one of the root's names: the name that
+ * was given, the name with the working directory from PWD, or the name without symbolic links. */
 #ifndef PACKER_SOURCE_LIST_ROOT_H
 #define PACKER_SOURCE_LIST_ROOT_H
 
@@ -15,13 +15,14 @@
 struct list_root {
     bool is_remote;
     char *root;                 /* the given name */
-    char *names[LIST_ROOT_NAMES];   /* local roots: clean and absolute names without a slash at
-                                       the end */
+    /* names of a local root: absolute and clean paths without a slash at the end */
+    char *names[LIST_ROOT_NAMES];
     size_t name_count;          /* the last name is the one without symbolic links */
     struct buf text;            /* the path that was found last */
-    char *directory;            /* the last directory whose symbolic links were resolved; or NULL */
-    char *below;                /* path below the root of that directory; NULL if it is not below
-                                   the root */
+    /* the directory whose symbolic links were resolved last; NULL if there is none */
+    char *directory;
+    /* path of that directory relative to the root; NULL if it is not under the root */
+    char *below;
 };
 
 /* list_root_close must be called also after an error. */
@@ -29,9 +30,9 @@ int list_root_open(struct list_root *root, const char *name, bool is_remote,
                    struct sheaf_error *err);
 void list_root_close(struct list_root *root);
 
-/* Sets *below to the path below the root, which is valid until the next call. With a local root it
- * is a clean path (name_clean), else the part of the URL after the root. Returns SHEAF_END if the
- * path is absolute and not below the root. */
+/* Sets *below to the path relative to the root, which is valid until the next call. For a local
+ * root it is a clean path (see name_clean); for a remote root it is the part of the URL after the
+ * root. Returns SHEAF_END if the path is absolute and not under the root. */
 int list_root_find(struct list_root *root, const char *path, const char **below,
                    struct sheaf_error *err);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files within their sample, if they differ from the names on disk. Fields get the same
- * name by aliases ("jpeg=jpg"), and keys can end at the last dot of the base name instead of the
- * first.
+ * Names of files in their samples that differ from the names on disk. Aliases ("jpeg=jpg") give
+ * fields of several names the same name. Keys can end at the last dot of the base name instead of
+ * the first one.
  *
- * For every reader, a key in a shard ends at its first dot. Therefore dots that a key keeps become
- * underscores: IMG.2024.01.02.jpg is the field jpg of IMG_2024_01_02. */
+ * For every reader, a key in a shard ends at its first dot. So the dots that stay in a key become
+ * underscores: the file IMG.2024.01.02.jpg becomes the field jpg of the sample IMG_2024_01_02. */
 #ifndef PACKER_SOURCE_NAMING_H
 #define PACKER_SOURCE_NAMING_H
 
@@ -25,15 +25,17 @@ struct naming {
 /* Returns why `field` is an invalid field name, or NULL if it is valid. */
 const char *naming_problem(const char *field);
 
-/* Returns SHEAF_ERR_ARGUMENT if an alias is not FROM=TO, or TO is an invalid field name. */
+/* Returns SHEAF_ERR_ARGUMENT if an alias does not have the form FROM=TO, or if TO is not a valid
+ * field name. */
 int naming_open(struct naming *naming, const struct sheaf_pack_options *options,
                 struct sheaf_error *err);
 void naming_close(struct naming *naming);
 
-/* Returns the alias of a field, in upper or lower case, or the field itself. */
+/* Returns the alias of a field, or the field itself if it has no alias. The field's name may be in
+ * upper or lower case. */
 const char *naming_alias(struct naming *naming, const char *field);
-/* Sets *named to the path under which a file is packed. The file's path must be valid for packing.
- * *named is `path` itself, or a path that is valid until the next call. */
+/* Sets *named to the path under which a file is packed. The file's own path must be valid for
+ * packing. *named is `path` itself, or another path that is valid until the next call. */
 int naming_apply(struct naming *naming, const char *path, const char **named,
                  struct sheaf_error *err);
 

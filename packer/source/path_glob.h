@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One pattern for paths, with the syntax of a line in a .gitignore. Pure functions.
+ * A pattern for paths, with the syntax of a line in a .gitignore. The functions have no side
+ * effects.
  *
  *     *.tmp       the base name, at any depth
  *     raw/        with a slash at the end: a directory
@@ -17,12 +18,14 @@
 #include <stddef.h>
 
 struct path_glob {
-    const char *text;           /* the text to match: borrowed, without the slashes around it */
+    /* the pattern without the slashes around it; borrowed */
+    const char *text;
     size_t size;
     bool inverted, anchored, of_directories;
 };
 
-/* Returns why a pattern is invalid (such a pattern would match nothing), or NULL if it is valid. */
+/* Parses a pattern. Returns NULL if it is valid, and otherwise why it is invalid. An invalid
+ * pattern would match nothing. */
 const char *path_glob_parse(const char *text, struct path_glob *glob);
 
 /* `path` is relative to the root. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects bad files. Paths come from outside and may contain any bytes. They are kept in a form
- * that fits on one line of text. */
+ * Collects bad files. Their paths come from outside and may contain any bytes. They are stored in a
+ * form that fits on one line of text. */
 #include "packer/source/problems.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "formats/format.h"
 #include "formats/name.h"
 
-/* Control characters and the backslash become \xNN. If the text is not UTF-8, so do all bytes
- * beyond ASCII. */
+/* Returns a printable form of a path. Control characters and the backslash become \xNN. If the path
+ * is not valid UTF-8, all bytes beyond ASCII become \xNN as well. */
 static const char *printable(struct arena *arena, const char *text)
 {
     const size_t size = strlen(text);
@@ -134,8 +134,9 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Ranks problems: the one with the best rank is named in the message. A file that is itself bad
- * says more than a file that was left out with it or that the data set has already. */
+/* Ranks problems. The problem with the lowest rank is named in the error message. A file that is
+ * itself bad says more than a file that was left out with it, or whose key the data set already
+ * has. */
 static int rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
@@ -162,7 +163,7 @@ bool problems_have_known(const struct problems *p)
     return false;
 }
 
-/* Returns the problem that the message of the error names. There must be one. */
+/* Returns the problem that the error message names. There must be at least one problem. */
 static const struct problem *first_problem(const struct problems *p)
 {
     const struct problem *first = p->items;
@@ -185,8 +186,8 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
                    "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
 }
 
-/* Parses "12", a number of files, or "0.5%", a share of them. Returns false if the text is
- * neither. */
+/* Parses a limit: "12" is a number of files, "0.5%" is a share of the files. Returns false if the
+ * text has neither form. */
 static bool parse_limit(const char *text, double *number, bool *is_share)
 {
     char *end;
@@ -221,8 +222,8 @@ void problems_limit(struct problems *p, uint64_t found)
     p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
 }
 
-/* Returns the error of a run that skips bad files: there are too many of them, or the cause is not
- * in the files. */
+/* Returns the error of a run that skips bad files, or SHEAF_OK. The run fails if too many files are
+ * bad, or if the reason is not in the files themselves. */
 static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;

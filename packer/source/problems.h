@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bad files: collected, and reported when they are found. `on_error` decides about them. SHEAF_FAIL
- * makes the first one (in byte order of paths) the error of the whole run. SHEAF_SKIP makes them
- * lines of skipped.tsv. */
+ * Bad files. They are collected, and reported when they are found. `on_error` decides what they
+ * mean. With SHEAF_FAIL, the first bad file (in byte order of paths) is the error of the whole run.
+ * With SHEAF_SKIP, bad files become lines of skipped.tsv. */
 #ifndef PACKER_SOURCE_PROBLEMS_H
 #define PACKER_SOURCE_PROBLEMS_H
 
@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* the reason of a file that is left out because another file of its sample is bad begins with
- * this */
+/* If a file is left out because another file of its sample is bad, its reason begins with this
+ * text. */
 #define LEFT_OUT "left out with another file of its sample"
 struct problem {
     const char *path;           /* printable, as in skipped.tsv */
@@ -29,14 +29,16 @@ struct cls_words {
 };
 
 struct problems {
-    struct problems *converted;         /* changed files, which become lines of converted.tsv;
-                                           NULL if files are not changed */
+    /* files that were changed, which become lines of converted.tsv; NULL if the run changes no
+     * files */
+    struct problems *converted;
     enum sheaf_on_error on_error;
     enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */
     const char *max_skipped;    /* as in struct sheaf_pack_options */
     uint64_t most;              /* how many may be left out; meaningless without max_skipped */
-    size_t known;               /* number of files whose samples the data set that grows has
-                                   already */
+    /* number of files left out because the data set to which samples are appended already has
+     * their samples */
+    size_t known;
     bool has_changed;           /* `changed` is the first that vanished or changed */
     size_t changed;
     sheaf_report_fn *report;    /* NULL: none */
@@ -45,16 +47,17 @@ struct problems {
     struct arena arena;
     struct problem *items;
     size_t count, capacity;
-    uint64_t labelled, unlabelled;      /* numbers of samples with and without a label; samples
-                                           without a label among others are reported, but not as
-                                           problems */
+    /* number of samples with and without a label; if both occur, the number of samples without a
+     * label is reported, but not as a problem */
+    uint64_t labelled, unlabelled;
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
-    /* samples whose field `cls` does not contain numbers: first those without another label, then
-     * those with one, which they keep */
+    /* samples whose field `cls` does not consist of numbers: first the samples without another
+     * label, then the samples that keep another label */
     struct cls_words unread, kept_labels;
     uint64_t left_out_values;   /* values of lists that could not become fields */
-    struct cls_words replaced;  /* samples whose field `cls` contains numbers and replaces a
-                                   class */
+    /* samples whose field `cls` consists of numbers, which replace the class that the source
+     * gives */
+    struct cls_words replaced;
 };
 
 /* Adds the samples of `more` to `words`. */
@@ -62,66 +65,71 @@ void cls_words_add(struct cls_words *words, const struct cls_words *more);
 /* Reports such samples. */
 void problems_tell_words(const struct problems *p);
 
-/* Counts a sample. `key_size` is the length of its key. */
+/* Counts a sample by whether it has a label. `key_size` is the length of the sample's key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Sets the result's number of samples without a label, if other samples have labels. These others
- * are in this run or, if set_has_labels is true, in the data set that grows. */
+/* Sets the number of samples without a label in the result, if other samples have labels. The other
+ * samples are in this run; if set_has_labels is true, they may also be in the data set to which
+ * samples are appended. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 
-/* Returns how many files are left out, without those whose samples a data set has already. */
+/* Returns the number of files that were left out, not counting files whose samples the data set
+ * already has. */
 uint64_t problems_skipped(const struct problems *p);
 
-/* Returns whether there are bad files whose samples the data set that grows has already. */
+/* Returns whether some files were left out because the data set to which samples are appended
+ * already has their samples. */
 bool problems_have_known(const struct problems *p);
 
-/* Notes a bad file with its path (any bytes), an error code and the reason. Fails only if memory is
- * exhausted. */
+/* Records a bad file with its path (any bytes), an error code and the reason. Fails only if memory
+ * is exhausted. */
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
 
-/* Like problems_add, with the code, message and reason of an error. */
+/* Records a bad file like problems_add, with the code, the message and the reason of an error. */
 int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
                        const struct sheaf_error *found);
 
-/* Notes a file whose sample the data set that grows has already. The code is SHEAF_ERR_EXISTS, and
- * `because` is SHEAF_REASON_DATASET. */
+/* Records a file whose sample already exists in the data set to which samples are appended. The
+ * code is SHEAF_ERR_EXISTS, and `because` is SHEAF_REASON_DATASET. */
 int problems_add_known(struct problems *p, struct sheaf_error *err, const char *path);
 
 /* Reports information that is not an error. */
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
-/* problems_check_limit returns SHEAF_ERR_ARGUMENT if max_skipped is invalid. problems_limit
- * computes how many of `found` files may be skipped. */
+/* problems_check_limit returns SHEAF_ERR_ARGUMENT if max_skipped is invalid. problems_limit returns
+ * the number of files, among `found` ones, that may be skipped. */
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
-/* Returns SHEAF_OK or the error of the run. With SHEAF_FAIL and any problem, the error names the
- * first problem that was not left out with another file, and its reason is SHEAF_REASON_BAD_FILES
- * or _ODD_IMAGE. With SHEAF_SKIP, it is the error of a file that vanished or changed, or of too
- * many problems. */
+/* Returns SHEAF_OK or the error of the run. With SHEAF_FAIL, any problem is an error. The error
+ * names the first file that is itself bad, and its reason is SHEAF_REASON_BAD_FILES or
+ * SHEAF_REASON_ODD_IMAGE. With SHEAF_SKIP, the run fails only if a file vanished or changed, or if
+ * there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* Like problems_verdict, after a step that ended with `code`. The step may have failed only because
- * bad files were left out. */
+/* Like problems_verdict, but called after a step that ended with `code`. If the step failed only
+ * because bad files were left out, returns the error about the files instead. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_CHANGED unless the number of files found equals that of files packed and
- * skipped. `found` and `packed` count files, or the samples of a program, and each problem is one
- * of them. */
+/* Returns SHEAF_ERR_CHANGED unless the number of files found equals the number of files packed and
+ * skipped. `found` and `packed` count files (for a program, samples), and each problem is one of
+ * them. */
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_NOT_FOUND with the first problem if no sample is left to be packed. */
+/* Returns SHEAF_ERR_NOT_FOUND, with a message about the first problem, if no sample is left to be
+ * packed. */
 int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err);
 
-/* Appends the lines of skipped.tsv ("path<TAB>reason") for the problems from `first` on. */
+/* Appends lines for skipped.tsv ("path<TAB>reason") to `out`, for all problems from number `first`
+ * on. */
 int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err);
 /* Adds the problems of such lines without reporting them. */
 int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err);
-/* Replaces `count` problems from `first` on by the problems of such lines. */
+/* Replaces `count` problems, from number `first` on, by the problems in a text of such lines. */
 int problems_replace(struct problems *p, size_t first, size_t count, const char *text,
                      size_t size, struct sheaf_error *err);
 /* Sorts the problems by path, in byte order. */

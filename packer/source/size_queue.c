@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps requests in a window of outstanding work. The store answers them, and the oldest answer is
- * taken first. */
+ * A queue of requests for sizes. The requests run at the same time, in a window of outstanding
+ * work, and answers are taken in the order of the requests. */
 #include "packer/source/size_queue.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* A request takes about 20 ms, so this makes ten thousand requests per second. */
+/* Number of requests at once. A request takes about 20 ms, so this number allows ten thousand
+ * requests per second. */
 #define WINDOW 192
 
 struct size_request {
@@ -48,7 +49,7 @@ static void answered(struct store_stat *stat)
                                                    offsetof(struct size_request, stat)));
 }
 
-/* Takes the oldest answer. Returns SHEAF_END if there is no request. */
+/* Takes the answer to the oldest request. Returns SHEAF_END if no request is outstanding. */
 static int consume(struct size_queue *s, struct sheaf_error *err)
 {
     struct size_request *q = (struct size_request *)inflight_next(&s->window);

@@ -23,7 +23,7 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* If several kinds match a URL, the first of them is used. */
+/* The kinds of sources. If several kinds match a URL, the first one is used. */
 static const struct source_ops *const kinds[] = {
     &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
     &source_augmented_ops, &source_archive_ops, &source_lst_ops, &source_csv_ops,
@@ -43,8 +43,8 @@ char *source_root_name(const struct source *s)
 struct source_look {
     const char *url;
     enum source_at at;
-    bool is_readable;           /* whether the content can be read at any offset, which a pipe
-                                   does not allow */
+    /* whether the content can be read at any offset (a pipe does not allow this) */
+    bool is_readable;
     bool is_read;
     char bytes[4096];           /* the first ones */
     const char *text;           /* their part after a byte order mark and blanks */
@@ -119,7 +119,7 @@ static int find_kind(struct source_look *look, const struct source_ops **kind,
     return SHEAF_OK;
 }
 
-/* Examines a URL in a store. If it is not an object, it is a prefix. */
+/* Examines a source in a store. If its URL is not the URL of an object, it is a prefix. */
 static int look_at_store(struct source_look *look, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(look->url, err);
@@ -156,7 +156,8 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Refuses a view, whose document is neither a list of files nor an object with samples. */
+/* Refuses a view as a source, because its document is neither a list of files nor an object with
+ * samples. */
 static int refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -192,14 +193,15 @@ static int open_directory(struct source *s, struct sheaf_error *err)
                            : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
-/* Sets the root. In a store it ends with a slash, so that a path can be appended. */
+/* Sets the root of the source's paths. A root in a store ends with a slash, so that a path can be
+ * appended. */
 static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    if (s->root[0] == '\0' || s->ops->read != NULL)     /* either the content names the root, or
-                                                           the content itself is the root */
+    /* either the content of the source names the root, or the content itself contains the files */
+    if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {
         s->root = store_join(plain, "");
@@ -320,8 +322,8 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
-/* Returns the directory of a path without symbolic links, or the nearest directory above it that
- * exists. */
+/* Returns the directory of a path without symbolic links. If the directory does not exist, returns
+ * the nearest existing directory above it. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;
@@ -404,8 +406,8 @@ void scan_end(struct scan *scan)
     buf_free(&scan->clean);
 }
 
-/* Returns whether a path contains nothing that name_clean removes. The path of a directory ends
- * with a slash. */
+/* Returns whether name_clean would leave a path unchanged. The path of a directory may end with a
+ * slash. */
 static bool is_clean(const char *path)
 {
     for (;;) {
@@ -458,7 +460,7 @@ static int name_file(struct scan *scan, const char *path, const char **named,
     return code == SHEAF_OK ? scan_name(scan, cleaned, named, err) : code;
 }
 
-/* Adds a file that is packed under another name, with its place. */
+/* Adds a file that is packed under the name `named`, which differs from its path. */
 static int add_named(struct scan *scan, const char *path, const char *named,
                      const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -487,7 +489,8 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
                                               reason, err) : code;
 }
 
-/* Adds a file under another name, or under the name that follows from its path. */
+/* Adds a file under the name `named`, or, if `named` is NULL, under the name that follows from its
+ * path. */
 static int add_file(struct scan *scan, const char *path, const char *named,
                     const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -608,7 +611,7 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
     return code;
 }
 
-/* Returns the size of the part of a path that is its class. */
+/* Returns the length of the part of a path that names its class. */
 static size_t class_size(const char *path, uint32_t depth)
 {
     const char *slash = strrchr(path, '/'), *end = path;
@@ -630,8 +633,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     own = path + MIN(scan->below_size, strlen(path));
     slash = strrchr(own, '/');
     size = class_size(own, scan->class_depth);
-    if (slash == NULL && own != path) {     /* the file is directly in one of several sources,
-                                               whose name is the class */
+    /* if the file is directly in one of several sources, the name of that source is the class */
+    if (slash == NULL && own != path) {
         const char *end = own - 1;
 
         for (own = end; own > path && own[-1] != '/'; own--)
@@ -649,7 +652,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     return catalog_class(scan->catalog, own, size, NULL, label, err);
 }
 
-/* Notes a line that makes no file. Returns SHEAF_END if it is to be skipped. */
+/* Records a line of a list that does not yield a file. Returns SHEAF_END if the line is to be
+ * skipped. */
 static int refuse_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                        struct sheaf_error *err)
 {
@@ -658,8 +662,8 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Finds the label of a list's entry. A list may have names of classes or numbers of classes, not
- * both, because a class could then get a number that is in use. */
+/* Finds the label of a list's entry. A list may contain names of classes or numbers of classes, but
+ * not both, because a named class might then get a number that is already in use. */
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files, a tar or a zip. It is read like the directory to which it would be unpacked.
+ * An archive of files, a tar or a zip. It is read as if it were the directory to which it would be
+ * unpacked.
  *
- * A scan notes the place of each member's bytes, so that any number of threads can read them in the
- * plan's order, and nothing is unpacked. In a tar that is compressed as a whole (gzip, xz, zstd,
- * bzip2, lz4), a place is only reached by decompressing everything before it. Therefore such a tar
- * is decompressed once into a temporary file without a name. An archive in a store is copied to
- * such a file first (archive_fetch.c). A tar within a tar, as in ImageNet, is a directory with its
- * name.
+ * A scan records the position of each member's bytes. So any number of threads can read the members
+ * in the plan's order, and nothing is unpacked. In a tar that is compressed as a whole (gzip, xz,
+ * zstd, bzip2, lz4), a position can only be reached by decompressing everything before it.
+ * Therefore such a tar is decompressed once into a temporary file without a name. An archive in a
+ * store is first copied to such a file (archive_fetch.c). A tar inside a tar, as in ImageNet, is
+ * read as a directory with its name.
  *
- * The place of a member is the "URL" of its catalog_object: in a tar the offset of its bytes, in a
- * zip the text that zip.h describes. */
+ * The position of a member is stored as the "URL" of its catalog_object. For a tar it is the offset
+ * of the member's bytes, for a zip the text that zip.h describes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,14 +42,17 @@
 #define NESTED_MOST  4          /* tars within tars */
 
 struct archive_content {
-    char *below;                /* NULL; or the directory of the archive that is the root */
-    int archive_fd;             /* -1: not opened, or a copy that is no longer needed */
-    bool is_copy;               /* the file is a copy of a remote archive, so nobody else can
-                                   write to it */
-    struct archive_file file;   /* the file with the members' bytes: the archive, or its
-                                   decompressed content */
+    /* NULL; or the directory in the archive that is the source's root */
+    char *below;
+    /* descriptor of the archive; -1 if it is not opened, or if a copy is no longer needed */
+    int archive_fd;
+    /* whether the file is our own copy of a remote archive, to which nobody else can write */
+    bool is_copy;
+    /* the file that contains the members' bytes: the archive itself, or its decompressed content */
+    struct archive_file file;
     bool is_zip;
-    uint64_t stamp;             /* stamp of the archive when it was opened: its size and time */
+    /* stamp (size and time) that the archive had when it was opened */
+    uint64_t stamp;
     struct libarchive lib;      /* of a tar */
 };
 
@@ -101,9 +105,9 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Opens libarchive with only the filters that it contains; for other filters it would start
- * programs. gzip, zstd and LZ4 are decompressed by Sheaf's codecs, because libarchive does not
- * check gzip's checksum. */
+/* Opens libarchive with only the decompressors that it contains; for other compressions it would
+ * start programs. Sheaf's own codecs decompress gzip, zstd and LZ4, because libarchive does not
+ * verify gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
@@ -150,7 +154,8 @@ struct tar_unpacking {
     uint8_t stored[CHUNK_BYTES], raw[CHUNK_BYTES];
 };
 
-/* Unpacks some bytes, and reads more of the archive if necessary. Sets *got to 0 at the end. */
+/* Decompresses some bytes of the tar, and reads more of the archive if necessary. Sets *got to 0 at
+ * the end. */
 static int unpack_some(const struct archive_content *c, struct tar_unpacking *u, size_t *got,
                        struct sheaf_error *err)
 {
@@ -242,8 +247,8 @@ static int spool_by_codec(struct archive_content *c, enum sheaf_codec codec, str
            ? err_prefix(err, "damaged or truncated: ") : code;
 }
 
-/* Decompresses a compressed tar into a temporary file. Faults of the tar itself are found by the
- * scan. */
+/* Decompresses a compressed tar into a temporary file. Does not look for faults in the tar itself,
+ * which the scan will find. */
 static int spool_if_compressed(struct archive_content *c, struct watch *watch,
                                struct sheaf_error *err)
 {
@@ -306,7 +311,7 @@ static int open_remote(struct archive_content *c, const char *url, struct watch 
     return code;
 }
 
-/* After decompression, the copy of a remote archive is no longer needed. */
+/* Closes the copy of a remote archive, which is no longer needed after it was decompressed. */
 static void drop_copy(struct archive_content *c)
 {
     if (!c->is_copy || c->file.fd == c->archive_fd)
@@ -341,7 +346,7 @@ struct scanning {
     struct scan *scan;
 };
 
-/* Returns the part of the path after the root, or NULL if the path is not below the root. */
+/* Returns the part of the path after the root, or NULL if the path is not under the root. */
 static const char *below_root(const struct scanning *x, const char *path)
 {
     const char *below = x->content->below;
@@ -453,7 +458,7 @@ static bool is_nested(const struct archive_member *m)
            m->path[size - 5] != '/';
 }
 
-/* Takes a member. `path` is NUL-terminated and belongs to the caller. */
+/* Takes a member of a tar. `path` is NUL-terminated and belongs to the caller. */
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
@@ -510,8 +515,8 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
     return code;
 }
 
-/* Checks the end of a tar, which consists of blocks of zeros. They are missing if the tar was cut
- * between two members. */
+/* Checks that a tar ends with blocks of zeros. They are missing if the tar was cut between two
+ * members. */
 static int check_end(const struct tar *t, struct sheaf_error *err)
 {
     if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)
@@ -520,7 +525,7 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
                    "blocks of zeros that end a tar, so it was cut short", t->end);
 }
 
-/* Reads the archives of a file, which may contain several, one after another. */
+/* Reads the tars in a range of a file, which may contain several tars, one after another. */
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {
@@ -570,7 +575,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);
-    /* If the archive has changed, the bytes that were just read are invalid. */
+    /* If the archive has changed meanwhile, the bytes that were just read are invalid. */
     if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
         code = err->code;
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "in the archive %s: ", s->root);
@@ -609,8 +614,8 @@ static int reopen_archive(struct source *s, struct sheaf_error *err)
     return code == SHEAF_OK ? open_content(s, NULL, err) : code;
 }
 
-/* If a file that cannot be read as an archive is recognised as something else, adds that to the
- * error. */
+/* Called if a file cannot be read as an archive. If its content is of another known kind, adds the
+ * kind to the error message. */
 static int name_content(const struct archive_file *file, struct sheaf_error *err)
 {
     uint8_t begins[DETECT_BYTES];

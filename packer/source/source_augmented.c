@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An augmented manifest: one sample per line, made of objects and of values in the line itself. */
+ * An augmented manifest: each line is one sample, whose fields are objects and values in the line
+ * itself. */
 #include <string.h>
 #include <strings.h>
 
@@ -77,7 +78,8 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     return code;
 }
 
-/* Returns whether the first line of a file names an object by its URL, and no path. */
+/* Returns whether the first line of a file names an object by its URL. Sets *names_paths to whether
+ * the line has a member that is a path. */
 static bool names_objects(const char *text, size_t size, bool *names_paths)
 {
     struct augmented_line line;
@@ -86,8 +88,9 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 
     *names_paths = false;
     if (augmented_line_parse(text, size, &line, &ignored) != SHEAF_OK)
-        found = memmem(text, size, "://", 3) != NULL;   /* the line is longer than the text, so
-                                                           only the text is searched */
+        /* the first line is longer than `text` and cannot be parsed, so `text` is searched for a
+         * URL */
+        found = memmem(text, size, "://", 3) != NULL;
     for (size_t i = 0; i < line.count; i++) {
         const struct attribute *a = &line.attributes[i];
         const char *value = json_string_value(a->value);
@@ -104,8 +107,9 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* Returns whether the file is an augmented manifest. JSON Lines whose first line names a path are a
- * list instead. If the suffix is not that of JSON Lines, the first line need not name an object. */
+/* Returns whether the file is an augmented manifest. A file in JSON Lines whose first line names a
+ * path is a list instead. If the file's suffix is not one of JSON Lines, its first line need not
+ * name an object. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report of S3 Inventory. Its manifest.json names the columns and the data files. These are
- * gzipped CSV files that list a bucket's objects with size and ETag. Therefore no object needs a
+ * A report of S3 Inventory. Its manifest.json names the columns and the data files. The data files
+ * are gzipped CSV files that list a bucket's objects with size and ETag. So no object needs a
  * request, and a bucket of any size is listed as fast as its names can be read.
  *
  * Rows that are not current objects (delete markers, older versions, markers of directories) are
- * skipped and counted. So are rows of objects that are not below the source's root, which
- * --root can set. The class of an object is the directory in its path, as for a prefix. */
+ * skipped and counted. So are rows of objects that are not under the source's root, which the user
+ * may set. The class of an object is the directory in its path, as for a prefix. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +60,8 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes a percent-encoded key in place. Returns false if it is malformed or contains an encoded
- * NUL. */
+/* Decodes a percent-encoded key in place. Returns false if the key is malformed or contains an
+ * encoded NUL. */
 static bool decode(char *text, size_t *size)
 {
     char *to = text;
@@ -177,9 +177,9 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Finds a data file in a local copy of the report. Its path in the copy may be the whole key; it
- * may follow the layout of the bucket, where data files lie next to the manifest's directory; or it
- * may be in the manifest's directory. */
+/* Finds a data file in a local copy of the report. Tries three paths: the whole key; the layout of
+ * the bucket, in which data files are beside the manifest's directory; and the manifest's own
+ * directory. */
 static char *find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };
@@ -238,7 +238,8 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Sets the root: the value of --root in the listed bucket, or the whole bucket. */
+/* Sets the root of the objects' paths: the root that the user gave, which must be in the listed
+ * bucket, or the whole bucket. */
 static int set_root(struct source *source, struct inventory *x, const char *bucket,
                     struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes several sources one. The common part of their roots becomes the root, so that files in
- * different directories have different paths. */
+ * Combines several sources into one. The common beginning of their roots becomes the root, so that
+ * files in different directories have different paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "packer/source/source.h"
 #include "store/store.h"
 
-/* Returns the root as an absolute path, or a URL, with one slash at its end. */
+/* Returns the root of a source as an absolute path or a URL, with one slash at its end. */
 static char *whole_root(const struct source *s)
 {
     char *real = s->is_remote ? strdup(s->root) : realpath(s->root, NULL);
@@ -22,7 +22,7 @@ static char *whole_root(const struct source *s)
     return whole;
 }
 
-/* Returns the size of the common part of two roots, which ends with a slash. */
+/* Returns the length of the common beginning of two roots. It ends with a slash. */
 static size_t common_size(const char *a, const char *b, size_t size)
 {
     size_t at = 0, end = 0;
@@ -33,8 +33,8 @@ static size_t common_size(const char *a, const char *b, size_t size)
     return end;
 }
 
-/* Returns whether this can be a common root. "s3://" cannot: it has buckets, and is not a
- * directory. */
+/* Returns whether the text can be a common root. "s3://" cannot, because it consists of buckets and
+ * is not a directory. */
 static bool is_root(const char *root, size_t size)
 {
     return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);
@@ -68,7 +68,8 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
     return SHEAF_OK;
 }
 
-/* Gives a source the common root. The rest of its own root becomes the part that is scanned. */
+/* Sets the root of a source to the common root. The rest of its own root becomes the part of the
+ * tree that is scanned. */
 static int set_root(struct source *s, const char *whole, size_t size, struct sheaf_error *err)
 {
     free(s->root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of files: reads its lines through the store, and finds each file below the root, in a
- * directory or in a store. */
+ * A list of files. Reads the lines of the list through the store, and finds each file under the
+ * root, which is a directory or a prefix in a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,7 +31,7 @@ struct list_reading {
 };
 
 /* Sets r->path to the path of a list's entry, relative to the source's root. Returns SHEAF_END if
- * the entry's path is absolute and not below the root. */
+ * the path is absolute and not under the root. */
 static int set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
@@ -73,15 +73,15 @@ static int look_for(struct list_reading *r, const char *path, const char *named,
 
 /* ---- Further fields -------------------------------------------------------------------------- */
 
-/* The key of the line's sample, and the suffix of its file. */
+/* The key of the sample that a line describes, and the suffix of the line's file. */
 struct line_key {
     const char *path;           /* the first `size` bytes */
     size_t size;
     const char *suffix;
 };
 
-/* Sets r->named to the path under which a field is packed: the key, a dot and the field's name,
- * with aliases applied. */
+/* Sets r->named to the path under which a field is packed: the key, a dot, and the field's name or
+ * its alias. */
 static int name_field(struct list_reading *r, const struct line_key *key, const char *name,
                       const char *suffix, struct sheaf_error *err)
 {
@@ -115,8 +115,8 @@ static int add_text(struct list_reading *r, const struct line_key *key,
                          err);
 }
 
-/* Adds another file of the line's sample. Its field is named after the file's suffix, or
- * NAME.SUFFIX if the sample has that already, or NAME. */
+/* Adds another file of the line's sample. Its field has the suffix of the file's name; if the
+ * sample has this suffix already, NAME.SUFFIX; if the file has no suffix, NAME. */
 static int add_file(struct list_reading *r, const struct line_key *key,
                     const struct list_field *field, uint32_t label, struct sheaf_error *err)
 {
@@ -141,7 +141,7 @@ static int add_file(struct list_reading *r, const struct line_key *key,
          : look_for(r, r->path, (const char *)r->named.data, label, err);
 }
 
-/* Adds the fields of a line other than path and label. */
+/* Adds the columns or members of a line that are neither path nor label as fields. */
 static int add_fields(struct list_reading *r, const char *path, const struct list_entry *entry,
                       uint32_t label, struct sheaf_error *err)
 {
@@ -194,8 +194,8 @@ static int take_line(struct list_reading *r, uint64_t number, const char *line, 
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
-    if (r->parser.kind == LIST_PLAIN)     /* a plain list has no labels, so classes are
-                                             directories, as in a tree */
+    /* a plain list has no labels, so the classes are directories, as in a tree */
+    if (r->parser.kind == LIST_PLAIN)
         code = scan_class_of(r->scan, r->path, &label, err);
     if (code == SHEAF_OK)
         code = look_for(r, r->path, NULL, label, err);
@@ -253,7 +253,7 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
 
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
-/* By default, paths are relative to the directory of the list. */
+/* Opens a list. By default, its paths are relative to the directory of the list. */
 static int open_list(struct source *s, const char *root, struct sheaf_error *err)
 {
     const char *slash = strrchr(s->url, '/');
@@ -301,8 +301,8 @@ const struct source_ops source_csv_ops = {
     .open = open_list, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Returns whether the file is a list in JSON Lines. Manifests come earlier in the table of sources,
- * but an augmented manifest whose files are local counts as a list. */
+/* Returns whether the file is a list in JSON Lines. SageMaker's manifests are detected before this
+ * function is asked. An augmented manifest whose files are local counts as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * SageMaker's manifest file: a JSON array, with {"prefix": "s3://bucket/some/prefix/"} first, and
- * then the rest of each object's URL. It lists a part of the objects under the prefix. The class of
- * an object is the directory in its path, as if the prefix itself were the source. */
+ * SageMaker's manifest file: a JSON array with {"prefix": "s3://bucket/some/prefix/"} as its first
+ * element, followed by the rest of each object's URL. It selects some of the objects under the
+ * prefix. The class of an object is the directory in its path, as if the prefix itself were the
+ * source. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A prefix of objects in a store. It is handled as a tree is: the class of an object is the part of
- * its name up to the last slash, and clutter (clutter.h) is left out and counted. */
+ * A prefix of objects in a store. It is handled like a directory tree: the class of an object is
+ * the part of its name up to the last slash, and clutter (see clutter.h) is left out and
+ * counted. */
 #include "packer/source/source.h"
 
 #include <stdlib.h>

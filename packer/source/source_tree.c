@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A directory tree. The class of a file is the path of its directory below the root, and files
- * directly in the root have none. Symbolic links are followed; a directory that is met again below
- * itself is a loop and ends there. Clutter (clutter.h) is left out and counted. One thread reads
- * the directories. It reads each one completely and closes it before the next, so that the number
- * of open files does not grow with the depth. Other threads ask for the attributes of the names in
- * them (stat_queue.h). */
+ * A directory tree. The class of a file is the path of its directory relative to the root; files
+ * directly in the root have no class. Symbolic links are followed. If a link leads to a directory
+ * above itself, this is a loop, and the scan does not follow it. Clutter (see clutter.h) is left
+ * out and counted. One thread reads the directories. It reads each directory completely and closes
+ * it before the next one, so that the number of open files does not grow with the depth. Other
+ * threads request the attributes of the files (stat_queue.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +21,25 @@
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
-/* Room for any path that can be packed, plus the longest name. */
+/* Size of the path buffer: any path that can be packed, and the longest file name in addition. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
 struct tree {
     const struct source *source;
     struct scan *scan;
     struct stat_queue *queue;
-    struct buf below;           /* directories that were found and not read yet, each as its path
-                                   followed by a struct; the last one is read first */
-    bool linked;                /* whether a symbolic link may be in the path; without one there
-                                   is no loop */
-    size_t start;               /* size of the path of the directory with which the walk began */
+    /* directories that were found but not read yet; each is stored as its path, followed by a
+     * struct; the last one is read first */
+    struct buf below;
+    /* whether the path may contain a symbolic link; without a link there can be no loop */
+    bool linked;
+    /* length of the path of the directory at which the scan began */
+    size_t start;
     size_t path_size;
     char path[PATH_BYTES + 1];  /* the current path, relative to the root */
 };
 
-/* Appends a name to the path. Returns false if the path becomes too long. */
+/* Appends a file name to the path. Returns false if the path would become too long. */
 static bool push(struct tree *t, const char *name)
 {
     const size_t size = strlen(name), slash = t->path_size != 0;
@@ -76,7 +78,7 @@ static int keep_directory(struct tree *t, const char *path, bool linked, struct 
     return code;
 }
 
-/* Sets the path to the next directory to be read. Returns false if there is none. */
+/* Sets the path to the directory that is read next. Returns false if none is left. */
 static bool next_directory(struct tree *t)
 {
     struct kept kept;
@@ -122,7 +124,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Finds the label of the class that the current directory stands for. */
+/* Finds the label for the class that the current directory stands for. */
 static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
@@ -138,8 +140,8 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
     return code;
 }
 
-/* Handles one entry of a directory. Unless the entry is known to be a directory, its attributes are
- * requested. */
+/* Handles one entry of a directory. Requests its attributes, unless the entry is known to be a
+ * directory. */
 static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
                    struct sheaf_error *err)
 {
@@ -179,8 +181,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether the directory is the same as one above it in the walk, so that the walk would not
- * end. */
+/* Returns whether the directory is the same as one of the directories above it. The scan must then
+ * not enter it, because it would never end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;
@@ -199,7 +201,7 @@ static bool is_loop(struct tree *t, const struct stat *st)
     return loop;
 }
 
-/* Opens the directory at t->path. If that fails, notes a problem and sets *directory to NULL. */
+/* Opens the directory at t->path. If that fails, records a problem and sets *directory to NULL. */
 static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
 {
     const char *path = t->path_size == 0 ? "." : t->path;

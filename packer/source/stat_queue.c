@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chunks of paths in a window of outstanding work. One chunk is being filled, earlier ones are
- * waiting or answered, and the oldest is taken first. */
+ * Requests attributes in chunks of paths, which are processed in a window of outstanding work.
+ * One chunk is being filled, and earlier chunks are waiting or done. The oldest chunk is taken
+ * first. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-#define CHUNK_PATHS 128u        /* a chunk takes about 100 us if all attributes are in memory */
+/* number of paths in a chunk; it takes about 100 us if the kernel has all attributes in memory */
+#define CHUNK_PATHS 128u
 #define CHUNKS      32u
 #define THREADS     8u          /* they wait for the disk, not for a processor */
 
@@ -85,7 +87,7 @@ void stat_queue_close(struct stat_queue *s)
     free(s);
 }
 
-/* Takes the oldest chunk. Returns SHEAF_END if there is none. */
+/* Takes the answers of the oldest chunk. Returns SHEAF_END if there is no chunk. */
 static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 {
     struct chunk *c = (struct chunk *)inflight_next(&s->window);
@@ -107,8 +109,8 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
     return code;
 }
 
-/* Submits the chunk that is being filled. If there are only a few paths in all, they are examined
- * on this thread. */
+/* Submits the chunk that is being filled. If the source has only a few paths, this thread itself
+ * requests their attributes. */
 static int ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the attributes of files on several threads and answers in order. In a directory that is
- * not in memory, each answer comes from the disk or from a server. */
+ * Requests the attributes of files on several threads, and returns the answers in order. If a
+ * directory is not in the kernel's memory, each answer must come from the disk or from a server. */
 #ifndef PACKER_SOURCE_STAT_QUEUE_H
 #define PACKER_SOURCE_STAT_QUEUE_H
 
@@ -14,13 +14,13 @@ struct stat_queue;
 /* A question about a file. */
 struct stat_question {
     const char *path;
-    const char *named;          /* the path under which the file is packed; NULL if it is the
-                                   file's own path */
+    /* the path under which the file is packed; NULL if this is the file's own path */
+    const char *named;
     uint32_t label;
 };
 
-/* Receives an answer. If `errnum` is not 0, there is none for that reason. The function adds no
- * paths. */
+/* Receives an answer. If `errnum` is not 0, the attributes could not be read for this reason. The
+ * function must not add further paths. */
 typedef int stat_queue_fn(void *context, const struct stat_question *asked, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 
@@ -30,8 +30,8 @@ int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take,
 /* Drops questions without an answer. NULL is accepted. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Asks for the attributes of a file. The question comes back with its answer. The call may first
- * take earlier answers, and then fails if `take` fails. */
+/* Requests the attributes of a file. The question is returned with its answer. The call may first
+ * pass earlier answers to the function `take`, and fails if `take` fails. */
 int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */

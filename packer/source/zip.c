@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the directory of a zip and the members that it names. libarchive also reads zips, but does
- * not report the places of their members. */
+ * Reads the directory of a zip archive, and the members that it lists. libarchive also reads zips,
+ * but does not report where in the file the members are. */
 #include "packer/source/zip.h"
 
 #include <inttypes.h>
@@ -39,7 +39,9 @@ bool zip_is(const struct archive_file *file)
 struct zip {
     const struct archive_file *file;
     uint64_t at, end;           /* range of the directory in the file */
-    uint64_t shift;             /* bytes before the zip, which its offsets do not include */
+    /* number of bytes before the zip archive in the file, which the archive's offsets do not
+     * include */
+    uint64_t shift;
     uint64_t members;           /* from the end record */
     uint64_t stored_bytes;      /* of the members so far */
 };
@@ -49,7 +51,8 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged or truncated zip archive: %s", what);
 }
 
-/* A zip with more than 4 GiB or 65535 members stores these numbers in another record. */
+/* Finds the directory of a large zip. If a zip has more than 4 GiB or 65535 members, its end record
+ * does not have these numbers; another record has them. */
 static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes, uint64_t *offset,
                                 struct sheaf_error *err)
 {
@@ -71,7 +74,8 @@ static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes,
     return SHEAF_OK;
 }
 
-/* Finds the directory by the end record, which is at the end of a zip, before a comment. */
+/* Finds the directory by the end record, which is at the end of the file, before an optional
+ * comment. */
 static int find_directory(struct zip *z, struct sheaf_error *err)
 {
     const struct archive_file *c = z->file;
@@ -110,8 +114,8 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Takes sizes and an offset that do not fit into 32 bits. They are in an extra field, in this
- * order. */
+/* Takes the sizes and the offset that do not fit into 32 bits. They are in an extra field of the
+ * entry, in this order. */
 static bool take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
@@ -190,8 +194,9 @@ static const char *problem_of(const struct zip_entry *e)
     return NULL;
 }
 
-/* Returns whether the archive was made on DOS or Windows (FAT, NTFS, VFAT). There a backslash
- * cannot be part of a name. Programs that write it mean a slash, and unzip reads it so. */
+/* Returns whether the member was stored on DOS or Windows (FAT, NTFS, VFAT). There, a backslash
+ * cannot be part of a file name. Programs that write a backslash mean a slash, and unzip reads it
+ * as a slash. */
 static bool is_of_windows(const struct zip_entry *e)
 {
     return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
@@ -266,7 +271,8 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* After the last byte, the stream must end. Otherwise it is too long. */
+        /* After the last byte, the stream must end. One more byte of room is offered, to notice a
+         * stream that is too long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
