@@ -18,7 +18,7 @@
 struct scan;
 struct source;
 
-/* What the URL of a source refers to. */
+/* The kind of place to which the URL of a source refers. */
 enum source_at {
     SOURCE_AT_FILE,             /* or a named pipe, a terminal, an object */
     SOURCE_AT_DIRECTORY,
@@ -26,7 +26,7 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* What a source of this kind means to a caller that needs whole objects, such as an input mode. */
+/* The meaning of such a source for a caller that needs whole objects, such as an input mode. */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
