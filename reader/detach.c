@@ -5,11 +5,11 @@
  *     kept | pieces | samples | fields of all | labels of all | keys, names | bytes of fields |
  *          pieces[i] --> in the reader's heap
  *
- * A sample's frame lies in a piece of the reader's heap, alone or together with neighbouring
- * frames. If the budget can spare the piece, it is lent to the program and no byte is copied. All
- * other bytes are copied: those of small frames, which are better stored together, and those that
- * are not in the heap. They are copied by columns: the first field of every sample, then the second
- * field, and so on. Fields of one size thus make an array. */
+ * A sample's frame (its stored record) lies in a piece of the reader's heap, alone or together with
+ * neighbouring frames. If the budget can spare the piece, the heap lends it to the program, and no
+ * byte of it is copied. All other bytes are copied: small frames, which are better stored together,
+ * and bytes that are not in the heap. They are copied column by column: the first field of every
+ * sample, then the second field, and so on. So fields of the same size form an array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ struct detach_layout {
     size_t text, data;          /* upper bounds in bytes */
 };
 
-/* Where the next sample, field, label and text are written. */
+/* The positions at which the next sample, field, label and text are written. */
 struct detach_copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
@@ -42,8 +42,8 @@ struct detach_copy {
     char *text;
 };
 
-/* Chooses the frames whose pieces are lent. Frames in the same piece follow one another in the
- * batch. */
+/* Chooses the frames whose pieces of the heap are lent to the program. Frames that lie in the same
+ * piece are adjacent in the batch. */
 static void choose_frames(struct sheaf_reader *r)
 {
     uint64_t bytes = r->load.heap->lent_bytes;
@@ -66,7 +66,8 @@ static void choose_frames(struct sheaf_reader *r)
     }
 }
 
-/* Returns whether the field's bytes are in a frame that is lent, so that they need no copy. */
+/* Returns whether the field's bytes lie in a frame that is lent, so that they need not be
+ * copied. */
 static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
     const struct item *item = out->ref.item;
@@ -75,15 +76,15 @@ static bool moves_along(const struct out *out, const struct sheaf_field *field)
     return out->lent && data >= frame && data < frame + item->size;
 }
 
-/* Rounds an offset up to a multiple of `alignment`, a power of two. */
+/* Rounds an offset up to a multiple of `alignment`, which must be a power of two. */
 static size_t aligned(size_t offset, size_t alignment)
 {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment for a field of this size: its largest power of two. A field of n-byte
- * numbers has a size that n divides, so this is enough for the numbers. Fields of one size lie back
- * to back. */
+/* Returns the alignment for a field of this size, which is the largest power of two that divides
+ * the size. If a field consists of n-byte numbers, n divides its size, so this alignment is enough
+ * for the numbers. Fields of the same size are adjacent without gaps. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -91,9 +92,9 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Compares the names of two fields. The n-th fields of neighbouring samples nearly always have the
- * same name. The name is the suffix in lower case, so only suffixes are compared. In opaque records
- * both are even the same string in memory. */
+/* Returns whether two fields have the same name. The n-th fields of neighbouring samples nearly
+ * always do. A name is the suffix in lower case, so it is enough to compare the suffixes. In opaque
+ * records, both suffixes are even the same string in memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
@@ -104,8 +105,8 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
     return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
 }
 
-/* Computes the sizes of the block. All lengths are those of samples in memory, so the sums do not
- * overflow. */
+/* Computes the sizes of the parts of the block. All samples are in memory, so the sums of their
+ * sizes cannot overflow. */
 static struct detach_layout measure(const struct sheaf_reader *r)
 {
     struct detach_layout l = { 0 };
@@ -177,7 +178,7 @@ static void copy_samples(struct detach_copy *to, const struct sheaf_sample *samp
     }
 }
 
-/* Copies the bytes of fields whose frames are not lent, column by column. */
+/* Copies the bytes of the fields whose frames are not lent, column by column. */
 static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
 {
     size_t offset = 0, last = 1;
@@ -185,8 +186,8 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     for (size_t f = 0; f < last; f++) {
         offset = aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
-            /* The constness can be dropped, because the field is in the new block, which is written
-             * here. */
+            /* The cast may remove `const`, because the field lies in the new block, which this
+             * function fills. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
 
             last = MAX(last, samples[i].field_count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Begins and ends an epoch, and asks its lanes for samples in turn. */
+ * Begins and ends an epoch. Takes samples from its lanes in turn. */
 #include "reader/epoch.h"
 
 #include <inttypes.h>
@@ -45,8 +45,8 @@ void epoch_end(struct sheaf_reader *r)
     r->kept_code = SHEAF_OK;
 }
 
-/* Reports the damage that the scan of foreign shards found. It is reported at the beginning of
- * every epoch, because the scan left the lost samples out. */
+/* Reports the damage that the scan of foreign shards found. The damage is reported at the beginning
+ * of every epoch, because its lost samples are missing in every epoch. */
 static int report_damages(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
@@ -130,8 +130,8 @@ static bool all_have_ended(const struct sheaf_reader *r)
     return true;
 }
 
-/* Takes one turn of one lane. Returns SHEAF_OK with an item, which may be bad, or without one if
- * the lane has ended. Returns SHEAF_END if all lanes have ended. */
+/* Takes one sample from the next lane. Returns SHEAF_OK with an item, which may be bad; if the lane
+ * has ended, *ref has no item. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -169,13 +169,13 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* All lanes begin to read at once, so that the first samples wait for one read and not for one read
- * per lane. */
+/* Begins to read for all lanes at the same time. So the first samples wait for one read, and not
+ * for one read after another. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
-    struct sheaf_error ignored;         /* an error is ignored here; it occurs again when the
-                                           sample is needed */
+    /* an error is ignored here, because it occurs again when the sample is needed */
+    struct sheaf_error ignored;
 
     for (uint32_t i = 0; i < l->lane_count; i++)
         lane_read_ahead(l, &r->lanes[i]);

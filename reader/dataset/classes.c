@@ -13,9 +13,9 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* Class names in order, with a hash table to find them. slots[hash] holds the number of a name, or
- * NO_SLOT. At most half of the slots are in use. If two classes have the same name, the table finds
- * the first. */
+/* Merged class names in order, with a hash table to find them. slots[hash] holds the number of a
+ * name, or NO_SLOT. At most half of the table is in use. If two classes have the same name, the
+ * table finds the first one. */
 struct merged_names {
     char **list;
     size_t count, capacity;
@@ -80,7 +80,8 @@ static int add(struct merged_names *n, const char *name, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns whether the list agrees with the names so far. Either may be longer than the other. */
+/* Returns whether a list of class names agrees with the merged names, up to the end of the shorter
+ * one of the two. */
 static bool is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
@@ -90,7 +91,8 @@ static bool is_same(const struct merged_names *n, const struct named_classes *li
     return true;
 }
 
-/* Appends the names by which a list is longer than the merged list. Its labels stay as they are. */
+/* Appends the names by which a list is longer than the merged list. The labels of the list's
+ * samples do not change. */
 static int extend(struct merged_names *n, const struct named_classes *list, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -129,7 +131,8 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     return code;
 }
 
-/* Merges list i into the names so far. Sets *map if the list's labels must change. */
+/* Merges list number i into the merged names. Sets *map if the labels of the list's samples must
+ * change. */
 static int take(struct merged_names *n, const struct named_classes *lists, size_t i, uint32_t **map,
                 struct sheaf_error *err)
 {

@@ -2,7 +2,7 @@
  *
  * Merges the classes of several data sets into one list, by name. The first data set keeps its
  * labels. In each later data set, a class whose name is already in the list gets the label of that
- * name, and the other classes get new labels in their own order. The functions are pure. */
+ * name. The other classes get new labels in their own order. The functions have no side effects. */
 #ifndef READER_CLASSES_H
 #define READER_CLASSES_H
 
@@ -11,7 +11,7 @@
 
 #include "formats/format.h"
 
-/* The classes of one data set. The pointers are borrowed. */
+/* The class names of one data set. The pointers are borrowed. */
 struct named_classes {
     const char *url;            /* for messages */
     const char *const *names;
@@ -19,17 +19,18 @@ struct named_classes {
     int label_base;
 };
 
-/* Merges `count` lists. *names becomes the merged list with *name_count names; the caller frees
- * each name and the list. The merged labels begin at the first list's label_base. maps[i] becomes
- * NULL if the labels of list i stay as they are; otherwise it has the merged number, from 0, of
- * each class of list i, and the caller frees it. Returns SHEAF_ERR_UNSUPPORTED if names cannot tell
- * which classes are the same: one list is empty and another is not, or a name occurs twice in lists
- * that differ. */
+/* Merges `count` lists. Sets *names to the merged list with *name_count names; the caller frees
+ * each name and the list. The merged labels begin at the first list's label_base. Sets maps[i] to
+ * NULL if the labels of list i do not change. Otherwise maps[i] has the merged number, from 0, of
+ * each class of list i, and the caller frees it. Returns SHEAF_ERR_UNSUPPORTED if names cannot show
+ * which classes are the same: one list is empty and another one is not, or a name occurs twice in
+ * lists that differ. */
 int classes_merge(const struct named_classes *lists, size_t count, char ***names,
                   size_t *name_count, uint32_t **maps, struct sheaf_error *err);
 
-/* As classes_merge, with new names: `other` returns the new name of a class. It may return the same
- * name for several classes, which become one. No list may be empty. */
+/* Merges lists like classes_merge, but renames classes: the function `other` returns the new name
+ * of a class. If it returns the same name for several classes, they become one class. No list may
+ * be empty. */
 typedef const char *class_name_fn(const void *context, const char *name);
 int classes_rename(const struct named_classes *lists, size_t count, class_name_fn *other,
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
@@ -40,12 +41,13 @@ struct class_numbers {
     const uint32_t *map;
     size_t count;
     bool rest_stays;            /* labels outside the map stay as they are */
-    int first, merged_base;     /* the first label in the map; the label of the first merged
-                                   class */
+    /* the first label in the map; the label of the first class in the merged list */
+    int first, merged_base;
 };
 
-/* Gives a decoded sample the merged label of its class. Returns SHEAF_ERR_UNSUPPORTED if the label
- * does not belong to a class, because its number would be taken for another class. */
+/* Replaces the label of a decoded sample by the merged label of its class. Returns
+ * SHEAF_ERR_UNSUPPORTED if the label does not belong to a class, because it would be mistaken for
+ * the label of another class. */
 int classes_renumber(const struct class_numbers *numbers, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err);
 

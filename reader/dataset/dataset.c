@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a data set by its manifest. Without a manifest, dataset_foreign.c detects what the shards
- * are. Also prepares what readers must know about the data set's shards and labels. */
+ * Opens a data set by its manifest. If there is no manifest, dataset_foreign.c detects the kind of
+ * the shards. This file also prepares the facts about shards and labels that readers need. */
 #include "reader/dataset/dataset.h"
 
 #include <stdio.h>
@@ -25,7 +25,8 @@ bool dataset_is_manifest_path(const char *source)
     return strcmp(slash != NULL ? slash + 1 : source, MANIFEST_NAME) == 0;
 }
 
-/* Finds the directory of a manifest, and the URL of the manifest itself. */
+/* Finds the directory and the URL of a manifest. The source is the directory, or the manifest
+ * itself. */
 static int manifest_urls(const char *source, char **directory, char **url)
 {
     const char *slash = strrchr(source, '/');
@@ -40,7 +41,7 @@ static int manifest_urls(const char *source, char **directory, char **url)
     return *directory != NULL && *url != NULL ? SHEAF_OK : SHEAF_ERR_MEMORY;
 }
 
-/* The text of a manifest, and where it was found. */
+/* The text of a manifest, and the location where it was found. */
 struct manifest_file {
     char *directory, *url;
     char *text;
@@ -56,8 +57,9 @@ static void find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* Makes the stem of each shard. A shard that a manifest lists keeps the short stem, because its
- * table of keys was made with that stem. */
+/* Makes the stem of each shard (the beginning of the keys that are made up for its records). A
+ * shard that a manifest lists keeps the short stem, because its table of keys was made with that
+ * stem. */
 static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -166,7 +168,8 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     return SHEAF_OK;
 }
 
-/* Opens foreign shards. Their names and sizes go into a manifest that is made in memory. */
+/* Opens foreign shards, which have no manifest. Stores their names and sizes in a manifest in
+ * memory. */
 static int open_foreign(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
                         size_t source_count, struct sheaf_error *err)
 {
@@ -187,7 +190,7 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
     return foreign_examine(d, err);
 }
 
-/* Returns the parent of a directory, or NULL if it has none. */
+/* Returns the parent of a directory, or NULL if it has no parent. */
 static char *above(const char *directory)
 {
     size_t size = strlen(directory);
@@ -229,8 +232,9 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
     return code;
 }
 
-/* Returns SHEAF_OK if the directory has the claim of a run that has not published its data set, and
- * SHEAF_ERR_NOT_FOUND if it has no such claim. Any other error means that this is not known. */
+/* Returns SHEAF_OK if the directory contains the claim of a run that has not published its data
+ * set. Returns SHEAF_ERR_NOT_FOUND if it contains no such claim. Any other error means that the
+ * answer is unknown. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
@@ -252,8 +256,8 @@ static int find_claim(const char *directory, struct sheaf_error *err)
                                                                            exist */
 }
 
-/* As find_claim, for the stand-in that a run may leave in place of the manifest. A stand-in is
- * shorter than any manifest. */
+/* Like find_claim, but looks for the stand-in: a short file that a run may leave at the place of
+ * the manifest. It is shorter than any manifest. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
@@ -271,7 +275,8 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Reports the result of find_claim or find_stand_in. Returns SHEAF_OK if nothing was found. */
+/* Turns the result of find_claim or find_stand_in into an error. Returns SHEAF_OK if no unfinished
+ * run was found. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -322,8 +327,8 @@ static int read_manifest(const char *source, struct manifest_file *file, struct 
     return code;
 }
 
-/* Reads the manifest if the source is one, or a directory that has one. Otherwise file->text stays
- * NULL. */
+/* Reads the manifest if the source is a manifest, or a directory that contains one. Otherwise
+ * file->text stays NULL. */
 static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
 {
     struct sheaf_error unfinished;
@@ -393,8 +398,8 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
     return code;
 }
 
-/* Makes a channel's fingerprint from its name, so that positions of one channel do not fit
- * another. */
+/* Computes the fingerprint of a channel of pipes from the channel's name, so that a position in one
+ * channel is not valid in another one. */
 static void name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
     hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: its manifest, or what was detected about foreign shards. It does not change
- * after it was opened (except its cache), so readers share it without locks.
+ * A data set in memory: its manifest, or the facts that were detected about foreign shards. It does
+ * not change after it was opened (except its cache), so readers share it without locks.
  *
- * Several data sets that are opened together become one data set, a UNION. Its shards are those of
- * its sources, in order. The container, codec, index and classes of a shard are those of its
- * source:
+ * Several data sets that are opened together become one data set, a UNION. Its shards are the
+ * shards of its sources, in order. The container, codec, index and classes of a shard are those of
+ * its source:
  *
  *     union     shard 0   1   2 | 3   4 | 5   6        one row of shards, samples and numbers
  *     source            0       |   1   |   2          each with a manifest of its own */
@@ -25,15 +25,15 @@
 #include "reader/dataset/parts.h"
 #include "reader/dataset/pipe.h"
 
-/* A place in a foreign shard where the header scan found damage. The samples lost at this place are
- * not included in any count. */
+/* A position in a foreign shard at which the scan of headers found damage. The samples lost there
+ * are not included in any count. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
 };
 
-/* The base of an object that is freed with the data set. It is the first member of that object
- * (shard_pool.c). */
+/* The base struct of an object that is freed together with the data set. It must be the first
+ * member of the object (see shard_pool.c). */
 struct dataset_cache {
     void (*release)(struct dataset_cache *cache);
 };
@@ -42,24 +42,26 @@ struct sheaf_dataset {
     char *url;                          /* the first source, as given, without secrets */
     bool has_manifest;
     bool is_remote;                     /* its shards are read in many pieces at once */
-    size_t read_bytes;                  /* size of a read on a network file system; 0 if local or
-                                           remote */
-    bool is_stream;                     /* counts are unknown, and shards are read from start to
-                                           end */
+    /* size in bytes of one read on a network file system; 0 for local or remote shards */
+    size_t read_bytes;
+    /* whether the shards can only be read from start to end, so that counts are unknown */
+    bool is_stream;
     const struct format_ops *format;    /* in a union: of its first source */
-    const struct codec_ops *codec;      /* codec of the shards, or NULL; in a union, the codec of
-                                           any source that has one */
-    struct manifest manifest;           /* foreign shards: the known names and sizes; a union:
-                                           shards, classes, fingerprint */
+    /* codec of the shards, or NULL; for a union, the codec of a source that has one */
+    const struct codec_ops *codec;
+    /* for foreign shards: the known names and sizes; for a union: its shards, classes and
+     * fingerprint */
+    struct manifest manifest;
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
-    uint64_t skipped;                   /* from the manifest: number of files that packing left
-                                           out */
-    uint64_t left_out_values;           /* from the manifest: number of values of lists that
-                                           could not become fields */
+    /* number of files that packing left out, according to the manifest */
+    uint64_t skipped;
+    /* number of values in lists that could not become fields, according to the manifest */
+    uint64_t left_out_values;
     struct dataset_part *parts;         /* each with an index and a table of keys; */
     size_t part_count;                  /* 0 without a manifest, and in a union */
-    bool has_keys;                      /* may have tables of keys; older data sets have none */
+    /* whether the data set may have tables of keys; data sets of older releases have none */
+    bool has_keys;
     char **urls;                        /* of the shards; may contain secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
@@ -67,42 +69,45 @@ struct sheaf_dataset {
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
-    uint64_t passed_over;               /* in scanned tars: number of members that belong to no
-                                           sample */
+    /* for tars that were scanned: number of members that belong to no sample */
+    uint64_t passed_over;
     uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
-    uint64_t repeated_keys;             /* number of samples with the key of an earlier sample,
-                                           which is in the same shard if that was scanned, or in
-                                           the data set if that was indexed */
+    /* Number of samples whose key an earlier sample also has. If shards were scanned, the
+     * earlier sample is in the same shard; if the data set was indexed, it may be in any shard. */
+    uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
-    bool joins;                         /* in foreign tars, all files with the same key form one
-                                           sample */
-    uint64_t joined;                    /* number of samples whose files were added to an earlier
-                                           sample */
-    struct pipe_source *pipes;          /* the channel, which has one pipe for each epoch; else
-                                           NULL */
+    /* whether, in foreign tars, all files with the same key form one sample wherever they are */
+    bool joins;
+    /* number of samples whose files were joined to an earlier sample with the same key */
+    uint64_t joined;
+    /* the pipes of a channel, one for each epoch; NULL if the data set is not such a channel */
+    struct pipe_source *pipes;
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
     struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
     uint64_t epoch_samples;             /* of a view */
-    /* For a data set whose shards a platform has divided among hosts (modes/host_shards.h): the
+    /* For a data set whose shards a platform has divided among hosts (see modes/host_shards.h): the
      * number of this host and the number of hosts. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    uint64_t host_pad, host_drop;       /* number of samples of an epoch that every host can
-                                           give: with repetitions, or with samples left out */
+    /* number of samples that every host can contribute to an epoch: with repetitions (pad), or
+     * with samples left out (drop) */
+    uint64_t host_pad, host_drop;
     /* A union's. */
     struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
-    bool renames_classes;               /* the class name of a sample is taken from `manifest` by
-                                           its label */
+    /* whether a sample's class name is found in `manifest` by its label, instead of in the
+     * sample */
+    bool renames_classes;
     /* A source's. */
     uint32_t first_shard, end_shard;    /* its shards in the union */
-    uint64_t first_number, end_number;  /* range of the source's samples in the union; also set
-                                           if it is not in a union */
-    size_t first_part;                  /* number of the source's first part among the parts of
-                                           all sources */
+    /* range of the source's sample numbers in the union; also set if the data set is not in a
+     * union */
+    uint64_t first_number, end_number;
+    /* number of the source's first part among the parts of all sources (see parts.h) */
+    size_t first_part;
     uint32_t *class_map;                /* see classes.h; NULL if its labels stay; */
     size_t class_map_count;             /* of labels, */
     int class_map_first;                /* the first label in the map; */
@@ -121,26 +126,27 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
-/* Checks that a section of the index belongs to the manifest that was read when the data set was
- * opened. Returns SHEAF_ERR_CHANGED if another data set has replaced it since then. */
+/* Checks that a section of the index belongs to the manifest with which the data set was opened.
+ * Returns SHEAF_ERR_CHANGED if another data set has replaced it since then. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
-/* Returns whether the shards are files on this machine's disks, which are read quickly and cached
- * by the kernel. */
+/* Returns whether the shards are files on this machine's disks. Such files are read quickly, and
+ * the kernel caches them. */
 static inline bool dataset_is_local(const struct sheaf_dataset *d)
 {
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
 }
 
-/* Returns the source that a shard belongs to. A data set that is not a union is its own source. */
+/* Returns the source to which a shard belongs. For a data set that is not a union, returns the data
+ * set itself. */
 static inline const struct sheaf_dataset *dataset_source(const struct sheaf_dataset *d,
                                                          uint32_t shard)
 {
     return d->sources == NULL ? d : d->sources[d->source_of[shard]];
 }
 
-/* Returns the number of sources: 1 if the data set is not a union. */
+/* Returns the number of sources, which is 1 if the data set is not a union. */
 static inline size_t dataset_source_count(const struct sheaf_dataset *d)
 {
     return d->sources == NULL ? 1 : d->source_count;
@@ -156,7 +162,7 @@ static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_d
     return d->sources == NULL ? d : d->sources[i];
 }
 
-/* Returns the part of the source whose index has the section of this shard. */
+/* Returns the part of the source (see parts.h) whose index has the section of this shard. */
 static inline const struct dataset_part *dataset_part(const struct sheaf_dataset *d, uint32_t shard)
 {
     const struct sheaf_dataset *source = dataset_source(d, shard);
@@ -165,8 +171,8 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the number of a source's first part among the parts of all sources in `d`. The difference
- * is needed because `d` may be a single source of a union. */
+/* Returns the number of a source's first part among the parts of all sources in `d`. The result is
+ * a difference, because `d` may itself be a source of a union. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -188,9 +194,10 @@ static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t 
            ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
-/* Returns whether the source's name is that of a manifest. */
+/* Returns whether the name of the source is a name that manifests have. */
 bool dataset_is_manifest_path(const char *source);
-/* Opens the source if it has a manifest. Otherwise sets *dataset to NULL and returns SHEAF_OK. */
+/* Opens the source as a data set if it has a manifest. Otherwise sets *dataset to NULL and returns
+ * SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
 /* Opens the data set in a directory. Returns SHEAF_ERR_NOT_FOUND if it has no manifest, without
@@ -198,45 +205,50 @@ int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
 int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
                            struct sheaf_error *err);
 
-/* Opens foreign shards. is_file[i] says whether source i is a single file. `joins` is as in struct
- * sheaf_dataset; it returns SHEAF_ERR_UNSUPPORTED if the shards can only be read forward. */
+/* Opens foreign shards. is_file[i] tells whether source i is a single file. `joins` is stored in
+ * the struct sheaf_dataset. If it is set and the shards can only be read forward, returns
+ * SHEAF_ERR_UNSUPPORTED. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens foreign shards even if a manifest lies beside them. */
+/* Opens sources as foreign shards, even if there is a manifest beside them. */
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
-/* Opens a channel of pipes. `attributes` is a list of attribute names, or "". Set `has_positions`
- * if each epoch brings the same samples in the same order. */
+/* Opens a channel of pipes as a data set. `attributes` is a list of attribute names, or "".
+ * `has_positions` must be set if each epoch brings the same samples in the same order. */
 int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_NOT_FOUND if the directory has an unfinished packing run, at work or killed.
- * Its shards are then not a data set yet, and must not be opened as foreign shards. Also looks for
- * the claim of a split, which lies in the parent directory. */
+/* Returns SHEAF_ERR_NOT_FOUND if a packing run has not finished in the directory, whether it
+ * still runs or was killed. The shards there do not form a data set yet, and must not be opened
+ * as foreign shards. Also looks for the claim of a run with splits, which is in the parent
+ * directory. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Finds out what an S3 "access denied" means for a name. Without the right to list, S3 answers
- * "denied" for objects that do not exist. If the directory can be listed and does not have the
- * name, the result is SHEAF_ERR_NOT_FOUND; otherwise the error stays. `err` holds the "denied"
- * error. */
+/* Called after S3 has answered "access denied" for a name; `err` holds this error. If the program
+ * may not list the bucket, S3 gives this answer also for objects that do not exist. If the
+ * directory can be listed and does not contain the name, the error becomes SHEAF_ERR_NOT_FOUND;
+ * otherwise it stays. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Changes the directory of the shards, after the manifest was reduced to some of its shards. */
+/* Changes the directory of the shards. Used after the manifest was reduced to some of its
+ * shards. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
-/* Computes the tables that follow from the manifest's shards: numbers, stems and totals. */
+/* Computes the tables that follow from the shards in the manifest: first sample numbers, stems and
+ * totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
-/* Returns the number of places on an epoch's line: the number of samples, or, if hosts share the
- * data set and the remainder is not kept, the number that each host gives. */
+/* Returns the number of positions in an epoch's sequence of samples. This is the number of samples.
+ * If hosts share the data set and the remainder is not kept, it is the number of samples that each
+ * host contributes. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
 
-/* Returns the shard that has the sample `number`, which must exist. */
+/* Returns the shard that contains the sample with this number. The sample must exist. */
 static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t number)
 {
     uint32_t low = 0, high = (uint32_t)d->manifest.shard_count;
@@ -249,13 +261,13 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
         else
             high = middle;
     }
-    while (d->samples[low] == 0)        /* an empty shard begins with the same number as the next
-                                           one */
+    /* an empty shard has the same first number as the next shard, so it is skipped */
+    while (d->samples[low] == 0)
         low++;
     return low;
 }
 
-/* Returns how many stored bytes a shard has for `raw_bytes` uncompressed bytes, on average. */
+/* Returns the average number of stored bytes in this shard for `raw_bytes` uncompressed bytes. */
 static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
                                             uint64_t raw_bytes)
 {
@@ -266,35 +278,36 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
     return (uint64_t)((double)raw_bytes * (double)m->bytes / (double)m->raw_bytes);
 }
 
-/* Returns what decode() must know about a shard. Labels are still those of its source. */
+/* Returns the facts about a shard that decode() needs. Labels are still those of the shard's source
+ * and not of the union. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
-/* Changes a decoded sample's label to the label that its class has in the union. If a view gives
- * classes other names or numbers, the sample's class name changes as well. */
+/* Replaces a decoded sample's label by the label of its class in the union. If a view gives classes
+ * other names or numbers, the sample's class name is replaced as well. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
 /* ---- reader/dataset_identity.c --------------------------------------------------------------- */
 
-/* Makes a table of the numbers that stand for the sources in the seeds of samples (ORDER.md,
- * section 12). They do not depend on bytes, so a copy in another container has the same numbers. */
+/* Makes a table of the numbers that identify the sources in the seeds of samples (ORDER.md, section
+ * 12). The numbers do not depend on bytes, so a copy of a data set in another container has the
+ * same numbers. */
 int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
-/* Returns the seed of a sample in the given epoch of its source. */
+/* Returns the seed of a sample for the given epoch of its source. */
 uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
                              const struct sheaf_sample *sample, uint64_t seed,
                              uint64_t source_epoch);
 
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
-/* Adds up the counts of a union's sources. They stay unknown if manifest.fields.is_unknown is
- * set. */
+/* Adds up the field and class counts of a union's sources. The counts stay unknown if
+ * manifest.fields.is_unknown is set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Sets the counts to unknown, because they are those of a whole data set and `d` is a part of
- * it. */
+/* Returns how packing changed images, from the manifest or as the sum over the sources. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Marks the counts as unknown, because they are those of a whole data set and `d` is a part of
+/* Marks the counts as unknown, because they belong to a whole data set and `d` is only a part of
  * it. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
@@ -303,19 +316,19 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 struct union_options {
     bool is_view;       /* the same data set may be there twice */
     bool by_number;     /* labels stay as they are, whatever the class names */
-    const struct view_class *classes;   /* the class names or numbers that a view changes; or
-                                           NULL */
+    /* classes to which a view gives other names or numbers; NULL if there are none */
+    const struct view_class *classes;
     size_t class_count;
 };
 
-/* Makes one data set of several. Takes ownership of the sources, even on failure. */
+/* Makes one data set, a union, of several. Takes ownership of the sources, even on failure. */
 int dataset_unite(struct sheaf_dataset **sources, size_t count,
                   const struct union_options *options, struct sheaf_dataset **dataset,
                   struct sheaf_error *err);
 
 /* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */
 
-/* Returns whether a file of this name is usually found beside shards and is not a shard. */
+/* Returns whether a file with this name is usually found beside shards but is not a shard. */
 bool foreign_is_side_file(const char *name);
 
 /* Finds out which of the sources are single files, objects or pipes. The others are directories,
@@ -323,13 +336,13 @@ bool foreign_is_side_file(const char *name);
 int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err);
 
-/* Expands sources (see sheaf_dataset_open) to the URLs of shards. No source may have a manifest.
- * The caller frees each URL and the array. */
+/* Expands sources (see sheaf_dataset_open) to the URLs of their shards. The sources must not have a
+ * manifest. The caller frees each URL and the array. */
 int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
                    char ***urls, size_t *count, struct sheaf_error *err);
 
-/* Detects the container, codec and sizes of the shards in d->urls. Scans the headers where that is
- * possible, and fills in the sections. */
+/* Detects the container, codec and sizes of the shards in d->urls. Scans the headers of shards
+ * where that is possible, and makes their index sections. */
 int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foreign shards: finds the files of the sources, and detects their container and codec. Finds
- * their samples by reading from header to header. Nothing is decoded here. */
+ * Foreign shards: finds the files of the sources, detects their container and codec, and finds
+ * their samples by reading from header to header. Decodes no samples. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,8 +120,8 @@ static int add_set(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Reports a directory without shards. Names its subdirectories that have data sets, such as splits.
- * In an object store, a misspelt name is an empty directory. */
+/* Returns the error for a directory without shards. The message names subdirectories that contain
+ * data sets, such as splits. In an object store, a misspelt name looks like an empty directory. */
 static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
 {
     struct sets s = { .url = url };
@@ -136,7 +136,7 @@ static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
                    "be packed first", url);
 }
 
-/* Adds the shards of `url` if it is a directory. */
+/* If `url` is a directory, adds its shards. Sets *is_directory. */
 static int add_directory(struct urls *urls, const char *url, bool *is_directory,
                          struct sheaf_error *err)
 {
@@ -171,7 +171,8 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
     return code;
 }
 
-/* Adds a source that is not an object: a directory, a pattern, or a name that does not exist. */
+/* Adds a source that is not an object: a directory or a pattern. Returns an error if the name does
+ * not exist. */
 static int add_other(struct urls *urls, const char *source, struct sheaf_error *err)
 {
     struct sheaf_error why;
@@ -181,7 +182,8 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
 
     if (code == SHEAF_OK)
         return code;
-    /* Without the right to list, S3 answers "denied" for objects that do not exist. */
+    /* If the program may not list the bucket, S3 answers "access denied" for objects that do not
+     * exist. */
     if (pattern_has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
                                        code == SHEAF_ERR_UNSUPPORTED))
         return pattern_expand_braces(source, add_url, urls, err);
@@ -224,7 +226,7 @@ int foreign_find_files(const char *const *sources, size_t source_count, bool *is
     return code;
 }
 
-/* Returns the directory of a shard. The caller frees it. */
+/* Returns the directory of a shard's URL. The caller frees the result. */
 static char *directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
@@ -242,9 +244,9 @@ static bool is_beside(const char *a, const char *b)
     return size_a == size_b && memcmp(a, b, size_a) == 0;
 }
 
-/* Refuses shards that were named one by one if their directory has an unfinished run, because some
- * shards are still missing. Each remote directory costs requests, so only the first few are
- * checked. */
+/* Refuses shards that were named one by one if a packing run has not finished in their directory,
+ * because some shards are still missing. Each remote directory costs requests, so only the first
+ * few directories are checked. */
 static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
 {
     unsigned left = REMOTE_DIRECTORIES;
@@ -352,8 +354,8 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
     return code;
 }
 
-/* Accepts a pipe. Its container is detected when it is read, because a pipe can be opened only
- * once. */
+/* Accepts a pipe as a shard. Its container is detected later, when it is read, because a pipe can
+ * be opened only once. */
 static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error *err)
 {
     d->is_stream = true;
@@ -366,7 +368,8 @@ static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error 
     return SHEAF_OK;
 }
 
-/* Records what was detected about a shard. Scans the shard if it is an uncompressed file. */
+/* Stores the facts that were detected about a shard. If the shard is an uncompressed file, scans
+ * it. */
 static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *look,
                       struct sheaf_error *err)
 {
@@ -400,8 +403,8 @@ static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *lo
     return SHEAF_OK;
 }
 
-/* Examines the next few shards, beginning with `first`. `looks` must have room for LOOKS_MOST.
- * *count becomes the number of shards examined. */
+/* Examines the next few shards, beginning with `first`. `looks` must have room for LOOKS_MOST
+ * elements. Sets *count to the number of shards examined. */
 static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *looks, size_t *count,
                         struct sheaf_error *err)
 {
@@ -420,7 +423,8 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
     return code;
 }
 
-/* Makes the fingerprint of foreign shards from what is known without reading them whole. */
+/* Computes the fingerprint of foreign shards from facts that are known without reading the whole
+ * shards. */
 static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the identity of a data set's samples. A program compares it when it resumes. The
- * fingerprint is not enough for that: a copy has the same fingerprint, and the fingerprint of
+ * Computes the identity of a data set's samples, which a program compares when it resumes. The
+ * fingerprint is not enough for this. A copy has the same fingerprint, and the fingerprint of
  * foreign shards does not cover their content. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
 /* ---- What the seeds of samples depend on ----------------------------------------------------- */
 
-#define SHARD_SHIFT 40      /* a stream numbers the samples of each shard from 0 */
+/* a stream numbers the samples of each shard from 0, so the shard goes into the upper bits */
+#define SHARD_SHIFT 40
 
 static uint64_t samples_of(const struct sheaf_dataset *d, size_t i)
 {

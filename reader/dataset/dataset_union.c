@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one data set of several. Their shards become one row, in the order of the sources. Each
- * source keeps its own description of its shards. Refuses sources that cannot be one data set, and
- * names them. */
+ * Makes one data set, a union, of several. Their shards follow each other in the order of the
+ * sources. Each source keeps its own description of its shards. Refuses sources that cannot form
+ * one data set, and names them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* size limit of a label map */
 #define UNION_SEED 0x756e696fu  /* seed for a union's fingerprint */
 
-/* Refuses streams, whose counts are unknown, and a source that is given twice. Otherwise its
- * samples would silently count double. */
+/* Refuses streams, because their counts are unknown. Refuses a source that is given twice, because
+ * its samples would silently count double. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
                          const struct union_options *options, struct sheaf_error *err)
 {
@@ -70,7 +70,7 @@ static int allocate(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Appends the shards of source i to the union's shards. */
+/* Appends the shards of source number i to the union's shards. */
 static void take_shards(struct sheaf_dataset *d, uint32_t i)
 {
     struct sheaf_dataset *s = d->sources[i];
@@ -134,7 +134,7 @@ static const char *other_name(const void *context, const char *name)
     return name;
 }
 
-/* Refuses a rename of a class that no source has. Otherwise a misspelt name would be ignored
+/* Refuses to rename a class that no source has, because a misspelt name would otherwise be ignored
  * silently. */
 static int check_names(const struct named_classes *lists, size_t count,
                        const struct union_options *options, struct sheaf_error *err)
@@ -185,8 +185,8 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     return code;
 }
 
-/* Checks that labels begin at the same number in all sources, because merging by number keeps
- * labels. */
+/* Checks that labels begin at the same number in all sources. This is required for merging classes
+ * by number, which does not change labels. */
 static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -200,7 +200,8 @@ static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes a source whose class names differ from the union's get the union's names. */
+/* If the class names of a source differ from the union's names, marks the source, so that its
+ * samples get the union's names. */
 static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
 {
     const size_t count = s->manifest.class_count;
@@ -222,7 +223,7 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
     return SHEAF_OK;
 }
 
-/* Merges classes by number: the longest list of names becomes the union's list. */
+/* Merges classes by number. The longest list of class names becomes the union's list. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
@@ -246,8 +247,8 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
     return code;
 }
 
-/* Makes label maps for a view that renumbers classes. Labels that the view does not mention stay.
- * The classes have no names. */
+/* Makes label maps for a view that gives classes other numbers. Labels that the view does not
+ * mention do not change. The classes have no names. */
 static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
                             struct sheaf_error *err)
 {
@@ -279,7 +280,7 @@ static int unite_classes(struct sheaf_dataset *d, const struct union_options *op
     return options->classes != NULL ? renumber_classes(d, options, err) : join_classes(d, err);
 }
 
-/* Makes the union's fingerprint from those of its sources, in order. */
+/* Computes the union's fingerprint from the fingerprints of its sources, in order. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     XXH128_hash_t hash = { .low64 = UNION_SEED };
@@ -325,8 +326,9 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
     return same;
 }
 
-/* Returns whether two sources have the same number of samples and bytes. This is accepted as
- * evidence only if the samples cannot all have the same size. */
+/* Returns whether two sources have the same number of samples and bytes. Such equality is evidence
+ * that they are the same only if not all samples can have the same size, so otherwise returns
+ * false. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {
@@ -336,8 +338,9 @@ static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_d
            has_same_classes(&a->manifest, &b->manifest);
 }
 
-/* Compares two sources by their manifests. *same becomes true if they have the same samples in
- * another form: one is a conversion of the other, or their manifests do not differ in content. */
+/* Compares two sources by their manifests. Sets *same to true if they have the same samples in
+ * another form: one source is a conversion of the other, or their manifests do not differ in
+ * content. */
 static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                    const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
 {
@@ -355,8 +358,8 @@ static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
     return code;
 }
 
-/* Marks sources that have the same samples as an earlier source. This is not an error, because it
- * can be intended. */
+/* Marks each source that has the same samples as an earlier source. This is not an error, because
+ * the user may have intended it. */
 static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     for (size_t i = 1; i < d->source_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The additional state of a data set that is a view: the facts that the order
- * needs, and the view's document. view/view.h opens one. */
+ * The additional state of a data set that is a view: facts that determine the order, and the view's
+ * document. view/view.h opens a view. */
 #ifndef READER_DATASET_VIEW_H
 #define READER_DATASET_VIEW_H
 
@@ -12,10 +12,11 @@ struct dataset_view {
     struct view document;
     struct mix mix;
     struct order_chosen *chosen;        /* of each source */
-    size_t *earlier;                    /* for each source: 1 + the last earlier source that is
-                                           the same data set; 0 if none */
-    char (*fingerprints)[33];           /* fingerprint of the view up to each stage, including
-                                           the first */
+    /* for each source: 1 + the index of the last earlier source that is the same data set; 0 if
+     * there is none */
+    size_t *earlier;
+    /* for each stage: fingerprint of the view from its beginning up to and including the stage */
+    char (*fingerprints)[33];
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_draw: selects a few samples, spread evenly over the classes, that show what a data
- * set contains. */
+ * Selects a few samples that show what a data set contains, spread evenly over its classes
+ * (sheaf_dataset_draw). */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -9,7 +9,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/dataset/dataset_view.h"
 
-/* Above this number of samples the labels are not read, because the index would be 150 MB. */
+/* If the data set has more samples than this, the labels are not read, because the index would have
+ * 150 MB. */
 #define LABELS_MOST ((uint64_t)1 << 24)
 
 struct class_drawing {
@@ -17,8 +18,8 @@ struct class_drawing {
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    uint64_t *wanted, *drawn;   /* for each label, the number of samples to draw, and the number
-                                   drawn so far */
+    /* for each label: number of samples to select, and number of samples selected so far */
+    uint64_t *wanted, *drawn;
     size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
 };
@@ -34,7 +35,7 @@ static uint64_t count_chosen(const struct sheaf_dataset *d)
     return d->view != NULL ? count : dataset_samples(d);
 }
 
-/* Returns the number of the chosen sample with this rank. */
+/* Returns the number of a sample, given its rank among the samples that the view has chosen. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
@@ -48,8 +49,8 @@ static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
            selection_number(&d->view->chosen[s].chosen, rank, &run);
 }
 
-/* Divides `count` things into `parts` equal parts, and returns the thing in the middle of part
- * `index`. */
+/* Divides the range from 0 to `count` into `parts` equal parts. Returns the number in the middle of
+ * part `index`. */
 static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 {
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
@@ -63,9 +64,9 @@ static void count_labels(struct class_drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* Decides how many samples of each label are drawn. If there are more labels than samples wanted,
- * it is one sample for each of some evenly spaced labels. Otherwise it is several samples for each
- * label, as evenly as the labels' numbers of samples allow. */
+/* Decides how many samples of each label are selected. If there are more labels than samples
+ * wanted, selects one sample for each of some evenly spaced labels. Otherwise selects several
+ * samples for each label, as evenly as the labels' sample counts allow. */
 static size_t share(struct class_drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;

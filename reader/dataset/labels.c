@@ -7,7 +7,8 @@
 
 #include "reader/dataset/sections.h"
 
-/* Replaces a source's labels (stored as label + 1) by those of their classes in the union. */
+/* Replaces the labels of a source (stored as label + 1) by the labels of their classes in the
+ * union. */
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {
@@ -36,7 +37,7 @@ static int shard_labels(struct sections *sections, uint32_t i, uint32_t *labels,
     return code;
 }
 
-/* Reads the labels of all shards. Returns SHEAF_END if a shard has none. */
+/* Reads the labels of all shards. Returns SHEAF_END if the index of any shard has no labels. */
 int labels_read(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
 {
     struct sections sections = { .dataset = d };

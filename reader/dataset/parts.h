@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a data set that has grown: the original data set, and one part for each run that
- * appended to it. Each part has an index and a table of keys of its own.
+ * The parts of a data set: the data set as it was packed first, and one part for each run that
+ * appended samples. Each part has an index and a table of keys of its own.
  *
  *     shards        0   1   2 | 3   4 | 5          one row of shards, samples and sections
  *     part          0         | 1     | 2
@@ -19,7 +19,8 @@ struct dataset_part {
     char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 
-/* Makes the parts of a manifest whose files are in `directory`. There is at least one part. */
+/* Makes the parts of a data set from its manifest. Its files are in `directory`. There is at least
+ * one part. */
 int parts_make(const struct manifest *m, const char *directory, struct dataset_part **parts,
                size_t *count, struct sheaf_error *err);
 void parts_free(struct dataset_part *parts, size_t count);

@@ -3,8 +3,8 @@
  * Finds the pipe of an epoch; see pipe.h.
  *
  * Opening a pipe lets the process that feeds it continue, so only the wanted pipe is opened. If
- * other pipes exist, the one with the lowest number may be an old pipe that was read before. Nobody
- * writes to it then, and the wanted pipe may still appear. */
+ * other pipes exist, the one with the lowest number may be an old pipe that has been read. In that
+ * case no process writes to it, and the wanted pipe may still appear. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>
@@ -30,8 +30,8 @@ struct lowest {
     uint64_t number;
 };
 
-/* Parses the number of a pipe. "train_7" has number 7 in channel "train". "train_1_0" belongs to
- * another channel, and "train_07" to none. */
+/* Parses the number of a pipe in its name. "train_7" has the number 7 in the channel "train".
+ * "train_1_0" belongs to the channel "train_1", and "train_07" is not the name of a pipe. */
 static bool parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
@@ -130,7 +130,8 @@ static int look(struct pipe_search *s, struct sheaf_error *err)
     return code;
 }
 
-/* Waits a moment for a pipe or its writer. Returns SHEAF_END if there is still none. */
+/* Waits a moment for a pipe, or for a process that writes to it. Returns SHEAF_END if there is
+ * still none. */
 static int wait_a_moment(const struct pipe_search *s, const volatile int *interrupt,
                          struct sheaf_error *err)
 {
@@ -160,8 +161,8 @@ static int give_up(const struct pipe_search *s, struct sheaf_error *err)
                    "s", s->source->prefix, s->wanted_number, seconds);
 }
 
-/* Tells the user that the reader is waiting. This is not an error yet, because the other program
- * may not have started. */
+/* Reports that the reader waits for a pipe. This is not an error yet, because the other program may
+ * not have started. */
 static void tell(struct pipe_search *s)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;

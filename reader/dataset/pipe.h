@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipes of a channel in Pipe mode: PREFIX_0, PREFIX_1, ..., one for each epoch. The platform
- * creates each pipe when it is needed. */
+ * The pipes of a channel in Pipe mode: PREFIX_0, PREFIX_1, and so on, one for each epoch. The
+ * platform creates each pipe when it is needed. */
 #ifndef READER_PIPE_H
 #define READER_PIPE_H
 
@@ -11,29 +11,34 @@
 /* Describes a data set that is a channel of pipes. */
 struct pipe_source {
     char *prefix;               /* "/opt/ml/input/data/train" */
-    uint64_t wait_ns;           /* how long to wait for a pipe, and then for its writer */
-    bool may_be_empty;          /* the platform divides objects among hosts, and some get none */
-    struct attributes attributes;   /* each record is one attribute of a sample; none: each
-                                       record is a sample */
+    /* time in nanoseconds to wait for a pipe to appear, and then for a process that writes to it */
+    uint64_t wait_ns;
+    /* whether an empty pipe is allowed: the platform divides objects among hosts, and some hosts
+     * may get none */
+    bool may_be_empty;
+    /* if there are attributes, each record is one attribute of a sample; otherwise each record
+     * is a sample */
+    struct attributes attributes;
 };
 
-/* The number of a pipe minus the number of its epoch, modulo 2^64. The two differ if a program
- * resumes with epoch 5 in a new container, whose pipes begin at 0, or begins with epoch 0 again
- * while the platform continues to count. */
+/* The number of a pipe minus the number of its epoch, modulo 2^64. The two numbers differ in two
+ * cases: a program resumes with epoch 5 in a new container, whose pipes begin at 0; or a program
+ * begins with epoch 0 again while the platform continues to count. */
 struct pipe_shift {
     bool known;
     uint64_t shift;
 };
 
-/* Waits for the pipe of `epoch` and for its writer. Looks for the pipe with the epoch's number.
- * While the shift is unknown and no such pipe exists, accepts the pipe with the lowest number if a
- * program writes to it, and records the shift. Stops when *interrupt is not zero. */
+/* Waits for the pipe of `epoch`, and for a process that writes to it. Looks for the pipe whose
+ * number follows from the epoch and the shift. While the shift is unknown and there is no such
+ * pipe, accepts the pipe with the lowest number if a process writes to it, and records the shift.
+ * Stops when *interrupt is not zero. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);
 
-/* Finds the lowest number of the prefix's pipes. Returns SHEAF_ERR_NOT_FOUND if there are no
- * pipes. */
+/* Finds the lowest number among the pipes with this prefix. Returns SHEAF_ERR_NOT_FOUND if there
+ * are no pipes. */
 int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The probes of probe.h. A probe that waits for the network runs on a thread of its own. */
+ * Probes foreign shards; see probe.h. Each probe that waits for the network runs on a thread of its
+ * own. */
 #include "reader/dataset/probe.h"
 
 #include "base/bytes.h"
@@ -28,7 +29,7 @@ static void find_size(struct job *job)
     look->code = store_size(look->url, &look->bytes, &look->error);
 }
 
-/* Reads the first `size` bytes, or all bytes if there are fewer. */
+/* Reads the first `size` bytes of a shard, or all its bytes if it has fewer. */
 static int show(struct store_object *object, size_t size, struct buf *stored,
                 struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the size, container and codec of foreign shards. Many remote shards are probed at a time,
- * because there may be thousands and each probe takes several round trips. */
+ * Detects the sizes, containers and codecs of foreign shards. Probes many remote shards at the same
+ * time, because there may be thousands of them and each probe takes several round trips. */
 #ifndef READER_PROBE_H
 #define READER_PROBE_H
 
@@ -15,26 +15,28 @@
 
 struct look {
     const char *url;                /* borrowed, like all fields above `job` */
-    int code;                       /* the result of look_sizes or look_inside for this shard
-                                       alone */
+    /* result of look_sizes or look_inside for this one shard */
+    int code;
     struct sheaf_error error;       /* and its error */
-    uint64_t bytes;                 /* size of the shard; UINT64_MAX for a pipe, for which the
-                                       fields below are not set */
+    /* size of the shard; UINT64_MAX for a pipe, for which the fields below are not set */
+    uint64_t bytes;
     enum sheaf_codec codec;
     const struct format_ops *format;
-    struct store_object *object;    /* look_inside: the open file, or NULL; the caller closes it */
+    /* set by look_inside: the open shard, or NULL; the caller closes it */
+    struct store_object *object;
     struct job job;                 /* ours */
 };
 
-/* Returns how many of the first URLs should be probed in one call: 1 if the first is a local
- * file. */
+/* Returns the number of URLs at the beginning of the list that should be probed in one call. It is
+ * 1 if the first shard is a local file. */
 size_t look_count(const char *const *urls, size_t count);
 
-/* Finds the sizes of `count` objects. The result of each object is in its look; an error is
- * returned only if probing itself failed. */
+/* Finds the sizes of `count` shards. The result for each shard is in its struct look. The function
+ * returns an error only if probing itself failed. */
 int look_sizes(struct look *looks, size_t count, struct sheaf_error *err);
 
-/* Finds sizes, codecs and containers. Errors are as in look_sizes. */
+/* Finds the sizes, codecs and containers of `count` shards. Errors are returned as by
+ * look_sizes. */
 int look_inside(struct look *looks, size_t count, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An entry is a hash, a shard and a record. Sorted in this order, the samples with one key are
- * neighbours, and the first sample comes first. */
+ * Finds repeated keys. An entry of the sort consists of a hash, a shard and a record. When the
+ * entries are sorted in this order, samples with the same key are adjacent, and the first of them
+ * comes first. */
 #include "reader/dataset/repeated_keys.h"
 
 #include <inttypes.h>
@@ -70,7 +71,7 @@ int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, 
     return code;
 }
 
-/* Writes the location of a sample and, if the sample can be read again, its key. */
+/* Writes a sample's location and, if the sample can be read again, its key to `first`. */
 static void describe(const struct sheaf_dataset *d, const struct key_place *place, char first[512])
 {
     const uint32_t shard = (uint32_t)number_in(place->bytes, 4);

@@ -10,12 +10,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Bytes read after a jump: a page holds nearly every header. */
+/* Number of bytes read at a position to which the scan has jumped. Nearly every header fits into
+ * it. */
 #define HEADER_BYTES ((size_t)4 << 10)
-/* Bytes read at once where headers are close together, and in the search for a header after
- * damage. */
+/* Number of bytes read at once where headers are close together, and when the scan searches for a
+ * header after damage. */
 #define DENSE_BYTES  ((size_t)256 << 10)
-/* Largest number of bytes that a header may need (long names and pax records of a tar). */
+/* Largest size of a header. A tar's headers with long names and pax records are the largest. */
 #define NEED_LIMIT   ((size_t)4 << 20)
 
 struct scan_extent {
@@ -41,8 +42,7 @@ void scan_close(struct header_scan *s)
     buf_free(&s->keys);
 }
 
-/* Gives access to the bytes at s->offset: at least `need` bytes, or all up to the end if there are
- * fewer. */
+/* Provides the bytes at s->offset: at least `need` bytes, or fewer if the shard ends before. */
 static int show(struct header_scan *s, size_t need, const uint8_t **data, size_t *size,
                 struct sheaf_error *err)
 {
@@ -104,9 +104,9 @@ static struct scan_extent *last_sample(const struct header_scan *s)
          : (struct scan_extent *)(void *)(s->extents.data + s->extents.size) - 1;
 }
 
-/* Drops the last sample if it is still open, and returns where the loss begins. Damage after a
- * member of a tar may hide more members of the same sample, and a record in several parts would be
- * incomplete. Other records show that they are complete. */
+/* Drops the last sample if it may be incomplete. Returns the offset at which the lost bytes begin.
+ * In a tar, damage after a member may hide more members of the same sample. A record in several
+ * parts would be incomplete. Other records are known to be complete. */
 static uint64_t drop_open(struct header_scan *s)
 {
     const struct scan_extent *last = last_sample(s);
@@ -165,7 +165,7 @@ static void tell_lost(struct header_scan *s, uint64_t bytes, struct sheaf_error 
     err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
 }
 
-/* Reports damage, and searches at once for the next sample. */
+/* Reports damage, and searches immediately for the next sample after it. */
 static int damage(struct header_scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s), lost = s->object->bytes - at;
@@ -181,7 +181,7 @@ static int damage(struct header_scan *s, struct sheaf_error *err)
     return err->code;
 }
 
-/* Stops the scan because reading cannot continue. All bytes from here on are lost. */
+/* Stops the scan because the shard cannot be read further. All bytes from here on are lost. */
 static int give_up(struct header_scan *s, struct sheaf_error *err)
 {
     const uint64_t at = drop_open(s);
@@ -216,8 +216,8 @@ static int begin_sample(struct header_scan *s, struct sheaf_error *err)
     return code;
 }
 
-/* Scans one part. After an error that concerns the part, s->offset is still at the start of the
- * part, except after a suspect sample, which is skipped. */
+/* Scans one part of the shard. If an error concerns this part, s->offset is still at the start of
+ * the part; only a suspect sample (one that follows damage) is skipped. */
 static int step(struct header_scan *s, struct sheaf_error *err)
 {
     struct part part;
@@ -268,7 +268,7 @@ uint64_t scan_passed_over(const struct header_scan *s)
     return s->passed_over + s->state.passed_over;
 }
 
-/* Returns the number of bytes between extent i and the extent before it. */
+/* Returns the number of bytes between extent number i and the previous extent. */
 static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
@@ -279,7 +279,8 @@ static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* A sample's extent, and the first extent that has the same key. The extents are sorted by it. */
+/* The extent of a sample's files, and the first extent with the same key. Extents are sorted by the
+ * position of that first extent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };
@@ -301,8 +302,8 @@ static int by_first(const void *a, const void *b)
                                 : (x->extent > y->extent) - (x->extent < y->extent);
 }
 
-/* Sorts the extents so that those with the same key follow the first of them. *samples becomes the
- * number of different keys. */
+/* Sorts the extents so that extents with the same key are adjacent, in the order of their first
+ * extents. Sets *samples to the number of different keys. */
 static void sort_joining(struct header_scan *s, struct joining *list, uint64_t count,
                          uint64_t *samples)
 {
@@ -320,8 +321,8 @@ static void sort_joining(struct header_scan *s, struct joining *list, uint64_t c
     qsort(list, count, sizeof(list[0]), by_first);
 }
 
-/* Fills in a section with joined samples. The bytes of the shard after the last sample become its
- * last piece. */
+/* Fills in an index section whose samples were joined. The bytes of the shard after the last sample
+ * become its last piece. */
 static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {
@@ -344,7 +345,7 @@ static void fill_joined(struct header_scan *s, const struct joining *list, uint6
     made->pieces[made->piece_count] = (struct index_block){ s->object->bytes, at };
 }
 
-/* Makes a section in which all extents with the same key are one sample. */
+/* Makes an index section in which all extents with the same key form one sample. */
 static int join_section(struct header_scan *s, struct joining *list, uint64_t count,
                         struct index_section **section, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the stored index sections of a data set's shards one after another. Only one index is open
- * at a time. */
+ * Reads the stored index sections of a data set's shards, one after another. Only one index file is
+ * open at a time. */
 #ifndef READER_VIEW_SECTIONS_H
 #define READER_VIEW_SECTIONS_H
 
@@ -15,8 +15,8 @@ struct sections {
     struct store_object *index;
 };
 
-/* Reads and checks the section of a shard. The caller frees it. Returns SHEAF_END if the shard's
- * source has no index. */
+/* Reads and checks the index section of a shard. The caller frees it. Returns SHEAF_END if the
+ * shard's source has no index. */
 int sections_read(struct sections *s, uint32_t shard, uint8_t **data, struct sheaf_error *err);
 void sections_close(struct sections *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Expands patterns that name several shards, where no shell expands them. Braces with a range,
+ * Expands patterns that name several shards, for callers without a shell. Braces with a range,
  * "a-{000..123}.tar", or with texts, "{train,val}.tar", need no listing. Wildcards, "train-*.tar",
- * in the last component of a path or URL list one directory. */
+ * are allowed in the last component of a path or URL; its directory is listed. */
 #include "reader/dataset/shard_pattern.h"
 
 #include <ctype.h>
@@ -28,8 +28,8 @@ struct brace {
     int width;                  /* of the first number; 0: letters */
 };
 
-/* Returns the length of the braces at `text`, including their content, or 0 if they are not closed.
- * Sets *has_comma to whether they contain a comma that is not in inner braces. */
+/* Returns the length of the brace expression at `text`, or 0 if its brace is not closed. Sets
+ * *has_comma to whether it contains a comma outside of inner braces. */
 static size_t brace_length(const char *text, bool *has_comma)
 {
     size_t depth = 0;
@@ -44,7 +44,8 @@ static size_t brace_length(const char *text, bool *has_comma)
     return 0;
 }
 
-/* Parses a number of at most 20 digits. Returns the number of digits, or 0 if there is none. */
+/* Parses a number of at most 20 digits. Returns the number of digits, or 0 if the text does not
+ * begin with a digit. */
 static int take_digits(const char *text, uint64_t *number)
 {
     int size = 0;
@@ -54,7 +55,8 @@ static int take_digits(const char *text, uint64_t *number)
     return size;
 }
 
-/* Parses one end of a range: a letter or a number. Returns its length, or 0. */
+/* Parses the beginning or the end of a range, which is a letter or a number. Returns its length, or
+ * 0 if it is neither. */
 static int take_end(const char *text, bool is_letter, uint64_t *end)
 {
     if (!is_letter)
@@ -63,7 +65,8 @@ static int take_end(const char *text, bool is_letter, uint64_t *end)
     return isalpha((unsigned char)text[0]) ? 1 : 0;
 }
 
-/* Parses "{lo..hi}" or "{lo..hi..step}" at b->at. Returns false if it is not a range. */
+/* Parses the range "{lo..hi}" or "{lo..hi..step}" at b->at. Returns false if the text is not a
+ * range. */
 static bool parse_range(struct brace *b)
 {
     const bool is_letter = isalpha((unsigned char)b->at[1]);
@@ -109,7 +112,7 @@ bool pattern_has_braces(const char *text)
     return find_brace(text, &b);
 }
 
-/* Replaces the braces by one text, and expands the braces after them. */
+/* Replaces a brace expression by one of its texts, and then expands the braces after it. */
 static int expand_one(const char *text, const struct brace *b, const char *one, size_t size,
                       pattern_fn *each, void *context, struct sheaf_error *err)
 {
@@ -143,7 +146,8 @@ static int expand_range(const char *text, const struct brace *b, pattern_fn *eac
     return code;
 }
 
-/* Expands the texts between the commas. They may contain braces as well. */
+/* Expands the texts between the commas of a brace expression. They may contain braces
+ * themselves. */
 static int expand_list(const char *text, const struct brace *b, pattern_fn *each, void *context,
                        struct sheaf_error *err)
 {

@@ -9,22 +9,23 @@
 
 #include "base/error.h"
 
-/* Receives a URL and takes ownership of it. It is NULL if memory was exhausted. */
+/* Receives a URL and takes ownership of it. The URL is NULL if memory was exhausted. */
 typedef int pattern_fn(void *context, char *url, struct sheaf_error *err);
 
-/* Returns whether `text` has braces that stand for several texts: with a range of numbers or
- * letters, or with commas. */
+/* Returns whether `text` contains braces to expand: with a range of numbers or letters, or with
+ * commas. */
 bool pattern_has_braces(const char *text);
 
-/* Gives each URL that `text` stands for, in the order in which its braces have them. */
+/* Passes each URL that `text` stands for to the function `each`. The order is that of the ranges
+ * and texts in its braces. */
 int pattern_expand_braces(const char *text, pattern_fn *each, void *context,
                           struct sheaf_error *err);
 
-/* Returns whether the last component of `text` has a *, ? or [. */
+/* Returns whether the last component of `text` contains a wildcard (*, ? or [). */
 bool pattern_has_wildcard(const char *text);
 
-/* Passes each file that the last component of `text` matches to `each`, in byte order. Skips the
- * files that foreign_is_side_file knows. Returns SHEAF_ERR_NOT_FOUND if no file matches. */
+/* Passes each file that matches the last component of `text` to `each`, in byte order. Skips files
+ * that foreign_is_side_file recognises. Returns SHEAF_ERR_NOT_FOUND if no file matches. */
 int pattern_expand_wildcards(const char *text, pattern_fn *each, void *context,
                              struct sheaf_error *err);
 

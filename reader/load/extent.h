@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs of records, and the bytes that they take in the shard. read.c uses them to compute the
- * memory of a read, and read_job.c to do the read. */
+ * Runs (ranges of consecutive records of a shard), and the bytes that they occupy in the shard.
+ * read.c uses these functions to compute the memory of a read, and read_job.c to carry it out. */
 #ifndef READER_EXTENT_H
 #define READER_EXTENT_H
 
@@ -16,44 +16,52 @@ struct run {
     struct shard *shard;
     uint64_t first;
     size_t count;
-    bool joins;                 /* is read together with the run before it, which precedes it in
-                                   the shard */
-    uint32_t skipped;           /* number of positions before it that the read leaves out */
+    /* whether this run is read together with the previous run, which precedes it in the shard */
+    bool joins;
+    /* number of positions of the lane's sequence before this run that the read leaves out */
+    uint32_t skipped;
 };
 
-/* Returns how many of the first runs are read as one. *whole becomes the range from the first
- * record to the last. */
+/* Returns the number of runs, from the first one on, that are read as one range. Sets *whole to the
+ * range from their first record to their last. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
 enum read_how {
-    READ_WHOLE,                 /* all blocks, into one piece of memory; also used without a
-                                   codec */
-    READ_PARTS,                 /* one block, which is read as a whole; each record is
-                                   decompressed to its place */
-    READ_STEPS,                 /* as READ_PARTS, but the stored bytes are read in small steps */
+    /* all blocks are decompressed into one piece of memory; also used if the shard has no codec */
+    READ_WHOLE,
+    /* only one block is read, as a whole; each wanted record is decompressed directly to its
+     * destination */
+    READ_PARTS,
+    /* like READ_PARTS, but the stored bytes of the block are read in small steps */
+    READ_STEPS,
 };
 
-/* Uncompressed bytes [begin, end) of the shard. With a codec, they are in blocks [block,
- * block_end). */
+/* Uncompressed bytes of the shard, from `begin` up to, but not including, `end`. If the shard is
+ * compressed, they lie in the blocks from `block` up to, but not including, `block_end`. */
 struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
 /* Returns the extent of the records themselves. */
 struct extent extent_of(const struct run *run);
-/* Returns the extent of all blocks that have the records. Without a codec, as extent_of. */
+/* Returns the extent of all codec blocks that contain the records. For an uncompressed shard, the
+ * result is that of extent_of. */
 struct extent extent_of_blocks(const struct run *run);
-/* Returns whether the records are in one block, so that they can be decompressed alone. */
+/* Returns whether all records lie in a single codec block, so that they can be decompressed
+ * alone. */
 bool extent_is_in_block(const struct run *run);
 
-/* Returns the number of stored bytes of the extent's blocks, or 0 without a codec. */
+/* Returns the number of stored bytes in the extent's codec blocks, or 0 if the shard is not
+ * compressed. */
 uint64_t extent_stored(const struct run *run, const struct extent *extent);
 /* Returns the size of the .lst lines of `count` records, beginning with `first`. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
-/* Returns the size of what a row has beside its data: .lst lines and the records of columns. */
+/* Returns the size of the additional data of a run of records: their .lst lines and their records
+ * in columns. */
 uint64_t extent_beside(const struct run *whole);
-/* Returns how many uncompressed bytes the runs of one read take where they are read to. */
+/* Returns the number of uncompressed bytes that a read of these runs brings into memory, depending
+ * on how blocks are decompressed. */
 uint64_t extent_raw(const struct run *whole, enum read_how how);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the frames of a shard in order; see frames.h. */
+ * Reads the frames (stored records) of a shard in order; see frames.h. */
 #include "reader/load/frames.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Number of bytes that are read, and decompressed, at a time. It is small enough to stay in the
- * processor's cache, and large enough that the cost of system calls does not matter. */
+/* Number of bytes that are read and decompressed at a time. It is small enough to stay in the CPU's
+ * cache, and large enough that the cost of system calls does not matter. */
 #define PIECE_BYTES ((size_t)256 << 10)
 
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
@@ -22,7 +22,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->limit = limit;
     f->read = read;
     f->context = context;
-    /* Room for a frame, the header after it, and one more piece. */
+    /* Room for a frame, the header after it, and one more piece of the stream. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;
@@ -40,7 +40,8 @@ uint64_t frames_passed_over(const struct frames *f)
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Waits for the memory for large frames if the window must hold more than its usual size. */
+/* If the window must grow beyond its usual size for a large frame, waits for the memory that is
+ * shared for large frames. */
 static void take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -50,8 +51,8 @@ static void take_large(struct frames *f, uint64_t bytes)
     f->window.limit = MAX(f->own_limit, f->large->limit + 4 * PIECE_BYTES);
 }
 
-/* Gives the memory for large frames back when the frame is no longer needed. The bytes that were
- * read after the frame move to a window of the usual size. */
+/* Gives the memory for large frames back when the large frame is no longer needed. Moves the bytes
+ * that were read after the frame to a window of the usual size. */
 static int give_large(struct frames *f, struct sheaf_error *err)
 {
     struct buf window = BUF_INIT(f->own_limit);
@@ -83,7 +84,7 @@ void frames_close(struct frames *f)
     f->codec = NULL;
 }
 
-/* Moves the unused bytes to the front of the window. */
+/* Moves the bytes that are not used yet to the beginning of the window. */
 static void compact(struct frames *f)
 {
     if (f->used == 0)
@@ -121,9 +122,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage of the compressed stream. Output of the same call may belong to the damaged member
- * and is dropped. Output of members that ended before it is kept, and the damage is reported after
- * it. */
+/* Handles damage in the compressed stream. Output of the same call that may belong to the damaged
+ * member is dropped. Output of members that ended before the damage is kept, and the damage is
+ * reported after this output. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -197,27 +198,28 @@ static bool is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns whether an error is caused by the data, including errors after which reading cannot
- * continue. */
+/* Returns whether an error is caused by the data, including errors after which the shard cannot be
+ * read further. */
 static bool is_of_data(int code)
 {
     return is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
 }
 
-/* Puts the place of the frame at `offset` before an error. */
+/* Puts the location of the frame at `offset` before an error message. */
 static int place_error(const struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
 }
 
-/* Puts the place after the last frame before an error. That frame has not been returned yet. */
+/* Puts the location of the end of the last frame before an error message. This frame has not been
+ * returned to the caller yet. */
 static int place_end(const struct frames *f, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
                       f->raw_offset + f->used + f->last_size, f->records + (f->last_size != 0));
 }
 
-/* Skips the rest of the stream, so that its size becomes known. */
+/* Reads the rest of the stream without using it, so that the size of the stream becomes known. */
 static int drain(struct frames *f, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -229,7 +231,7 @@ static int drain(struct frames *f, struct sheaf_error *err)
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Finds the next plausible header. Returns SHEAF_END if there is none. */
+/* Finds the next plausible header after damage. Returns SHEAF_END if there is none. */
 static int resync(struct frames *f, struct sheaf_error *err)
 {
     const bool no_more = f->scan.no_more;
@@ -249,7 +251,8 @@ static int resync(struct frames *f, struct sheaf_error *err)
         if (skip < shown && skip != 0) {
             struct part part;
 
-            /* If bytes look like a header, it may be cut off by the end of the window. */
+            /* Bytes at the end of the window may look like the beginning of a header. The format
+             * then asks for more bytes. */
             code = f->format->part(&f->scan, f->window.data + f->used,
                                    f->window.size - f->used, f->at_end, &part, err);
             format_scan_restart(&f->scan);
@@ -268,7 +271,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
     }
 }
 
-/* Adds to the error for damage at `offset` that no record was found after it. */
+/* Adds to the error about damage at `offset` that no record was found after the damage. */
 static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     const bool is_known = !f->dead || f->stored_bytes != UINT64_MAX;
@@ -284,7 +287,7 @@ static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err
         err_append(err, "; the rest of the shard is lost");
 }
 
-/* Reports damage at `offset`, and searches at once for the next frame. */
+/* Reports damage at `offset`, and searches immediately for the next frame after it. */
 static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     int code;
@@ -299,8 +302,8 @@ static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
     return err->code;
 }
 
-/* Finds the part at window offset `at`, and reads more bytes until the format can tell. Returns
- * SHEAF_END at the end of the stream. */
+/* Finds the part of the stream at offset `at` of the window. Reads more bytes until the format can
+ * tell what the part is. Returns SHEAF_END at the end of the stream. */
 static int next_part(struct frames *f, size_t *at, struct part *part, struct sheaf_error *err)
 {
     for (;;) {
@@ -326,7 +329,7 @@ static int next_part(struct frames *f, size_t *at, struct part *part, struct she
     }
 }
 
-/* Reads until all `size` bytes of the part at window offset `at` are in the window. */
+/* Reads until all `size` bytes of the part at offset `at` of the window are in the window. */
 static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_error *err)
 {
     const uint64_t left = f->codec != NULL || f->stored_bytes == UINT64_MAX ? UINT64_MAX
@@ -357,14 +360,15 @@ static int whole_part(struct frames *f, size_t *at, uint64_t size, struct sheaf_
     return SHEAF_OK;
 }
 
-/* Returns whether the open frame is known to be complete. In a tar, damage after a member may hide
- * more members of the same sample. Frames of other containers show that they are complete. */
+/* Returns whether the open frame is known to be complete. In a tar, damage after a member may
+ * hide more members of the same sample. Frames of the other containers show whether they are
+ * complete. */
 static bool is_whole(const struct frames *f)
 {
     return !f->format->has_members && !f->scan.frame_open;
 }
 
-/* Returns the part at `at`: the part that was kept, or the next one. */
+/* Returns the part at `at`. If it was already examined, it is not examined again. */
 static int take_part(struct frames *f, size_t *at, struct part *part, struct sheaf_error *err)
 {
     if (!f->has_pending)
@@ -374,7 +378,8 @@ static int take_part(struct frames *f, size_t *at, struct part *part, struct she
     return SHEAF_OK;
 }
 
-/* Handles the end of the stream. `open` says whether there is a last frame of `size` bytes. */
+/* Handles the end of the stream. `open` tells whether a last frame, of `size` bytes, is still
+ * open. */
 static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error *err)
 {
     const int code = f->format->end(&f->scan, err);
@@ -386,7 +391,7 @@ static int find_end(struct frames *f, size_t size, bool open, struct sheaf_error
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* Returns the last frame, after the error that the end of the archive is missing was returned. */
+/* Returns the last frame. The error that the end of the archive is missing was returned before. */
 static int take_last(struct frames *f, size_t *size)
 {
     *size = f->last_size;
@@ -394,8 +399,8 @@ static int take_last(struct frames *f, size_t *size)
     return *size != 0 ? SHEAF_OK : SHEAF_END;
 }
 
-/* Finds the next frame: the `*size` bytes after the used part of the window. What follows the frame
- * has been seen. */
+/* Finds the next frame. It begins after the used bytes of the window and has *size bytes. When the
+ * function returns, the header after the frame (or the end of the stream) has been examined. */
 static int find_frame(struct frames *f, size_t *size, struct sheaf_error *err)
 {
     bool open = false;

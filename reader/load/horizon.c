@@ -9,7 +9,8 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* The horizon is moved on when this part of the distance to it is left. */
+/* The horizon (the draw up to which samples are read ahead) is moved on when 1 / DUE_PART of the
+ * distance to it is left. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -70,7 +71,8 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* Returns the step at which a position enters a slot. */
+/* Returns the step of the shuffle at which a position of the lane's sequence enters the shuffle
+ * buffer. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
@@ -115,8 +117,8 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Lists the slots that hold a number and are drawn within the foreseen steps, in the order of the
- * draws. */
+/* Lists the samples that are in the shuffle buffer as numbers only and will be drawn within the
+ * known steps, in the order in which they will be drawn. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -137,7 +139,7 @@ static size_t list_wanted(const struct horizon *h, struct wanted *list)
     return count;
 }
 
-/* Begins the read. If memory is short, waits until another read has landed. */
+/* Begins a read. If memory is short, waits until another read has finished. */
 static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
 {
     struct sheaf_error ignored;
@@ -158,8 +160,8 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the samples at the start of the list that are in one codec block. Returns their number. If
- * the read cannot be begun, they stay numbers. */
+/* Reads the samples at the beginning of the list that lie in one codec block. Returns their number.
+ * If the read cannot be begun, the samples stay in the shuffle buffer as numbers. */
 static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
                          const struct wanted *list, size_t count)
 {
@@ -200,7 +202,8 @@ static size_t read_block(struct horizon *h, struct loader *l, struct shard *shar
     return n;
 }
 
-/* Reads the samples of the list that are in the same shard as the first. Returns their number. */
+/* Reads the samples of the list that are in the same shard as the list's first sample. Returns
+ * their number. */
 static size_t read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                          size_t count)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a shard whose samples were joined as if the files of each sample lay side by side: an
- * object whose bytes are the pieces of another object, in the order of the index. */
+ * Reads a shard whose samples were joined, as if the files of each sample were adjacent. The object
+ * consists of the pieces of another object, in the order of the index. */
 #ifndef READER_LOAD_JOINED_H
 #define READER_LOAD_JOINED_H
 
 #include "formats/index.h"
 #include "store/store.h"
 
-/* Wraps *object if the section has pieces. The section must outlive the object. Closing the new
- * object closes the wrapped one. On failure *object stays as it was. */
+/* If the index section has pieces, replaces *object by an object that reads the pieces in order.
+ * The section must outlive the new object. Closing the new object also closes the original one. On
+ * failure *object is unchanged. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
-/* Returns the wrapped object, or `object` itself if it does not wrap one. */
+/* Returns the original object if joined_wrap has replaced it, otherwise `object` itself. */
 struct store_object *joined_stored(struct store_object *object);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that outlive the next call: detached samples, and samples read by number. Each kind knows
- * how it is freed. */
+ * Samples that stay valid after the next call: detached samples, and samples read by number. Each
+ * kind has its own function that frees it. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lane from its beginning to its end; see lane.h. */
+ * A lane (one of the equal sequences of an epoch) from its beginning to its end; see lane.h. */
 #include "reader/load/lane.h"
 
 #include <stdlib.h>
@@ -10,9 +10,11 @@
 #include "base/error.h"
 #include "reader/load/warm.h"
 
-/* One sample is read before the slots are filled for each EARLY_OF_SLOTS slots. */
+/* At the start of a lane, samples can be returned before the shuffle buffer is full. They are read
+ * alone, one for each EARLY_OF_SLOTS places in the buffer. */
 #define EARLY_OF_SLOTS 16u
-/* The number of draws by which a slot is fetched into the processor's cache in advance. */
+/* The number of draws by which the place of a future draw in the shuffle buffer is loaded into the
+ * CPU's cache in advance. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -24,7 +26,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Makes a record due. It is not read yet, only its number is known. */
+/* Sets an entry for a drawn sample that is known by its number only, because its record was not
+ * read yet. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -39,7 +42,7 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence of the lane, `steps` steps into the epoch. */
+/* Begins the sequence of the lane at the point where `steps` of its samples have been drawn. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -135,7 +138,7 @@ static const struct ref empty = { .input = REF_EMPTY };
 
 /* ---- The slots ------------------------------------------------------------------------------ */
 
-/* Takes the next position of the sequence into a slot. */
+/* Puts the sample at the next position of the sequence into a slot of the shuffle buffer. */
 static int take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
                    struct sheaf_error *err)
 {
@@ -162,7 +165,7 @@ void lane_fill_ahead(struct loader *l, struct lane *lane)
         (void)fill_slot(l, lane, false, &ignored);
 }
 
-/* Fills the slots at the start of the lane. A stream may end before they are full. */
+/* Fills the shuffle buffer at the start of the lane. A stream may end before the buffer is full. */
 static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     while (lane->filled < lane->sequence.fill) {
@@ -180,7 +183,8 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
     return SHEAF_OK;
 }
 
-/* Fills the slot that was emptied last. If the stream has ended, the last slot moves into it. */
+/* Fills the slot of the shuffle buffer that was emptied last. If the stream has ended, the sample
+ * in the last slot moves into the empty slot. */
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;
@@ -198,8 +202,8 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Fetches the slots of later draws into the processor's cache. They are already known. If a stream
- * ends earlier, they are wrong, but that does no harm. */
+/* Loads the slots of future draws into the CPU's cache. The shuffle knows these slots in advance.
+ * If a stream ends earlier, the slots are wrong, which does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {
@@ -231,7 +235,7 @@ static struct ref draw(struct lane *lane)
     return ref;
 }
 
-/* Returns the next sample that the lane draws, or its number. */
+/* Returns the sample that the lane draws next, or its number. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {
@@ -252,8 +256,8 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 
 /* ---- What is due ---------------------------------------------------------------------------- */
 
-/* Fetches a due sample into the processor's cache while the caller works with the samples before
- * it: the head in the heap, the item, and its first bytes. */
+/* Loads a sample that will soon be returned into the CPU's cache while the caller works with
+ * earlier samples. Loads its head in the heap, its item, and its first bytes. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
@@ -286,8 +290,8 @@ static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf
     return SHEAF_OK;
 }
 
-/* Begins to read a due number. Returns SHEAF_END if its shard is not open yet or memory has no
- * room. */
+/* Begins to read a sample that was drawn as a number. Returns SHEAF_END if its shard is not open
+ * yet, or if memory has no room. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -323,7 +327,7 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
-    /* An error is ignored here. It occurs again when the sample is needed. */
+    /* Errors are ignored here, because they occur again when the sample is needed. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
@@ -335,8 +339,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
-/* Waits for the first due sample. If the items of its read lie apart, the sample is detached from
- * the read. */
+/* Waits for the first sample that was drawn but not returned. If the items of its read lie in
+ * separate pieces, the sample is removed from the read. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;
@@ -371,7 +375,7 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
     return SHEAF_OK;
 }
 
-/* Checks whether the lane has just returned its last sample. */
+/* Notices whether the lane has just returned its last sample. */
 static void look_for_end(struct lane *lane)
 {
     const struct queue *q = lane->queue;

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lane of a reader: its queue, and the shuffle buffer after it.
+ * A lane of a reader: its queue of reads, and its shuffle buffer.
  *
  *     queue (queue.h) --> slots: [sample][number][sample] ... --drawn--> due: [ ][ ][ ] --> out
  *
- * If samples stay in memory until they are drawn, each slot has a sample, or its number if memory
- * has no room for it. The lane draws a few steps in advance. A number that was drawn is read at
- * once; if necessary, in memory that is reserved. So everything that fits into the reserve can be
- * read, even if slowly. Drawn samples are also fetched into the processor's cache. The first draws
- * of an epoch are read as numbers, so that they need not wait until the slots are filled. If
- * samples are read when they are drawn, there are no slots. */
+ * If samples stay in memory until they are drawn, each slot of the shuffle buffer has a sample. It
+ * has only the sample's number if memory has no room for the sample. The lane makes a few draws in
+ * advance. A sample that was drawn as a number is read immediately; if necessary, in memory that is
+ * reserved for this purpose. So every sample that fits into the reserve can be read, even if
+ * slowly. Drawn samples are also loaded into the CPU's cache. The first samples of an epoch are
+ * read as numbers, so that they need not wait until the shuffle buffer is full. If samples are read
+ * only when they are drawn, there are no slots. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
 #include "reader/load/horizon.h"
 #include "reader/load/queue.h"
 
-#define LANE_DUE 32u            /* largest number of samples that are drawn in advance, over all
-                                   lanes of a reader */
+/* largest number of samples that all lanes of a reader together draw in advance */
+#define LANE_DUE 32u
 
-/* A sample that was drawn and not yet handed out. */
+/* A sample that the lane has drawn but not returned yet. */
 struct due {
     struct ref ref;
     uint64_t record;            /* if it is a number */
@@ -32,17 +33,20 @@ struct lane {
     struct queue *queue;
     struct sequence sequence;
     struct shuffle shuffle;
-    struct shuffle ahead;       /* the shuffle some draws later: tells which slots are needed
-                                   soon */
+    /* state of the shuffle some draws later; it tells which slots will be needed soon */
+    struct shuffle ahead;
     struct ref *slots;          /* NULL if the lane has none */
     uint64_t slot_count;
-    uint64_t filled;            /* number of slots filled at the start of the lane */
-    bool refill_due;            /* the slot that was emptied last waits for the next position */
+    /* number of slots that have been filled since the start of the lane */
+    uint64_t filled;
+    /* whether the slot that was emptied last must still be filled from the sequence */
+    bool refill_due;
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* a ring: */
     unsigned first, count;
     unsigned lead;              /* number of draws made in advance */
-    unsigned numbers;           /* number of due samples for which no read was begun */
+    /* number of drawn samples that are known as numbers and for which no read was begun */
+    unsigned numbers;
     bool has_ended;
     struct horizon horizon;
 };
@@ -56,29 +60,32 @@ struct lane_course {
     bool is_ahead;                  /* the lane begins before its first turn */
 };
 
-/* Returns the course of a lane in an epoch of a data set that is not a view. */
+/* Returns the range of samples for a lane in an epoch of a data set that is not a view. */
 struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
 
-/* Begins a lane after `steps` steps of its course (0: at its start). The queue is borrowed. */
+/* Begins a lane at the point where `steps` samples of its range have been drawn (0 for its start).
+ * The queue is borrowed. */
 int lane_begin(struct loader *loader, struct lane *lane, struct queue *queue,
                const struct lane_course *course, uint64_t steps, struct sheaf_error *err);
-/* Frees everything that the lane has, including its queue. Its reads must have landed. */
+/* Frees everything that the lane owns, including its queue. All its reads must have finished. */
 void lane_clear(struct loader *loader, struct lane *lane);
 
-/* Returns the next sample. Returns SHEAF_END if there are no more. May be called again after
- * SHEAF_ERR_INTERRUPTED, and after SHEAF_ERR_LIMIT once the caller has released its samples. */
+/* Returns the lane's next sample, or SHEAF_END if there are no more. May be called again after
+ * SHEAF_ERR_INTERRUPTED. May also be called again after SHEAF_ERR_LIMIT, once the caller has
+ * released its samples. */
 int lane_next(struct loader *loader, struct lane *lane, struct ref *ref, struct sheaf_error *err);
-/* Reads a record again that the lane has already returned. Results are those of lane_next. */
+/* Reads a record that the lane has already returned once more. Results are those of lane_next. */
 int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err);
 
-/* Called for a lane whose first turn comes later. Puts a sample into its shuffle buffer if one has
- * landed. An error is ignored here, because it comes again at that turn. */
+/* Called for a lane of a view that begins to read before its first sample is needed. If a read has
+ * finished, puts one of its samples into the lane's shuffle buffer. Errors are ignored here,
+ * because they occur again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
-/* Begins to read the samples that are due as numbers. */
+/* Begins to read the samples that the lane has drawn as numbers. */
 void lane_read_ahead(struct loader *loader, struct lane *lane);
 
-/* Returns whether the next call is known to return SHEAF_END. */
+/* Returns whether it is known that the next call of lane_next returns SHEAF_END. */
 static inline bool lane_has_ended(const struct lane *lane)
 {
     return lane->has_ended;
@@ -86,7 +93,8 @@ static inline bool lane_has_ended(const struct lane *lane)
 
 /* Returns the memory of the lane's tables. */
 uint64_t lane_table_bytes(const struct lane *lane);
-/* Begins to foresee which samples are drawn soon. `most` of them may be in memory. */
+/* Begins to compute in advance which samples will be drawn soon. At most `most` of them may be in
+ * memory. */
 int lane_foresee(struct lane *lane, uint64_t most, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manages reads from their beginning to their end, and their memory: it is taken from the budget
- * before a read begins, and kept for the next read if there is room. */
+ * Manages reads from their beginning to their end, and their memory. The memory is taken from the
+ * budget before a read begins. After the read, its buffers are kept for the next read if there is
+ * room. */
 #include "reader/load/loader.h"
 
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may get buffers that are larger than it needs: twice as large, plus this. */
+/* A read may reuse buffers that are larger than it needs: up to twice its need plus this number of
+ * bytes. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -22,7 +24,7 @@ bool loader_shard_is_open(struct loader *l, struct shard *shard)
     return workers_is_done(l->workers, &shard->job);
 }
 
-/* Waits until the shard is open. Returns false if it gave up. */
+/* Waits until the shard is open. Returns false if the wait was interrupted. */
 static bool wait_for_shard(struct loader *l, struct shard *shard)
 {
     const uint64_t poll_ns = 20000000;
@@ -60,9 +62,9 @@ void loader_trim(struct loader *l)
     }
 }
 
-/* Takes the spare buffers that are largest but not much too large. If large buffers were used for
- * small reads, the next small read would find only large ones, and the spare memory would grow
- * without end. */
+/* Chooses spare buffers for a read: the largest ones that are not much too large. If large buffers
+ * were used for small reads, later large reads would find only small ones, and the spare memory
+ * would grow without end. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
@@ -81,8 +83,8 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
     return w;
 }
 
-/* Returns buffers for a read. Their memory was taken from the budget; the excess of spare buffers
- * is taken as well. */
+/* Returns buffers for a read. The memory that the read needs must already be taken from the budget.
+ * If spare buffers are larger than needed, the excess is taken from the budget as well. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);
@@ -136,7 +138,7 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory from the budget. *reserved becomes whether it was taken from the reserve. */
+/* Takes memory from the budget. Sets *reserved to whether it came from the reserved part. */
 static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool *reserved)
 {
     *reserved = false;
@@ -228,7 +230,7 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     return SHEAF_OK;
 }
 
-/* Takes the memory of a read except that for its items. */
+/* Takes the memory that a read needs, except the memory for its items. */
 static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
 {
     struct work *w;
@@ -284,7 +286,7 @@ int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, b
     int code = SHEAF_END;
 
     plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
-    /* For a remote shard, one request for a whole block is better than many small ones. */
+    /* In a remote shard, one request for a whole codec block is better than many small requests. */
     if (plan.how == READ_PARTS && shard->object->is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)

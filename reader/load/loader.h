@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state that a reader's lanes share to bring samples into memory: the budget, open shards,
- * threads and all reads. Used only on the planning thread, which is the caller's. */
+ * The state that all lanes of a reader share to bring samples into memory: the budget, open shards,
+ * threads and all reads. Used only on the planning thread, which is the thread that calls the
+ * reader. */
 #ifndef READER_LOADER_H
 #define READER_LOADER_H
 
@@ -18,10 +19,11 @@ struct queue;
 struct ref {
     struct item *item;          /* NULL if it is not in memory; */
     union {
-        uint64_t input;         /* if `item` is NULL: the sample's number within the lane, or
-                                   REF_EMPTY; */
-        struct read *read;      /* otherwise: the read that the item belongs to; NULL if the read
-                                   has landed and its items lie apart */
+        /* if `item` is NULL: the sample's number within the lane, or REF_EMPTY */
+        uint64_t input;
+        /* if `item` is not NULL: the read to which the item belongs; NULL if the read has
+         * finished and its items lie in separate pieces */
+        struct read *read;
     };
 };
 
@@ -34,38 +36,45 @@ struct loader {
     struct shards shards;
     struct cache *cache;            /* NULL: none */
     struct pipe_shift pipe_shift;
-    struct queue *queues;           /* the queue of each lane of this reader, in the order of
-                                       turns */
-    uint32_t lane_count;            /* number of lanes; for a view, multiplied by the number of
-                                       sources */
-    uint32_t queue_count;           /* lane_count; or twice that if a view's next stretches are
-                                       read ahead: half of the queues are then for the next
-                                       stretches */
-    bool keeps;                     /* whether samples are kept in memory until they are drawn;
-                                       otherwise they are read in the order of drawing, */
-    bool draws;                     /* whether that order differs from the order on the line */
+    /* the queues of all lanes of this reader, in the order in which samples are taken from the
+     * lanes */
+    struct queue *queues;
+    /* number of this reader's lanes; for a view, multiplied by the number of sources */
+    uint32_t lane_count;
+    /* lane_count, or twice that number if a view already reads for the following ranges of its
+     * lanes; half of the queues are then for these ranges */
+    uint32_t queue_count;
+    /* whether samples stay in memory until they are drawn; otherwise each sample is read when it
+     * is drawn */
+    bool keeps;
+    /* whether the order of drawing differs from the order in which the shards are read */
+    bool draws;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    bool few_sections;              /* in a view: memory has no room for the sections of all
-                                       lanes */
+    /* for a view: whether memory has no room for the index sections of all lanes' shards at once */
+    bool few_sections;
     bool apart;                     /* each sample is in a piece of its own, */
-    bool in_parts;                  /* decompress codec blocks only for wanted samples, because
-                                       memory has no room for whole blocks */
-    uint64_t outsize_bytes;         /* a larger frame does not wait in the shuffle buffer; it is
-                                       read when it is drawn */
-    struct heap *heap;              /* memory for samples; it is kept for the next epoch */
-    uint64_t lend_bytes;            /* part of the heap that may be lent to the program */
+    /* whether codec blocks are decompressed only for wanted samples, because memory has no room
+     * for whole blocks */
+    bool in_parts;
+    /* a frame larger than this does not wait in the shuffle buffer; it is read when it is drawn */
+    uint64_t outsize_bytes;
+    /* memory for samples; the heap is kept from one epoch to the next */
+    struct heap *heap;
+    /* number of bytes of the heap that may be lent to the program */
+    uint64_t lend_bytes;
     struct read *reads;             /* all that there are */
     struct work *spare;             /* buffers of finished reads, which are used again */
     uint64_t spare_most_bytes;      /* larger buffers held an outsize sample and are freed */
-    uint64_t spare_bytes;           /* size of all spare buffers; budget.used + spare_bytes <=
-                                       budget.limit */
+    /* total size of the spare buffers; budget.used + spare_bytes <= budget.limit always holds */
+    uint64_t spare_bytes;
     uint64_t read_bytes;
-    uint64_t passed_over;           /* in streams: number of tar members that belong to no sample */
+    /* for streams: number of tar members that belong to no sample */
+    uint64_t passed_over;
     uint64_t lost_bytes;            /* and of bytes lost after damage */
-    uint64_t repeated_keys;         /* in streams: number of samples whose key occurred before in
-                                       their shard */
+    /* for streams: number of samples whose key already occurred in their shard */
+    uint64_t repeated_keys;
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
@@ -81,14 +90,15 @@ enum loader_share {
     LOADER_NOW,                 /* otherwise the reserve */
 };
 
-/* Begins a read. Takes over the uses of the runs' shards, which must be open. Returns SHEAF_END if
- * there is no memory for it. The new read has one user. */
+/* Begins a read. Takes over the caller's references to the runs' shards, which must be open.
+ * Returns SHEAF_END if there is no memory for the read. The new read has one user. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins to read one record alone. If it is compressed, chooses a way for which there is memory. */
+/* Begins to read a single record. If the record is compressed, chooses a way of decompressing for
+ * which there is enough memory. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
-/* Makes a read without a plan. A stream fills it. */
+/* Makes a read that has no plan, to be filled by a stream. */
 int loader_new_read(struct loader *loader, uint64_t memory, struct read **read,
                     struct sheaf_error *err);
 
@@ -101,13 +111,13 @@ void loader_leave(struct loader *loader, struct read *read);
 
 /* Releases a sample that is no longer needed. */
 void loader_release(struct loader *loader, struct ref *ref);
-/* Returns the piece of the heap that has the sample's bytes, so that it can be lent. Returns NULL
- * if they are not in the heap. */
+/* Returns the piece of the heap that contains the sample's bytes, so that the heap can lend it.
+ * Returns NULL if the bytes are not in the heap. */
 uint8_t *loader_piece(const struct ref *ref);
 
-/* Frees the memory that landed reads and idle shards still hold. */
+/* Frees the memory that finished reads and idle shards still hold. */
 void loader_shrink(struct loader *loader);
-/* Frees spare buffers until the budget has room for the rest. */
+/* Frees spare buffers until the remaining ones fit into the budget. */
 void loader_trim(struct loader *loader);
 /* Returns the room for samples that lie apart. */
 static inline uint64_t loader_room(const struct loader *l)
@@ -115,9 +125,9 @@ static inline uint64_t loader_room(const struct loader *l)
     return heap_room(l->heap);
 }
 
-/* Returns the memory for reading one record of an open shard alone. */
+/* Returns the memory that is needed to read a single record of an open shard. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Reports with SHEAF_ERR_LIMIT that even the reserve has no room for the record. */
+/* Returns the error SHEAF_ERR_LIMIT: even the reserved memory has no room for the record. */
 int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
                    struct sheaf_error *err);
 

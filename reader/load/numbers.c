@@ -5,10 +5,10 @@
  *     numbers --sorted--> parts, one a shard --> groups: records that lie close together, one read
  *                                                each --> the frames asked for, in the part's block
  *
- * Several groups are read at the same time, if memory allows. Bytes between the requested records
- * are read along and dropped. The items of a part lie in one block, so that only the requested
- * bytes are kept, and not the codec blocks or the gaps around them. Shards are opened ahead. The
- * samples are returned in the order of the numbers. */
+ * Several groups are read at the same time if memory allows. Bytes between the requested records
+ * are read as well and dropped. The items of a part lie in one block of memory, so that only the
+ * requested bytes are kept, and not whole codec blocks or gaps. Shards are opened ahead of time.
+ * The samples are returned in the order of the requested numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,9 @@
 #include "reader/load/shard_pool.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-#define GAP_LOCAL        ((uint64_t)64 << 10)   /* a local gap of up to this size costs less to
-                                                   read than to skip, which takes another read */
+/* largest gap in a local shard that is read and dropped; skipping such a gap by another read
+ * would cost more */
+#define GAP_LOCAL        ((uint64_t)64 << 10)
 #define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
 #define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
 #define GROUP_RECORDS    ((size_t)4096)
@@ -36,8 +37,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    struct item *item;          /* place of the sample in the part's block; equal numbers have
-                                   the same item */
+    /* the sample's item in the block of its part; equal numbers share an item */
+    struct item *item;
 };
 
 /* The entries that are in one shard. */
@@ -188,7 +189,8 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
     return code;
 }
 
-/* Waits until the part's shard is open, and allocates the block for its requested records. */
+/* Waits until the shard of this part is open, and allocates the block for the records that were
+ * requested from it. */
 static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = open_ahead(c, (size_t)(part - c->parts), err);
@@ -213,7 +215,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 
 /* ---- Groups --------------------------------------------------------------------------------- */
 
-/* Returns whether the group may be extended to record `next`. */
+/* Returns whether the record `next` is close enough to be read together with the group. */
 static bool joins(const struct record_group *g, const struct shard *shard, uint64_t next)
 {
     const struct index_section *s = shard->section;
@@ -233,7 +235,8 @@ static bool joins(const struct record_group *g, const struct shard *shard, uint6
               <= GROUP_BYTES;
 }
 
-/* Returns the group that begins with entry `first`. With `joined`, it includes records close by. */
+/* Returns the group of records that begins with entry `first`. If `joined` is set, the group
+ * includes further records that are close by. */
 static struct record_group group_of(const struct call *c, struct shard_part *part, size_t first,
                                     bool joined)
 {
@@ -254,8 +257,8 @@ static struct record_group group_of(const struct call *c, struct shard_part *par
     return g;
 }
 
-/* Makes the plan of a group, with one run for each record. A local codec block is read and
- * decompressed only as far as needed. A remote block is read by one request. */
+/* Makes the plan for reading a group, with one run for each record. A local codec block is read and
+ * decompressed only as far as needed. A remote block is read with one request. */
 static int plan_of(const struct call *c, const struct record_group *g, struct read_plan *plan,
                    struct sheaf_error *err)
 {
@@ -282,7 +285,8 @@ static int plan_of(const struct call *c, const struct record_group *g, struct re
     return SHEAF_OK;
 }
 
-/* Gives each requested record its slot in the block, beginning at *slot. */
+/* Assigns a position in the part's block to each requested record of the group, beginning at
+ * *slot. */
 static void place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
@@ -333,8 +337,8 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
     return SHEAF_OK;
 }
 
-/* Ends a group. Its items now belong to the entries. Frees the errors of records that nobody will
- * see. */
+/* Ends the read of a group and passes its items to the entries. Frees the errors of records that
+ * were read but not requested. */
 static void end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;
@@ -389,7 +393,7 @@ static int take_group(struct call *c, struct sheaf_error *err)
     return code;
 }
 
-/* Makes room for the group and its read, by ending older groups. */
+/* Makes room for the read of a group, by ending the reads of older groups. */
 static int make_room(struct call *c, struct record_group *g, const struct read_plan *plan,
                      struct sheaf_error *err)
 {
@@ -405,8 +409,8 @@ static int make_room(struct call *c, struct record_group *g, const struct read_p
     return code;
 }
 
-/* Reads the group that begins with an entry. Returns SHEAF_END if memory has no room for it
- * alone. */
+/* Reads the group that begins with the entry g->first. Returns SHEAF_END if memory has no room for
+ * this group even alone. */
 static int read_group(struct call *c, struct record_group *g, uint8_t **slot,
                       struct sheaf_error *err)
 {

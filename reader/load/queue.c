@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans the reads of the lanes, and returns their samples; see queue.h. */
+ * Plans the reads of the lanes, and returns the lanes' samples; see queue.h. */
 #include "reader/load/queue.h"
 
 #include <inttypes.h>
@@ -15,8 +15,9 @@
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
-#define DRAWS_COLD 32u          /* number of samples at the start of a lane that do not wait
-                                   until their files are warm */
+/* number of samples at the start of a lane that do not wait until their files are in the
+ * kernel's cache */
+#define DRAWS_COLD 32u
 #define LOOK_NS    5000000u     /* time between two checks whether a read is late */
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
@@ -38,7 +39,7 @@ void queue_cancel(struct queue *q)
     stream_cancel(q->stream);
 }
 
-/* Removes the first read. All its samples must have been returned. */
+/* Removes the queue's first read. All its samples must have been returned. */
 static void remove_first(struct loader *l, struct queue *q)
 {
     struct read *r = q->first;
@@ -77,7 +78,7 @@ static void append(struct loader *l, struct queue *q, struct read *r)
     l->queued++;
 }
 
-/* Begins the queue's next read. Returns SHEAF_END if there is no memory for it now. */
+/* Begins the next read of the queue. Returns SHEAF_END if there is no memory for it now. */
 static int begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
                       struct sheaf_error *err)
 {
@@ -97,7 +98,8 @@ static int begin_read(struct loader *l, struct queue *q, const struct read_plan 
 
 /* ---- In the order of the line --------------------------------------------------------------- */
 
-/* Begins to use a shard. Returns SHEAF_END if the budget has no room for its section now. */
+/* Takes a reference to a shard. Returns SHEAF_END if the budget has no room for the shard's index
+ * section now. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -108,8 +110,8 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
 }
 
-/* Begins to open the shard that follows on the line. This only saves time: if the budget has no
- * room now, the shard is opened when its turn comes. */
+/* Begins to open the shard that the lane reads next. This only saves time. If the budget has no
+ * room now, the shard is opened later, when its first record is needed. */
 static void open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
@@ -127,8 +129,8 @@ static void open_next(struct loader *l, struct queue *q, uint64_t position)
         (void)use_shard(l, number, &q->next, &ignored);
 }
 
-/* Makes q->shard the shard of the run, and begins to open the shard that follows. Returns SHEAF_END
- * if the budget has no room for its section now. */
+/* Sets q->shard to the shard of the run, and begins to open the shard after it. Returns SHEAF_END
+ * if the budget has no room for the shard's index section now. */
 static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
                        struct sheaf_error *err)
 {
@@ -157,15 +159,16 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns whether there is memory for two such reads. Required for a read that is not needed
- * yet. */
+/* Returns whether there is memory for two reads like this one. A read that is not needed yet is
+ * begun only if there is. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return !l->keeps || loader_room(l) >= 2 * read_needs_of(plan).pieces;
 }
 
-/* Skips positions that are not wanted now; they are read when they are drawn. Returns SHEAF_END if
- * it is not yet known which positions are wanted, or there are no more. */
+/* Skips positions of the sequence whose samples are not wanted in memory now; they are read when
+ * they are drawn. Returns SHEAF_END if it is not known yet which positions are wanted, or if no
+ * positions are left. */
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {
@@ -213,8 +216,8 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
 
 /* ---- As drawn ------------------------------------------------------------------------------- */
 
-/* Waits until the files are warm from which the lane draws. Returns SHEAF_END if they are not warm,
- * and there are enough reads without another. */
+/* Waits until the files from which the lane draws are in the kernel's cache. Returns SHEAF_END if
+ * they are not, and enough other reads are running. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warmth_go_on(q->warmth, l);
@@ -251,7 +254,7 @@ static int plan_as_drawn(struct loader *l, struct queue *q, struct sheaf_error *
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
-/* Plans the next read. Returns SHEAF_END if there is no memory for it now. */
+/* Plans the lane's next read. Returns SHEAF_END if there is no memory for it now. */
 static int plan_read(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     return q->warmth != NULL ? plan_as_drawn(l, q, err) : plan_in_order(l, q, err);
@@ -294,14 +297,15 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns whether lane a's next position is needed sooner than lane b's. */
+/* Returns whether the next position of lane `a` is needed sooner than the next position of lane
+ * `b`. */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Returns the lane other than `but` that has planned furthest and has a shard open, or NULL if
- * there is none. */
+/* Returns the lane that has planned furthest ahead among the lanes that have a shard open, except
+ * the lane `but`. Returns NULL if there is none. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -316,9 +320,10 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes another lane's shard for a lane whose turn it is. If not all lanes can have their shards
- * open, each lane then opens its shard for one read; otherwise some lanes would open it for every
- * sample. Returns false if there is no shard to close. */
+/* Closes the shard of another lane, so that the lane that must return a sample next can open its
+ * own. Used if memory has no room for the shards of all lanes. Each lane then opens its shard for
+ * one whole read; otherwise some lanes would open it again for every sample. Returns false if there
+ * is no shard to close. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
@@ -332,8 +337,8 @@ static bool give_way(struct loader *l, const struct queue *q)
     return true;
 }
 
-/* Plans a read for a lane whose turn it is. If there is no memory for it, plans a read of one
- * record. */
+/* Plans a read for the lane that must return a sample next. If there is no memory for a usual read,
+ * plans a read of one record. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     int code = plan_read(l, q, err);
@@ -344,13 +349,13 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         return code == SHEAF_END ? SHEAF_OK : code;
     if (!l->keeps)
         return plan_alone(l, q, err);
-    q->planned++;                   /* the slot gets the sample's number, and the sample is read
-                                       when it is drawn */
+    /* the slot gets only the sample's number, and the sample is read when it is drawn */
+    q->planned++;
     return SHEAF_OK;
 }
 
-/* Returns the lane whose next read is needed first, or NULL if all reads are planned. With `ahead`,
- * includes the lanes whose first turn comes later. */
+/* Returns the lane whose next read is needed first, or NULL if all reads are planned. If `ahead` is
+ * set, includes lanes of a view that begin to read before their first sample is needed. */
 static struct queue *neediest(struct loader *l, bool ahead)
 {
     struct queue *found = NULL;
@@ -365,7 +370,7 @@ static struct queue *neediest(struct loader *l, bool ahead)
     return found;
 }
 
-/* Gives each stream empty reads in advance, to be filled by its worker. */
+/* Gives each stream empty reads in advance, which the stream's worker thread fills. */
 static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
     for (uint32_t i = 0; i < l->lane_count; i++) {
@@ -398,8 +403,8 @@ int queue_pump(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = plan_read(l, q, err);
-        if (code != SHEAF_OK && q->is_ahead) {      /* the memory is needed by other lanes, or it
-                                                       is too early */
+        /* other lanes need the memory, or it is too early for this lane */
+        if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;
         }
@@ -413,13 +418,15 @@ int queue_pump(struct loader *l, struct sheaf_error *err)
 
 /* ---- Giving out ----------------------------------------------------------------------------- */
 
-/* Returns whether the read is late: a read that was begun after it has landed. */
+/* Returns whether a read is late, which means that a read that was begun after it has already
+ * finished. */
 static bool is_late(struct loader *l, struct read *r)
 {
     return r->next != NULL && loader_has(l, r->next);
 }
 
-/* Waits for the read. Stops waiting if the read is late and its samples are not needed at once. */
+/* Waits for the read to finish. Stops waiting if the read is late and its samples are not needed at
+ * once. */
 static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
@@ -435,7 +442,8 @@ static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
     return loader_wait(l, r, err);
 }
 
-/* Plans the next position if necessary, and waits until its read has landed or is late. */
+/* Plans a read for the next position if necessary, and waits until the read has finished or is
+ * late. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -456,9 +464,9 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
     return loader_wait(l, q->first, err);
 }
 
-/* Takes the memory of a stream's sample, which is known only now. For a shuffle buffer, the sample
- * is copied to a piece of its own. Otherwise the memory of its read is counted, because the caller
- * may keep the read longer than the stream expects. */
+/* Takes memory for a stream's sample from the budget, because its size is known only now. If the
+ * sample goes to a shuffle buffer, copies it to a piece of its own. Otherwise counts the memory of
+ * its read, because the caller may keep the read longer than the stream expects. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {
@@ -549,7 +557,8 @@ int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* An error is ignored here. It occurs again, and is reported, when the sample is needed. */
+        /* An error is ignored here. It occurs again, and is then reported, when the sample is
+         * needed. */
         q->taken++;
         remove_first(l, q);
         (void)queue_pump(l, &later);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the memory of a read, and makes reads; see read.h. read_job.c has the job. */
+ * Computes the memory that a read needs, and makes reads; see read.h. read_job.c has the job of a
+ * read. */
 #include "reader/load/read.h"
 
 #include <stdlib.h>
@@ -30,7 +31,8 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the bytes of the tables for the columns' fetches, the runs, and the parts of blocks. */
+/* Returns the size of the read's tables: for requests of columns, for runs, and for parts of codec
+ * blocks. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
     return plan->runs[0].shard->column_count * sizeof(struct fetch)

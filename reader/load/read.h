@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * A READ brings records of a shard into memory. One job gets their stored bytes, decompresses and
- * checks them.
+ * A READ brings records of a shard into memory. One job reads their stored bytes, decompresses them
+ * and checks them.
  *
  *     runs of records --job--> items, each a frame that is right, or the error that says why it is
  *                              not
  *
- * Each record is an ITEM. Items lie TOGETHER in the read's block. The block is read into without a
- * copy and stays until the last item is released:
+ * Each record becomes an ITEM. Items can lie TOGETHER in one block of the read. The stored bytes
+ * are read directly into the block, without a copy. The block stays in memory until its last item
+ * is released:
  *
  *     block:   | item | item | ... | frames as they are stored ............ | names |
  *
- * Or items lie APART, each in a piece of its own, so that an item that stays does not keep the
- * others in memory:
+ * Or items lie APART, each in a piece of its own, so that an item that stays in memory does not
+ * keep the others there:
  *
  *     piece:   | item | frame | name |
  *
- * The maker of a read provides that memory, and says how the blocks of a codec are decompressed: as
- * a whole, or record by record, so that the whole block need not be in memory. */
+ * The code that begins a read provides this memory, and decides how codec blocks are decompressed:
+ * as a whole, or record by record, so that the whole block need not be in memory. */
 #ifndef READER_READ_H
 #define READER_READ_H
 
@@ -34,7 +35,8 @@ struct item {
     union {
         const char *name;       /* if has_name: its .lst line */
         uint64_t offset;        /* otherwise: of the frame in the shard, uncompressed */
-        struct sheaf_error *bad;    /* if is_bad, the reason; there is then neither data nor name */
+        /* if is_bad is set: why the record is bad; the item then has neither data nor a name */
+        struct sheaf_error *bad;
     };
     uint64_t record;
     uint32_t shard;
@@ -44,7 +46,8 @@ struct item {
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
-/* A column's record for an item. A reader with columns has one for each column after the item:
+/* An item's record in a column. If the reader has columns, one of these structs for each column
+ * follows the item:
  *
  *     | item | column | column | */
 struct item_column {
@@ -82,22 +85,23 @@ struct read_needs {
     size_t span;                /* number of items, including the skipped positions before them */
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
-/* Returns an upper bound of the memory for reading one record of this shard together. The index is
- * not needed. */
+/* Returns an upper bound of the memory for a read of one record of this shard whose item lies in
+ * the read's block. The shard's index section is not needed. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
-/* Returns how much more a read of one record needs for its columns. `columns` may be NULL. */
+/* Returns the additional memory that a read of one record needs for its columns. `columns` may be
+ * NULL. */
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
-/* Returns the size of the piece for one item of an open shard. */
+/* Returns the size of the piece of memory for a single item of an open shard. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* A remote read that begins before a worker runs the job. */
+/* A request to a remote store that is sent before a worker runs the read's job. */
 struct fetch {
     struct store_read read;     /* .object is NULL if there is none */
     struct work *work;
 };
 
-/* The buffers that a read needs until it has landed. They are kept for later reads, so that reads
- * need not touch new pages of memory again and again. */
+/* The buffers that a read needs until it has finished. They are kept for later reads, so that not
+ * every read has to touch new pages of memory. */
 struct work {
     struct job job;
     struct work *next;          /* in the list of spare buffers */
@@ -118,28 +122,34 @@ struct work {
     int code;
     struct sheaf_error error;
     uint64_t read_bytes;
-    uint64_t passed_over;       /* of a stream: number of tar members that belong to no sample; */
-    uint64_t lost_bytes;        /* number of bytes after damage, up to the ends of shards */
-    uint64_t repeated_keys;     /* of a stream: number of samples whose key occurred before in
-                                   their shard */
+    /* for a stream: number of tar members that belong to no sample */
+    uint64_t passed_over;
+    /* number of bytes that are lost after damage, up to the ends of shards */
+    uint64_t lost_bytes;
+    /* for a stream: number of samples whose key already occurred in their shard */
+    uint64_t repeated_keys;
 };
 
 struct read {
     struct read *next;          /* in its queue */
     struct read *newer, *older; /* in the list of all reads */
-    struct work *work;          /* working buffers; NULL if the read has landed and belongs to no
-                                   stream */
+    /* working buffers; NULL if the read has finished and belongs to no stream */
+    struct work *work;
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* the first position of its queue that it has, */
-    size_t span, taken;         /* number of positions of the read, and number of those that the
-                                   queue has returned */
+    /* number of positions that the read covers, and number of these that the queue has already
+     * returned */
+    size_t span, taken;
     size_t users;               /* number of references to it */
-    struct item *table;         /* if together: its items, each with its columns; else NULL */
-    struct item **each;         /* if apart: each item, or NULL if the position is skipped */
+    /* if the items lie together: the items, each followed by its columns; otherwise NULL */
+    struct item *table;
+    /* if the items lie apart: pointers to the items; NULL for a position that is skipped */
+    struct item **each;
     uint8_t *block;             /* if together: the table and all frames; */
-    uint64_t alone_bytes;       /* memory taken from the budget if the block is not a piece of
-                                   the heap; */
+    /* number of bytes taken from the budget for the block, if the block is not a piece of the
+     * heap */
+    uint64_t alone_bytes;
     bool is_reserved;           /* as reserved */
     bool repeats;
     bool is_remote;
@@ -166,24 +176,24 @@ static inline struct item *read_item(const struct read *r, size_t i)
          : (struct item *)(void *)((char *)r->table + i * r->item_bytes);
 }
 
-/* Makes a buffer of exactly `size` bytes. Its content is not kept. */
+/* Makes a buffer of exactly `size` bytes. The former content of the buffer is lost. */
 void *work_room(struct buf *buf, size_t size, struct sheaf_error *err);
 uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* NULL is allowed */
 
-/* Prepares a read for this plan. The caller must then give it memory for the items: read_set_block,
- * or `each`. */
+/* Prepares a read for this plan. The caller must then provide the memory for the items: by
+ * read_set_block, or in read->each. */
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err);
-/* Sets the block, in which the table of items begins. */
+/* Sets the block of memory that begins with the read's table of items. */
 void read_set_block(struct read *read, uint8_t *block);
 void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 
-/* Begins the read. A local read is done wholly by its job, so that it is checked on the processor
- * whose cache has it. */
+/* Begins the read. Its job does all the work of a local read, so that the same processor reads and
+ * checks the bytes while they are in its cache. */
 void read_start(struct read *read);
 /* Runs the job on this thread. */
 void read_run(struct read *read);

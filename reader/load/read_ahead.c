@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads ahead with a window of pieces. The oldest piece has the read position or follows it. */
+ * Reads an object ahead in a window of pieces. The oldest piece contains the read position or
+ * follows it. */
 #include "reader/load/read_ahead.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Moves to the next piece. Sets `here` to NULL if none was started. */
+/* Moves to the next piece of the window. Sets `here` to NULL if no further piece was started. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)
@@ -57,7 +58,7 @@ static void turn(struct ahead *a)
     a->here = (struct ahead_piece *)inflight_next(&a->window);
 }
 
-/* Makes the piece that has the byte at `offset` the current one. */
+/* Makes the piece that contains the byte at `offset` the current piece. */
 static const struct store_read *go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {

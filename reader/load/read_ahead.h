@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a remote object in order. Large reads are issued ahead of the current offset, so that the
+ * Reads a remote object in order. Sends large requests ahead of the current offset, so that the
  * network stays busy while earlier bytes are processed.
  *
  *     object    |.....|#####|#####|#####|#####|.............|
@@ -12,14 +12,15 @@
 
 #define AHEAD_PIECES_MOST 16u
 
-/* Replaces *object by an object that is read ahead; store_read must then be called with ascending
- * offsets. The new object has the name and size of the old one and closes it when it is closed. It
- * gives up when its `interrupt` is raised. `memory_bytes` must come from ahead_memory for the same
- * number of `pieces`, which are read at once. On failure *object does not change. */
+/* Replaces *object by an object that reads ahead. store_read must then be called with ascending
+ * offsets. The new object has the name and size of the original one, and closes it when it is
+ * closed. It stops waiting when its `interrupt` flag is set. `memory_bytes` must be the result of
+ * ahead_memory for the same number of `pieces`, which are read at the same time. On failure *object
+ * does not change. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* Returns the memory for `pieces` pieces: at most a sixteenth of the budget. */
+/* Returns the memory for `pieces` pieces, which is at most a sixteenth of the budget. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

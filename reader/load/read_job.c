@@ -13,7 +13,7 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* The runs of one read operation, on their way through the job. */
+/* The runs of one read operation while the job works on them, with the memory for their bytes. */
 struct pass {
     struct work *work;
     const struct run *runs;
@@ -22,11 +22,13 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    uint8_t *data;              /* where the bytes of the range are read to; or, one after
-                                   another, only the bytes of its records */
-    char *names;                /* where the range's .lst lines are read to; NULL if it has none */
-    uint8_t *columns;           /* where the records of its columns are read to, one column after
-                                   another */
+    /* memory for all bytes of the range; or memory for only the bytes of its records, one after
+     * another */
+    uint8_t *data;
+    /* memory for the .lst lines of the range; NULL if it has none */
+    char *names;
+    /* memory for the range's records in columns, one column after another */
+    uint8_t *columns;
     bool is_marked;             /* is_bad is set in all items */
 };
 
@@ -62,7 +64,7 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* Where the bytes of an item go that lies apart. */
+/* Returns the address for the bytes of an item that lies in a piece of its own. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;
@@ -89,7 +91,8 @@ static void prepare_marks(struct pass *p)
     p->is_marked = true;
 }
 
-/* Marks the item of a record as bad. The message is its place followed by `error`. */
+/* Marks the item of a record as bad. The message is the record's location, followed by the message
+ * of `error`. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
                     const struct sheaf_error *error)
 {
@@ -106,7 +109,8 @@ static int mark_bad(struct pass *p, struct item *item, uint64_t record,
     return SHEAF_OK;
 }
 
-/* Marks the records that overlap uncompressed bytes [begin, end) as bad. */
+/* Marks all records as bad that overlap the uncompressed bytes from `begin` up to, but not
+ * including, `end`. */
 static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
@@ -124,7 +128,8 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* Marks the records in uncompressed bytes [begin, end) as bad, because the shard is too short. */
+/* Marks the records in the uncompressed bytes from `begin` to `end` as bad, because the shard is
+ * too short. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;
@@ -136,7 +141,8 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     return mark_range(p, begin, end, &error);
 }
 
-/* Marks the records of a part of a block that could not be decompressed. */
+/* Marks the records in a part of a codec block as bad, because the part could not be
+ * decompressed. */
 static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
                         const struct unpack_part *part, const struct sheaf_error *error)
 {
@@ -153,7 +159,8 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Returns how many of the stored bytes [begin, end) exist. A truncated shard has fewer. */
+/* Returns the number of bytes between `begin` and `end` that the shard really has. A truncated
+ * shard has fewer. */
 static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
 {
     const uint64_t there = shard->object->bytes;
@@ -161,7 +168,7 @@ static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t
     return MIN(end, there) - MIN(begin, there);
 }
 
-/* Reads stored bytes, or waits for them if they were requested in advance. */
+/* Reads stored bytes. If they were requested in advance, waits for them. */
 static int read_object(struct work *w, struct store_object *object, const struct fetch *fetch,
                        uint64_t offset, void *data, uint64_t size)
 {
@@ -193,7 +200,7 @@ static int read_plain(struct pass *p)
     return code;
 }
 
-/* Decompresses parts of a block in small steps. Marks the records that cannot be decompressed as
+/* Decompresses parts of a codec block in small steps. Marks records that cannot be decompressed as
  * bad. */
 static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
 {
