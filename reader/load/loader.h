@@ -127,7 +127,7 @@ static inline uint64_t loader_room(const struct loader *l)
 
 /* Returns the memory that is needed to read a single record of an open shard. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Returns the error SHEAF_ERR_LIMIT: even the reserved memory has no room for the record. */
+/* Returns SHEAF_ERR_LIMIT, because even the reserved memory has no room for the record. */
 int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
                    struct sheaf_error *err);
 
