@@ -5,14 +5,15 @@
  *     | tables | reserve | sections | buffers for reads | heap: samples |
  *
  * The tables are allocated when the epoch begins. The RESERVE is the memory for reading any single
- * record alone, including the index section of its shard. With it the epoch continues whatever else
- * is in use, so only tables and reserve must fit. The rest is divided between reads ahead and
- * samples that wait to be drawn. A sample that finds no memory waits as a number and is read later
- * (lane.h).
+ * record alone, including the index section of its shard. With the reserve, the epoch can always
+ * continue, so only tables and reserve must fit. The rest is divided between reads ahead and
+ * samples that wait to be drawn from the shuffle buffer. If memory has no room for a sample, the
+ * shuffle buffer holds only its number, and the sample is read when it is drawn (lane.h).
  *
- * For example 1 GiB, 10,000 slots, one lane, remote shards of 1,500 images of 110 kB:
+ * For example 1 GiB, a shuffle buffer of 10,000 samples, one lane, remote shards of 1,500 images of
+ * 110 kB:
  *
- *     tables      10,000 x 16 bytes for the slots                                       0.2 MB
+ *     tables      10,000 x 16 bytes for the slots of the shuffle buffer                 0.2 MB
  *     reserve     one image of at most 900 kB, its shard's section of 40 kB             1 MB
  *     sections    two shards are open                                                   0.1 MB
  *     reads       of 8 MiB each, 32 under way and one a lane, and a quarter more        346 MB
@@ -33,50 +34,55 @@
 #include "reader/dataset/dataset_view.h"
 
 /* Uncompressed bytes of a read. A local read is small enough that it is checked while it is still
- * in the processor's cache, and large enough that threads are seldom woken for it. A remote read is
- * large enough to make a request worth its round trip. */
+ * in the CPU's cache, and large enough that threads are seldom woken for it. A remote read is large
+ * enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
-/* Largest number of remote reads under way; and the bytes and reads with which an epoch starts. */
+/* Largest number of remote reads at a time; and the bytes and the number of reads with which an
+ * epoch starts. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
-/* Smallest size of a read. It is used if READ_LEAST_BYTES for each lane would take too much
- * memory. */
+/* Smallest size of a read in bytes. It is used if reads of READ_LEAST_BYTES for all lanes would
+ * take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* A read has at most this part of the memory if samples wait as numbers. Such a read waits until
- * the heap has room for all of it, and meanwhile more samples become numbers. */
+/* If the shuffle buffer holds some samples only as numbers, a read gets at most 1 / READ_PART of
+ * the memory. Such a read waits until the heap has room for all of it. Meanwhile more samples are
+ * held only as numbers. */
 #define READ_PART          128u
-/* With more lanes than this, reads of which only a part was handed out hold much of the memory. */
+/* With more lanes than this, reads of which only some samples were returned hold much of the
+ * memory. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
-/* Unused shards stay open while they take at most this part of the memory. */
+/* Unused shards stay open as long as they take at most 1 / IDLE_PART of the memory. */
 #define IDLE_PART          8u
-/* A frame is outsize if it is larger than this part of the heap. */
+/* A frame (stored record) larger than 1 / OUTSIZE_PART of the heap is read only when it is
+ * drawn. */
 #define OUTSIZE_PART       16u
-/* Largest size of a codec block: a few MiB, plus the sample with which the packer exceeded them.
- * The bytes that a container adds to small files are included. */
+/* Largest size of a codec block: a few MiB, and the sample with which the packer exceeded this
+ * size. The bytes that a container adds to small files are included. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* Part of the reserve that is not for the read itself: tables for reading one number. */
+/* Part of the reserve that is not for the read itself: tables for reading one sample. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Smaller samples are cheaper to keep in memory than to read one by one. */
+/* Smaller samples are kept in memory, because that is cheaper than reading each of them alone. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Largest number of shards that may be open for the draws of all lanes. */
+/* Largest number of shards that may be open at the same time for the draws of all lanes. */
 #define SHARDS_MOST        192u
-/* A sample stays in its slot for n draws on average, where n is the number of slots. It seldom
- * stays longer than LONGEST_STAY times n draws. */
+/* A sample stays in the shuffle buffer for n draws on average, where n is the buffer's size. It
+ * seldom stays longer than LONGEST_STAY times n draws. */
 #define LONGEST_STAY       12u
 
 struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    uint64_t mean;              /* mean size of a sample, in the shard where it is largest */
+    /* mean size of a sample, in the shard in which the mean is largest */
+    uint64_t mean;
     uint64_t block;             /* most that a codec block adds to a read */
-    uint64_t sections;          /* memory for the sections of all shards that are open at the
-                                   same time */
+    /* memory for the index sections of all shards that are open at the same time */
+    uint64_t sections;
     uint64_t tables;
     uint64_t foresight;         /* for all lanes, if samples wait as numbers (horizon.h) */
     uint64_t reserve;
@@ -89,8 +95,8 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Returns the number of shards that may be open for one source of a view. The pieces in the
- * source's part of the buffer may lie in any shard. */
+/* Returns the number of shards that may be open for one source of a view. Its samples in the
+ * shuffle buffer come in pieces, and each piece may be in another shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {
@@ -104,7 +110,7 @@ static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct ord
     return MIN(shards, lanes * pieces * (1 + piece / in_shard));
 }
 
-/* Returns the number of shards that the lanes may have open. */
+/* Returns the number of shards that the lanes may have open at the same time. */
 static uint64_t shards_drawn(const struct sheaf_dataset *d, const struct order *order,
                              uint32_t lanes)
 {
@@ -129,7 +135,7 @@ static uint64_t numbers_drawn(const struct sheaf_dataset *d, const struct order 
     return lanes * (order_buffer_slots(order) + more);
 }
 
-/* Returns the number of columns that are read with each sample. */
+/* Returns the number of columns that the reader reads with each sample. */
 static size_t column_count(const struct loader *l)
 {
     return l->shards.columns == NULL ? 0 : l->shards.columns->count;
@@ -206,7 +212,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes the bytes of `slots` samples, taken from the shards with the largest samples. */
+/* Computes an upper bound of the bytes of `slots` samples, by taking them from the shards with the
+ * largest samples. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -286,7 +293,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     return code;
 }
 
-/* Returns the memory for reading any single record of an open shard. */
+/* Returns the memory that is enough to read any single record of an open shard. */
 static uint64_t alone_in(struct shard *shard)
 {
     uint64_t most = 0;
@@ -297,8 +304,8 @@ static uint64_t alone_in(struct shard *shard)
     return most;
 }
 
-/* Computes the exact reserve from the index. Gives up silently if a shard cannot be opened; the
- * error is reported when that shard is read. */
+/* Computes the exact size of the reserve from the index. Ignores a shard that cannot be opened,
+ * because the error is reported when the shard is read. */
 static void find_alone(struct sheaf_reader *r, struct needs *n)
 {
     struct shards *shards = &r->load.shards;
@@ -326,9 +333,9 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        r->options.memory = NULL;       /* the memory of the options is not used again, because
-                                           the heap does not report when the program's last use
-                                           of it ends */
+        /* the memory of the options is not used a second time, because the heap does not report
+         * when the program has stopped using it */
+        r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
     if ((uintptr_t)memory.base % (uintptr_t)sysconf(_SC_PAGESIZE) != 0)
@@ -337,13 +344,14 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     return heap_open_in(&l->heap, &l->budget, l->budget.limit, &memory, err);
 }
 
-/* The heap may grow to `heap_bytes`, of which `lend_bytes` may be lent to the program. */
+/* Limits of the heap: it may grow to `heap_bytes`, and `lend_bytes` of this may be lent to the
+ * program. */
 struct shares {
     uint64_t heap_bytes, lend_bytes;
 };
 
 /* Sets the limits of the heap. The heap keeps the size that it had in the last epoch, unless that
- * is more than its new share. */
+ * exceeds its new limit. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct loader *l = &r->load;
@@ -363,7 +371,8 @@ static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
     return SHEAF_OK;
 }
 
-/* Sets the window of remote reads: it begins small and may grow to the reads that memory allows. */
+/* Sets the window of remote reads. It begins with a small number of reads, and may grow to the
+ * number that memory allows. */
 static void fit_window(struct loader *l)
 {
     const unsigned most = (unsigned)l->queued_most - l->lane_count;
@@ -379,22 +388,23 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Returns the part of `left` for samples of codec blocks that are on their way to the slots. Used
- * if memory has no room for the samples of all slots. */
+/* Returns the part of the memory `left` for decompressed samples that have not entered the shuffle
+ * buffer yet. Used if memory has no room for all samples of the shuffle buffer. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Plans for reading codec blocks in parts: a block is decompressed for the samples that are needed
- * now, and again for samples that are needed later. */
+/* Plans for decompressing codec blocks in parts. A block is decompressed for the samples that are
+ * needed now, and again for samples that are needed later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
     const uint64_t reads = l->lane_count + 1u;
     const uint64_t bytes = passing_bytes(l, left) * 3 / 4 / reads;
 
-    /* Whole blocks would stay in memory until their last sample is taken. */
+    /* If blocks were read as a whole, each would stay in memory until its last sample is
+     * returned. */
     l->apart = l->in_parts = true;
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
@@ -403,7 +413,7 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     n->tables += n->foresight;
 }
 
-/* Chooses the size and number of reads, where `left` is the memory for reads and frames. */
+/* Chooses the size and the number of reads. `left` is the memory for reads and frames. */
 static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -418,8 +428,8 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* A request of a MiB is worth its round trip. So the number of reads is reduced before
-         * their size is. */
+        /* A request of a MiB is worth its round trip. So the number of reads is reduced before the
+         * size of a read. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -434,7 +444,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
         fit_blocks(r, n, left);
 }
 
-/* Returns the working memory of the reads under way that bring single records of a codec block. */
+/* Returns the working memory of all reads that bring single records of a codec block. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)
@@ -443,9 +453,9 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Gives the heap the memory that reads can do without, and lets the program borrow the memory that
- * the heap can do without. Frames of a shuffle buffer fill the heap. Without a buffer, the heap
- * only has the frames of the reads under way. */
+/* Gives the heap the memory that reads do not need, and allows the program to borrow the memory
+ * that the heap does not need. If there is a shuffle buffer, its samples fill the heap. Otherwise
+ * the heap has only the samples of the reads under way. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
@@ -474,8 +484,8 @@ static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Checks that tables and reserve fit. Frees cached indexes and computes the exact reserve if
- * necessary. */
+/* Checks that tables and reserve fit into the budget. If necessary, frees cached indexes and
+ * computes the exact size of the reserve. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
     const uint64_t limit = r->load.budget.limit;
@@ -522,8 +532,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples that a lane may have in its slots, without the samples that are on
- * their way there. */
+/* Returns the number of samples that a lane may have in its shuffle buffer in memory, not counting
+ * samples that have not entered the buffer yet. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);
@@ -545,7 +555,7 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* A spare buffer may be up to twice as large as needed. */
+    /* A spare buffer may be up to twice as large as the read that reuses it needs. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

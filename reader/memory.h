@@ -8,17 +8,17 @@
 #include "reader/reader_state.h"
 
 /* Decides whether samples are kept in memory until they are drawn, or read when they are drawn.
- * They are read when drawn if all of the following holds: they are in files on this machine's
- * disks, not compressed, and large enough for a read of their own; and the shards of the shuffle
- * buffer can all be open and leave enough memory. */
+ * They are read when drawn if all of the following is true: the shards are files on this machine's
+ * disks; they are not compressed; samples are large enough for a read of their own; all shards of
+ * the shuffle buffer can be open at the same time and leave enough memory. */
 void memory_choose(struct sheaf_reader *r);
 
-/* Opens the heap of samples. Uses the memory of the options, unless lent samples are still in
- * it. */
+/* Opens the heap of samples. Uses the memory of the options if it is free; it is not free if lent
+ * samples are still in it. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
-/* Divides the budget for the epoch whose lanes have begun. Returns SHEAF_ERR_LIMIT if the budget is
- * too small; the message says what would be enough. */
+/* Divides the budget for an epoch whose lanes have begun. Returns SHEAF_ERR_LIMIT if the budget is
+ * too small; the message says which size would be enough. */
 int memory_share_out(struct sheaf_reader *r);
 
 #endif

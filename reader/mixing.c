@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "reader/view/source_line.h"
 
-/* After a failed attempt, reading ahead is tried again after this number of draws. */
+/* If reading ahead for the next range of a view failed, it is tried again after this number of
+ * draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
@@ -18,18 +19,20 @@ struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    uint64_t before;                /* number of draws of this epoch in the stretches begun so
-                                       far */
+    /* number of draws of this epoch in all ranges that the lane has begun so far */
+    uint64_t before;
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
-    bool is_second;                 /* the source's lane is in the second half of the table */
-    struct source_line *coming;     /* line of the next stretch, whose lane is in the other half;
-                                       or NULL */
+    /* whether the lane that is used now is in the second half of the table of lanes */
+    bool is_second;
+    /* line of the range that is read next, whose lane is in the other half of the table; NULL if
+     * it was not begun */
+    struct source_line *coming;
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
 
-/* The sample that pads the end of a lane. There is none if run.count is 0. */
+/* The sample that pads the end of a lane. If run.count is 0, the lane is not padded. */
 struct pad {
     struct order_run run;
     uint64_t source_epoch;
@@ -37,8 +40,8 @@ struct pad {
 
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
-    size_t *sources;                /* for each lane: 1 + the source of its next step; 0 if not
-                                       known yet */
+    /* for each lane: 1 + the source of its next step; 0 if the source is not known yet */
+    size_t *sources;
     struct pad *pads;               /* of each lane */
     struct source_drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
@@ -107,8 +110,8 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Returns the index of the lane of reader lane `i` and a source. With `coming`, the index for the
- * next stretch. */
+/* Returns the index of the struct lane for lane number i and a source. If `coming` is set, returns
+ * the index of the lane that reads the next range. */
 static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -121,7 +124,7 @@ static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
     return &r->lanes[place_of(r, i, source, false)];
 }
 
-/* Begins the lane for the stretch that has draw `draw`. */
+/* Begins a lane for the stretch (range of a source epoch) that contains draw number `draw`. */
 static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
                         bool is_ahead, struct source_line **line, struct sheaf_error *err)
 {
@@ -151,7 +154,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Switches to the next stretch, which was begun in advance. */
+/* Switches to the lane of the next range, which was begun in advance. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -192,7 +195,7 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 
 /* ---- The next stretches ---------------------------------------------------------------------- */
 
-/* Begins to read the next stretch if the budget has room for its slots. */
+/* Begins to read the next range of a source if the budget has room for its shuffle buffer. */
 static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -217,8 +220,9 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     d->coming_bytes = 0;
 }
 
-/* Called after a draw. Begins the next stretch once all reads of this one are planned. Then fills
- * the next stretch's slots, so that its samples are there at its first turn. */
+/* Called after each draw. Once all reads of the present range are planned, begins the next range.
+ * Then fills the shuffle buffer of the next range, so that its samples are in memory when they are
+ * needed. */
 static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -240,7 +244,7 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* Begins the stretches from which a lane draws in the rest of the epoch. */
+/* Begins the ranges from which a lane will draw in the rest of the epoch. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {
@@ -260,8 +264,8 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that pads the end of a lane: the first sample that the padding lane draws in the
- * epoch. */
+/* Finds the sample that pads the end of a lane. It is the first sample that the padding lane draws
+ * in the epoch. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {

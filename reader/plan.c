@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan of an epoch as a list: the ranges of shards that each worker of each rank reads. It
- * needs only order.h and the counts of the manifest. */
+ * Lists an epoch: the ranges of shards that each worker of each rank reads. Needs only order.h and
+ * the counts in the manifest. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/reader_options.h"
 
-/* Lists the ranges of one lane. Its inputs are cut where a shard ends. */
+/* Lists the ranges of one lane. A range ends where its shard ends. */
 static void list_lane(const struct sheaf_dataset *d, const struct order *order,
                       const struct order_line *line, struct sheaf_stretch *stretch,
                       sheaf_stretch_fn *each, void *context)

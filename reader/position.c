@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a position in an epoch as a line of text, and parses it. ORDER.md, section 7, describes
- * the format. */
+ * Writes a position in an epoch as a line of text, and parses such a text. ORDER.md, section 7,
+ * describes the format. */
 #include "reader/position.h"
 
 #include <errno.h>
@@ -38,8 +38,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room for more gaps. Removes gaps that are too far back. If few were removed, enlarges the
- * table. */
+/* Makes room for more gaps. Removes gaps that are too far back to be needed. If only few were
+ * removed, enlarges the table. */
 static int make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -77,9 +77,9 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns the number of turns that the lanes have taken after the first `samples` samples. A
- * resumed stream is read forward only by the first call of next(). Until then its position is
- * nevertheless where it was resumed. */
+/* Returns the number of turns of the lanes (including turns without a sample) up to the return of
+ * sample number `samples`. A resumed stream is read forward only by the first call of
+ * sheaf_reader_next. Until then, its position is nevertheless the one at which it was resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
@@ -92,8 +92,8 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 }
 
 /* Returns the fingerprint for a position. For a view with stages, it covers the stages up to the
- * position's last step, so that adding a later stage does not change it. `rounds` is the number of
- * rounds begun. */
+ * position's last step, so that a stage that is appended later does not change it. `rounds` is the
+ * number of rounds that were begun. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -123,8 +123,8 @@ int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
     return SHEAF_OK;
 }
 
-/* Appends the sources' fingerprints, by which a later reader of the view can tell which source
- * changed. Appends nothing if there is not room for all of them. */
+/* Appends the fingerprints of the sources. By them, a later reader of the view can tell which
+ * source has changed. Appends nothing if the text has no room for all of them. */
 static int add_sources(const struct sheaf_dataset *d, char *text, int size)
 {
     const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;
@@ -178,8 +178,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 
 /* ---- Going there ---------------------------------------------------------------------------- */
 
-/* A field after the fingerprint. Values are parsed by strtoull because, unlike sscanf, it reports
- * numbers that do not fit. */
+/* A field of a position after the fingerprint. Numbers are parsed by strtoull, because, unlike
+ * sscanf, it reports numbers that are too large. */
 struct field {
     const char *before;         /* the text before the value */
     uint64_t *number;           /* the value; or, if it is a word: */
@@ -263,7 +263,7 @@ static bool parse_fields(const char *text, struct position *p)
     return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
-/* Parses the sources of a view, and removes them from the end of the text. */
+/* Parses the fingerprints of a view's sources at the end of the text, and removes them. */
 static bool take_sources(char *text, struct position *p)
 {
     char *word = strstr(text, SOURCES_WORD);
@@ -279,7 +279,7 @@ static bool take_sources(char *text, struct position *p)
     return true;
 }
 
-/* Checks the checksum, and removes it and the word before it from the text. */
+/* Verifies the checksum at the end of the text, and removes it together with the word before it. */
 static int take_crc(char *text, struct sheaf_error *err)
 {
     const size_t size = strlen(text), before = size - MIN(size, CRC_SIZE);
@@ -294,7 +294,7 @@ static int take_crc(char *text, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses a position of version 1, which has no checksum, or version 2. */
+/* Parses a position of version 1, which has no checksum, or of version 2. */
 static int parse(const char *text, struct position *p, struct sheaf_error *err)
 {
     char copy[SHEAF_POSITION_SIZE + 1] = "";        /* with room for a newline */
@@ -341,7 +341,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Checks that the position is not beyond the end of the longest lane. */
+/* Checks that the position is not after the end of the longest lane. */
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
@@ -358,7 +358,8 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Reports that the position was taken with other shards than the ones that this host has. */
+/* Returns the error for a position that was taken on a host with other shards than this host
+ * has. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -371,8 +372,8 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Returns whether the position belongs to this data set. If a stage begins exactly at the next
- * round, the position may belong to the view with or without that stage. */
+/* Returns whether the position belongs to this data set. If a stage of a view begins exactly at the
+ * next round, the position may belong to the view with or without this stage. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     if (d->view == NULL)
@@ -384,7 +385,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Reports that samples were appended after the position was taken, so its epoch was shorter. */
+/* Returns the error for a position that was taken before samples were appended to the data set, so
+ * that its epoch was shorter. */
 static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown since the position was "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions in an epoch, as a line of text. position.c also has sheaf_reader_position and
+ * Positions in an epoch, as a line of text. position.c also implements sheaf_reader_position and
  * sheaf_reader_resume. */
 #ifndef READER_POSITION_H
 #define READER_POSITION_H

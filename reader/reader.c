@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of the reader. reader/order has the order of samples, epoch.c runs an epoch, the
- * rooms reader/load and reader/dataset read and check the samples of its lanes, and memory.c
- * divides the memory. */
+ * The public calls of the reader. reader/order computes the order of samples. epoch.c runs an
+ * epoch. The directories reader/load and reader/dataset read and check the samples of its lanes.
+ * memory.c divides the memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +26,9 @@
 #define BATCH_LIMIT ((size_t)1 << 20)       /* largest number of samples in a batch */
 #define THREADS_MOST 8u                     /* by default */
 
-/* Returns the default number of threads. For local files it is less by one, because the thread
- * that calls next() also works. Threads that read a network file system mostly wait, so there
- * are more. */
+/* Returns the default number of threads. For local files it is less by one, because the thread that
+ * calls sheaf_reader_next also works. For a network file system it is higher, because the threads
+ * mostly wait. */
 static unsigned threads_for(const struct sheaf_dataset *d)
 {
     const unsigned processors = MIN(workers_processors(), THREADS_MOST);
@@ -38,7 +38,7 @@ static unsigned threads_for(const struct sheaf_dataset *d)
     return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
 }
 
-/* Opens the cache. Its memory is taken from the budget. */
+/* Opens the cache for remote shards. The memory of the cache is taken from the budget. */
 static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
 {
     struct budget *budget = &r->load.budget;
@@ -148,7 +148,7 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
 }
 
 /* Every epoch has the same number of samples, and within a round the longer lanes come first. So
- * the number of turns is the number of samples. */
+ * the number of turns equals the number of samples. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -202,7 +202,8 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
-/* Decodes item i of the batch into sample i. Returns SHEAF_END if the sample is left out. */
+/* Decodes item number i of the batch into sample number i. Returns SHEAF_END if the sample is left
+ * out. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = r->out[i].ref.item;
@@ -228,7 +229,7 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
-/* Returns the seed of the sample that the last turn gave. */
+/* Returns the seed of the sample that was taken from a lane last. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,
@@ -286,8 +287,8 @@ static int next_sample(struct sheaf_reader *r)
 }
 
 /* Ends a batch at an error or at the end of the epoch. If the batch has samples, they are returned
- * now, and the error is kept for the next call. It is not kept if no item was lost, because the
- * next call will meet the same error again or find that it is gone. */
+ * now, and the error is kept for the next call. The error is not kept if no item was lost. In this
+ * case the next call will meet the same error again, or the reason of the error is gone. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

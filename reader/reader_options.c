@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a reader: their defaults, and the order that they specify. The data set decides
- * what the options leave open. For example, streams have no known counts, and so no equal lanes. */
+ * The options of a reader: their defaults, and the order that they define. The data set determines
+ * what the options do not. For example, counts of streams are unknown, so their lanes cannot be
+ * equal. */
 #include "reader/reader_options.h"
 
 #include <inttypes.h>
@@ -34,8 +35,8 @@ void reader_options_take(struct sheaf_reader_options *taken,
         sized_take(taken, sizeof(*taken), given, given->sizeof_options);
 }
 
-/* Makes the order for a stream. Its counts are unknown, so each lane has whole shards and ends with
- * the last of them. */
+/* Makes the order for a stream. Its counts are unknown, so each lane reads whole shards and ends
+ * after its last shard. */
 static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
                            uint32_t lanes, struct order *order, struct sheaf_error *err)
 {
@@ -43,8 +44,8 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
                        "%u worker%s cannot share it", d->url, o->workers, plural(o->workers));
     if (d->pipes != NULL)
-        lanes = o->world_size;      /* the platform decides the order, so the requested lanes are
-                                       ignored */
+        /* the platform decides about the order, so the requested number of lanes is ignored */
+        lanes = o->world_size;
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so whole "
                        "shards are assigned to lanes: too few (%zu shard%s) for %u lane%s",
@@ -59,8 +60,8 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     return SHEAF_OK;
 }
 
-/* Checks that this host can give the same number of samples as every other host. Each host computes
- * that number from the manifest by itself. */
+/* Checks that this host can contribute the same number of samples as every other host. Each host
+ * computes this number from the manifest by itself. */
 static int check_host(const struct sheaf_dataset *d, enum sheaf_remainder remainder,
                       struct sheaf_error *err)
 {

@@ -7,11 +7,12 @@
 #include "reader/dataset/dataset.h"
 #include "reader/order/order.h"
 
-/* Copies the defaults, and then the caller's options as far as the caller's header knows them. */
+/* Sets the defaults, and then copies the caller's options. Only options that the caller's version
+ * of the struct has are copied. */
 void reader_options_take(struct sheaf_reader_options *taken,
                          const struct sheaf_reader_options *given);
 
-/* Makes the order and member that the options specify, and checks them. */
+/* Makes the order, and the rank and worker, that the options specify, and checks them. */
 int reader_options_order(const struct sheaf_dataset *dataset,
                          const struct sheaf_reader_options *options, struct order *order,
                          struct order_member *member, struct sheaf_error *err);

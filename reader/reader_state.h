@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a reader. reader.c has the public calls, epoch.c begins epochs and asks the lanes
- * in turn, memory.c divides the memory budget, and sum.c and position.c count the samples handed
- * out. */
+ * The state of a reader. reader.c has the public calls. epoch.c begins epochs and takes samples
+ * from the lanes in turn. memory.c divides the memory budget. sum.c and position.c count the
+ * samples that were returned. */
 #ifndef READER_READER_STATE_H
 #define READER_READER_STATE_H
 
 #include "reader/load/lane.h"
 
-/* A point from which the lanes' turns exceed the samples handed out. After `first` samples there
- * were `turns` more turns than samples, because of ended lanes and bad records. Both ascend in the
- * table. */
+/* A point of the epoch from which on the number of lanes' turns exceeds the number of samples
+ * returned by another amount. After `first` samples, there were `turns` turns without a sample,
+ * because of ended lanes and bad records. Both numbers ascend in the table. */
 struct gap {
     uint64_t first, turns;
 };
 
-/* Counts of the turns since the epoch began or was resumed. Except during a turn,
+/* Counts of the lanes' turns since the epoch began or was resumed. Except during a turn,
+ *
  *     turns == start_turns + handed + corrupt + missing + empty. */
 struct sum {
-    uint64_t promised;              /* number of samples, including bad ones; unused for a stream */
+    /* number of samples that the epoch should have, including bad ones; not used for a stream */
+    uint64_t promised;
     uint64_t corrupt;               /* number of bad records */
-    uint64_t missing;               /* number of samples left out because a column has no value */
+    /* number of samples that were left out because a column has no value for them */
+    uint64_t missing;
     uint64_t empty;                 /* number of turns of lanes that had ended */
-    uint64_t read_past;             /* for a stream: number of samples read to reach the position
-                                       where it was resumed */
+    /* for a stream: number of samples that were read only to reach the position at which it was
+     * resumed */
+    uint64_t read_past;
 };
 
 /* A sample that the caller holds. */
 struct out {
     struct ref ref;
-    bool lent;                      /* the piece with the sample's bytes is lent to the program */
+    /* whether the piece of memory with the sample's bytes is lent to the program */
+    bool lent;
 };
 
 struct sheaf_reader {
@@ -37,29 +42,35 @@ struct sheaf_reader {
     struct sheaf_reader_options options;
     struct order_member member;
     struct loader load;
-    struct lane *lanes;             /* load.lane_count lanes in the order of their turns; for a
-                                       view see mixing.h */
-    uint32_t own_lanes;             /* number of lanes of the order that this reader has */
+    /* load.lane_count lanes, in the order in which samples are taken from them; for a view, see
+     * mixing.h */
+    struct lane *lanes;
+    /* number of the epoch's lanes that this reader reads */
+    uint32_t own_lanes;
     struct mixing *mixing;          /* for a view; else NULL */
     uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
-    uint64_t turns;                 /* number of turns since the epoch began, including those of
-                                       ended lanes */
-    uint64_t start_turns;           /* number of turns before the position where the epoch began
-                                       or was resumed; next() reads a stream forward to it */
+    /* number of turns since the epoch began, including turns of lanes that had ended */
+    uint64_t turns;
+    /* number of turns before the position at which the epoch began or was resumed;
+     * sheaf_reader_next reads a stream forward to this position */
+    uint64_t start_turns;
     bool is_reading;                /* a sample of the epoch has been asked for */
     uint64_t handed;                /* samples handed out since the start */
     struct sum sum;
-    struct gap *gaps;               /* gaps, kept only as far back as a position may be asked for */
+    /* table of gaps (turns without a sample), kept only as far back as a position may be
+     * requested */
+    struct gap *gaps;
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the tables of slots */
-    uint64_t lane_most;             /* largest number of samples that a lane may have in memory;
-                                       0 for all */
-    uint64_t alone_bytes;           /* exact memory for reading any single record; 0 if unknown */
+    /* largest number of samples that a lane may have in memory; 0 if there is no limit */
+    uint64_t lane_most;
+    /* exact memory that is enough to read any single record; 0 if it is unknown */
+    uint64_t alone_bytes;
     volatile int interrupt;
     bool dead;                      /* after a final error */
     struct sheaf_error error;
-    /* The samples that the caller may use until the next call. */
+    /* The samples that were returned to the caller and are valid until the next call. */
     struct out *out;
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
@@ -69,8 +80,8 @@ struct sheaf_reader {
     size_t column_scratch_count;
     struct column_name *column_names;           /* names of fields that were made */
     bool keeps_features;            /* of the samples' records (reader_features.h) */
-    int kept_code;                  /* an error that followed some samples, kept for the next
-                                       call */
+    /* code of an error that followed some samples, kept for the next call */
+    int kept_code;
     struct sheaf_error kept;
     uint64_t opened_ns;
     struct sheaf_reader_stats stats;

@@ -10,7 +10,7 @@
 #include "reader/view/view.h"
 #include "reader/load/stream.h"
 
-/* Returns the number of steps that one of the reader's lanes has in the epoch. */
+/* Returns the number of steps that the reader's lane number i has in the epoch. */
 static uint64_t steps_of(const struct sheaf_reader *r, uint32_t i)
 {
     bool padded;
@@ -33,7 +33,7 @@ bool sum_is_open(const struct sheaf_reader *r)
            r->sum.empty;
 }
 
-/* Returns how many samples and bad records the lanes' streams have found so far. */
+/* Returns the number of samples and bad records that the streams of all lanes have found so far. */
 static uint64_t framed(const struct sheaf_reader *r)
 {
     uint64_t count = 0;
@@ -52,8 +52,8 @@ int sum_check_start(struct sheaf_reader *r)
                    r->turns);
 }
 
-/* Reports an epoch in which all records were damaged. Skipping damage must not make an empty epoch
- * look like a success. */
+/* Returns an error for an epoch in which all records were damaged. Skipping damage must not make an
+ * empty epoch look like a success. */
 static int check_rest(struct sheaf_reader *r)
 {
     const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;

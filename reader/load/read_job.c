@@ -223,8 +223,8 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a block. `stored` begins with the first block and has `have` bytes. If the block is
- * incomplete or damaged, the beginning that can be decompressed is used. */
+/* Decompresses a codec block. `stored` begins with the read's first block and has `have` bytes. If
+ * the block is incomplete or damaged, uses the beginning that can be decompressed. */
 static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -258,7 +258,7 @@ static int read_blocks(struct pass *p)
     return code;
 }
 
-/* Returns where a record goes that is decompressed by itself. */
+/* Returns the destination of a record that is decompressed by itself. */
 static uint8_t *home_of(const struct pass *p, const struct turn *t)
 {
     return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);
@@ -332,7 +332,8 @@ static int read_columns(struct pass *p)
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
-/* Checks a record, whose bytes are at `data`, and its .lst line, which is NULL if it has none. */
+/* Checks a record, whose bytes are at `data`, and its .lst line. `name` is NULL if the record has
+ * no .lst line. */
 static int check_record(struct pass *p, const struct turn *t, const uint8_t *data,
                         const char *name, uint32_t name_size)
 {
@@ -357,7 +358,7 @@ static int check_record(struct pass *p, const struct turn *t, const uint8_t *dat
     return SHEAF_OK;
 }
 
-/* Checks the record of a column for an item, whose bytes are at `data`. */
+/* Checks an item's record in a column. The record's bytes are at `data`. */
 static int check_column(struct pass *p, const struct turn *t, const struct shard_column *c,
                         const uint8_t *data)
 {
@@ -369,8 +370,8 @@ static int check_column(struct pass *p, const struct turn *t, const struct shard
     return mark_bad(p, t->item, t->record, &error);
 }
 
-/* Checks the records of all columns for an item, and says where they are. If items lie apart, it
- * moves them to `home`. */
+/* Checks an item's records in all columns, and stores pointers to them in the item. If items lie in
+ * pieces of their own, moves the records to `home`. */
 static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
 {
     const struct shard *shard = p->whole.shard;
@@ -399,7 +400,8 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
     return code;
 }
 
-/* Sets the place of a good item's data, and moves the data there. */
+/* Stores pointers to a good item's data and name in the item, and moves the bytes there if
+ * necessary. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {
@@ -477,8 +479,8 @@ static int read_row_once(struct pass *p)
 }
 
 /* Clears the marks of damaged records in a remote shard, so that they are read once more. The bytes
- * may have been damaged on the network or in the cache, so the cache is not used for the second
- * read. Returns whether there were such records. */
+ * may have been damaged on the network or in the cache, so the second read does not use the cache.
+ * Returns whether there were damaged records. */
 static bool forgives(struct pass *p)
 {
     const struct shard *shard = p->whole.shard;
@@ -519,8 +521,8 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Computes the bytes that the runs take where they are read to. All data come before all names and
- * columns. */
+/* Computes the number of bytes that the runs occupy in memory: the bytes of their data, and the
+ * bytes of their names and columns, which come after all data. */
 static void measure(const struct work *w, uint64_t *data, uint64_t *names)
 {
     *data = *names = 0;
@@ -536,8 +538,8 @@ static void measure(const struct work *w, uint64_t *data, uint64_t *names)
     }
 }
 
-/* Finds the place to which data and names are read: the block, or, for items that lie apart, a
- * buffer from which they are moved. */
+/* Finds the memory into which data and names are read. This is the read's block. If items lie in
+ * pieces of their own, it is a buffer, from which the bytes are moved later. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;
@@ -554,7 +556,7 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Frees the errors of a failed read's items, because nobody will look at them. */
+/* Frees the errors of the items of a failed read, because nobody will look at these items. */
 static void forget_bad(struct pass *p)
 {
     struct read *r = p->work->read;
@@ -647,7 +649,7 @@ static void fetch_columns(struct work *w, const struct run *whole, uint8_t *to)
     }
 }
 
-/* Starts a remote read for each group of runs that is read as one. */
+/* Sends a request for each group of runs that is read as one range of a remote shard. */
 static void fetch(struct work *w)
 {
     const struct shard *shard = w->runs[0].shard;
@@ -670,8 +672,9 @@ static void fetch(struct work *w)
         return;
     }
     w->is_fetched = true;
-    atomic_init(&w->fetches_left, 1);       /* one is counted for this function itself; it is
-                                               given up at the end */
+    /* this function itself counts as one fetch until its end, so that the job does not start
+     * earlier */
+    atomic_init(&w->fetches_left, 1);
     start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
     if (names != 0)
         start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);

@@ -11,8 +11,8 @@
 #include "base/error.h"
 
 #define THREADS_MOST  8u
-#define IDLE_MOST     64u                       /* largest number of idle shards that stay open,
-                                                   with one or two descriptors each; */
+/* largest number of unused shards that stay open; each takes one or two file descriptors */
+#define IDLE_MOST     64u
 #define IDLE_BYTES    ((uint64_t)256 << 20)     /* and most memory for their indexes together */
 
 struct shard_pool {
@@ -51,8 +51,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    pool->budget.limit = UINT64_MAX;    /* in-use shards are needed, so only idle shards are
-                                           limited */
+    /* shards in use are needed in any case, so only the memory of unused shards is limited */
+    pool->budget.limit = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)
                         ? MIN(workers_processors(), THREADS_MOST) : THREADS_MOST, err);

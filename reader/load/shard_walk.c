@@ -128,8 +128,9 @@ int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_e
     int code;
 
     w->object = joined_stored(pieces);
-    if (w->object != pieces) {      /* Pieces were read in another order than they are stored, so
-                                       all is read again. */
+    /* The shard was read piece by piece, in another order than its bytes are stored, so it is
+     * read again for the hash. */
+    if (w->object != pieces) {
         w->offset = 0;
         XXH3_128bits_reset(w->hash);
     }

@@ -30,12 +30,13 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
     return code;
 }
 
-/* With at most this number of parts, all indexes stay open. With more, each is opened when it is
- * read, because there may be a thousand and the number of open files is limited. */
+/* If a data set has at most this number of parts, all their index files stay open. If it has more,
+ * each index file is opened when it is read, because there may be a thousand and the number of open
+ * files is limited. */
 #define INDEXES_OPEN 16u
 
-/* Opens an object whose size is known from the manifest. `proof` is a hash from the manifest that
- * identifies the content, or "" for foreign shards. No request is sent for a remote object: the
+/* Opens an object whose size the manifest states. `proof` is a hash from the manifest that
+ * identifies the content, or "" for foreign shards. No request is sent for a remote object; the
  * first read will show whether the size is right. If the cache has the whole object, no server is
  * needed. */
 int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
@@ -49,7 +50,7 @@ int shards_open_known(const struct shards *s, const struct sheaf_dataset *source
     return shards_open_object(s->cache, url, object, err);
 }
 
-/* Writes the hash of everything that the manifest says about the index of a source. */
+/* Writes a hash of everything that the manifest of a source states about its index. */
 static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
 {
     XXH128_hash_t sum = { 0 };
@@ -64,8 +65,8 @@ static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT
     hash_text(sum, proof);
 }
 
-/* Reads a small remote index as a whole, so that the first samples of many shards need no more
- * requests than those of one. */
+/* Reads a small remote index as a whole. So the first samples of many shards need no more requests
+ * than those of one shard. */
 static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
 {
     const uint64_t bytes = index->object->bytes;
@@ -240,8 +241,8 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     return code;
 }
 
-/* Opens the .lst of a shard that a manifest lists. If a platform gave the shard to this host, it
- * may have given the .lst to another host. */
+/* Opens the .lst file of a shard that a manifest lists. If a platform divides files among hosts,
+ * this host may have the shard while another host has its .lst file. */
 static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
@@ -345,7 +346,8 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     return bytes + columns_index_bytes(s->columns, m->samples);
 }
 
-/* Takes memory from the budget. *is_reserved becomes whether it was taken from the reserve. */
+/* Takes memory from the budget. Sets *is_reserved to whether it was taken from the reserved
+ * part. */
 static bool take(struct shards *s, uint64_t bytes, bool reserved, bool *is_reserved)
 {
     if (budget_take(s->budget, bytes) || (shards_trim(s) && budget_take(s->budget, bytes)))
@@ -413,9 +415,9 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. A shard that was opened with reserved memory may get a user that
- * reads ahead only when other memory can take the place of the reserved memory. Returns false if
- * there is none. */
+/* Adds a user to an open shard. If the shard was opened with reserved memory and the new user only
+ * reads ahead, unreserved memory must first replace the reserved memory. Returns false if there is
+ * not enough. */
 static bool join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

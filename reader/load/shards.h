@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open shards. Each has its object and its index section. All reads of a shard share it, and a
- * job opens it before it is needed. Some idle shards stay open for the next use.
+ * The open shards of a reader. Each has its object and its index section. All reads of a shard
+ * share it, and a job opens it before it is needed. Some unused shards stay open in case they are
+ * needed again.
  *
  * Used only on the planning thread, except for the results of the jobs. A shard's results may be
  * read only after its job is done. */
@@ -18,7 +19,8 @@ struct shard {
     struct job job;
     struct shards *owner;
     uint32_t number;
-    unsigned users;                     /* 0: it is idle, and may be closed at any time */
+    /* number of references; if it is 0, the shard is unused and may be closed at any time */
+    unsigned users;
     struct shard *newer, *older;        /* in the list of idle shards */
     uint64_t memory_bytes;              /* taken from the budget for the section; */
     bool is_reserved;                   /* it was taken from the reserve */
@@ -30,18 +32,20 @@ struct shard {
     char *lines;                        /* its whole content if keep_lines is set */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
-    struct shard_column *columns;       /* one for each column of the reader; NULL if none */
+    /* one element for each column of the reader; NULL if it has no columns */
+    struct shard_column *columns;
     size_t column_count;
     bool keeps_columns;                 /* small columns are kept in memory (shards_use) */
 };
 
-/* The records of a column for the samples of an open shard. */
+/* The records of a column for the samples of an open shard of the base data set. */
 struct shard_column {
     const char *url;                    /* the column's shard */
     uint64_t first;                     /* the record there for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
-    uint64_t *offsets;                  /* samples + 1 offsets in the object; NULL if there are no
-                                           records */
+    /* samples + 1 offsets in the column's object; NULL if the column has no records for this
+     * shard */
+    uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
     uint8_t *kept;                      /* the bytes of the records if they are kept in memory;
                                            all were checked */
@@ -49,9 +53,10 @@ struct shard_column {
 
 /* The index of one part of a source. */
 struct index_file {
-    struct store_object *object;        /* the index file; NULL if there is none, or it is opened
-                                           when it is read */
-    uint8_t *data;                      /* the whole index if it is remote and small; else NULL */
+    /* the index file; NULL if there is none, or if it is opened only when it is read */
+    struct store_object *object;
+    /* the content of the whole index if it is remote and small; otherwise NULL */
+    uint8_t *data;
 };
 
 struct shards {
@@ -60,8 +65,8 @@ struct shards {
     struct budget *budget;
     struct cache *cache;                /* NULL: none */
     const struct columns *columns;      /* read with the samples; NULL if none */
-    bool keep_lines;                    /* keep each .lst in memory, because its lines are not
-                                           needed in order */
+    /* whether each .lst file is kept in memory, because its lines are not needed in order */
+    bool keep_lines;
     bool keep_columns;                  /* keep the records of small columns in memory, so that a
                                            sample needs no read more for them */
     bool keep_short;                    /* read a truncated shard as far as possible */
@@ -77,12 +82,12 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
-/* Opens an object with the size that a manifest gives. `proof` is a hash from the manifest that
+/* Opens an object with the size that a manifest states. `proof` is a hash from the manifest that
  * identifies its content, or "". No request is sent to a remote server. */
 int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err);
-/* Opens an object. Reads go through the cache if there is one. */
+/* Opens an object. If there is a cache, the object is read through it. */
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
                        struct sheaf_error *err);
 /* No job may be running. */
@@ -91,24 +96,25 @@ void shards_free(struct shards *s);
 /* Returns the memory that an open shard takes. */
 uint64_t shards_memory(const struct shards *s, uint32_t number);
 
-/* Begins to open a shard, or uses a shard that is already open. Returns SHEAF_ERR_LIMIT if the
- * budget has no room for its section. */
+/* Takes a reference to a shard, and begins to open the shard unless it is open already. Returns
+ * SHEAF_ERR_LIMIT if the budget has no room for its index section. */
 int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
 /* As shards_use, but may take memory from the reserve. */
 int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
                         struct sheaf_error *err);
-/* Ends one use of a shard. After its last use, it becomes idle or is closed. NULL is allowed. */
+/* Gives up a reference to a shard. When the last reference is given up, the shard stays open as
+ * unused, or is closed. NULL is allowed. */
 void shards_drop(struct shards *s, struct shard *shard);
-/* Closes all idle shards. Returns false if there are none. */
+/* Closes all unused shards. Returns false if there are none. */
 bool shards_trim(struct shards *s);
 
-/* Frees the indexes that are kept in memory. Sections are then read one by one. No shard may be
- * open. */
+/* Frees the index files that are kept in memory. Later, each section is read by itself. No shard
+ * may be open. */
 void shards_drop_index(struct shards *s);
 
 /* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
 
-/* Opens the columns of a shard whose section is there. */
+/* Opens the columns of a shard whose index section is in memory. */
 int shards_open_columns(struct shard *shard, struct sheaf_error *err);
 void shards_close_columns(struct shard *shard);
 
@@ -116,7 +122,7 @@ void shards_close_columns(struct shard *shard);
 int shard_column_check(const struct shard_column *c, uint64_t record, const uint8_t *data,
                        struct sheaf_error *err);
 
-/* Returns the size of the records of `count` samples, beginning with `first`. */
+/* Returns the size of a column's records for `count` samples, beginning with the sample `first`. */
 static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t first,
                                           uint64_t count)
 {

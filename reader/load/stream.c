@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams; see stream.h. A stream has one worker, so its jobs run one at a time and in order. Each
- * job fills a read with copies of frames, one after another in the buffer. */
+ * Streams; see stream.h. A stream has one worker thread, so its jobs run one at a time and in
+ * order. Each job fills a read with copies of frames (stored records), one after another in the
+ * read's buffer. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 #include "reader/load/frames.h"
 #include "store/interrupt.h"
 
-/* Number of pieces that are read ahead in a shard that is read as a stream. */
+/* Number of pieces that are read ahead in a remote shard that is read as a stream. */
 #define AHEAD_PIECES 4u
 
 struct stream {
@@ -26,7 +27,8 @@ struct stream {
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
     uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
-    size_t place;                   /* place on the line of the shard that is read now or next */
+    /* index, in the epoch's order of shards, of the shard that is read now or next */
+    size_t place;
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* all shards have been read */
     bool failed;
@@ -36,12 +38,13 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    uint64_t passed_over;           /* number of members in earlier shards that belong to no
-                                       sample and that no read has reported yet */
-    uint64_t lost_bytes;            /* number of bytes in earlier shards that no read has
-                                       reported yet */
-    uint64_t repeated_keys;         /* number of repeated keys in earlier shards that no read has
-                                       reported yet */
+    /* number of tar members in earlier shards that belong to no sample, and that no read has
+     * reported yet */
+    uint64_t passed_over;
+    /* number of lost bytes in earlier shards that no read has reported yet */
+    uint64_t lost_bytes;
+    /* number of repeated keys in earlier shards that no read has reported yet */
+    uint64_t repeated_keys;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
@@ -76,7 +79,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
 
 uint64_t stream_memory(const struct stream *s)
 {
-    /* The additional read is for the window of the frames. */
+    /* The memory of one more read is for the window of bytes in which frames are found. */
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
@@ -122,7 +125,8 @@ const struct format_ops *stream_format(const struct stream *s)
     return s->format;
 }
 
-/* Reads bytes for the frames: first the peeked bytes, then the object. */
+/* Reads bytes of the shard: first the bytes that were read to detect the container, then the rest
+ * of the object. */
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)
 {
@@ -157,7 +161,7 @@ static bool again(void *context)
     return true;
 }
 
-/* Reads the first bytes of a pipe until `peeked` has `size` bytes, or all that the pipe has. */
+/* Reads the first bytes of a pipe until `peeked` has `size` bytes, or until the pipe ends. */
 static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
 {
     size_t got = 1;
@@ -182,7 +186,7 @@ static int no_bytes(const struct stream *s, struct sheaf_error *err)
 }
 
 /* Returns whether the pipe begins with a file of a data set that is not a shard: an index, a table
- * of keys or a manifest. */
+ * of keys, or a manifest. */
 static bool is_no_shard(const struct stream *s)
 {
     const uint8_t *data = s->peeked.data;
@@ -192,8 +196,8 @@ static bool is_no_shard(const struct stream *s)
            (size != 0 && data[0] == '{');
 }
 
-/* Detects container and codec of a pipe. Returns SHEAF_END if the pipe is empty and may be
- * empty. */
+/* Detects the container and codec of a pipe. Returns SHEAF_END if the pipe is empty and is allowed
+ * to be empty. */
 static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
 {
     struct detected found = { .format = NULL };
@@ -278,14 +282,15 @@ static int own_error(struct item *item, struct stream *s, const struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Returns whether a record belongs to another rank. Each rank reads its own pipe to the end, and
- * the ranks take the records in turn. */
+/* Returns whether a record of a pipe belongs to another rank. Each rank reads its own copy of the
+ * pipe to the end, and uses every n-th record of it. */
 static bool is_others_turn(const struct stream *s, uint64_t record)
 {
     return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
-/* Appends the frame, and the following frames of the same sample, to `data`. */
+/* Appends the frame to `data`. If several records form one sample, also appends the following
+ * frames of the sample. */
 static int take_frames(struct stream *s, struct frame *frame, struct item *item,
                        struct buf *data, struct sheaf_error *err)
 {
@@ -312,7 +317,7 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
     return error->code;
 }
 
-/* Turns the error of a bad record into an item. Any other error is final. */
+/* Makes an item of a bad record's error. After any other error, the stream cannot continue. */
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
@@ -327,8 +332,9 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     return own_error(item, s, error, err);
 }
 
-/* Opens the next shard if necessary, and finds its next frame. Returns SHEAF_END after the last
- * shard. After any other error, *is_bad says whether a record is bad or the stream has failed. */
+/* Finds the next frame; opens the next shard if necessary. Returns SHEAF_END after the last
+ * shard. After any other error, *is_bad tells whether only a record is bad or the whole stream
+ * has failed. */
 static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)
 {
@@ -388,7 +394,8 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
     }
 }
 
-/* Sets the items to their frames, now that the buffer no longer moves. */
+/* Stores pointers to the frames in the items. This is done last, because the buffer moves while it
+ * grows. */
 static void place_items(struct read *r, const struct buf *data)
 {
     const uint8_t *at = data->data;
@@ -400,18 +407,18 @@ static void place_items(struct read *r, const struct buf *data)
     }
 }
 
-/* Returns the number of skipped members that were not reported yet. */
+/* Returns the number of skipped tar members that no read has reported yet. */
 static uint64_t passed_over_now(struct stream *s)
 {
     const uint64_t all = s->passed_over +
                          (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
 
-    s->passed_over -= all;      /* the number may wrap; the open shard's count is added again
-                                   when it is closed */
+    /* the number may wrap below 0; when the shard is closed, its count is added again */
+    s->passed_over -= all;
     return all;
 }
 
-/* Returns the number of repeated keys that were not reported yet. */
+/* Returns the number of repeated keys that no read has reported yet. */
 static uint64_t repeated_keys_now(struct stream *s)
 {
     const uint64_t all = s->repeated_keys +

@@ -6,17 +6,18 @@
 #include "base/bytes.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap between records that is read along. For local files, copying more than 8 KiB from the
- * kernel's cache costs more than another system call, and the kernel itself reads the disk ahead.
- * (Measured: every 10th record of 100 bytes took twice as long without reading gaps along; every
- * 1,000th took three times as long with 128 KiB.) A network file system and an object store need a
- * round trip for each read. */
+/* Largest gap between wanted records that is read together with them and dropped. For local files,
+ * copying more than 8 KiB from the kernel's cache costs more than another system call, and the
+ * kernel itself reads the disk ahead. (Measured: every 10th record of 100 bytes took twice as long
+ * if gaps were not read; every 1,000th record took three times as long with gaps of up to 128 KiB.)
+ * A network file system and an object store need a round trip for each read. */
 #define GAP_LOCAL         ((uint64_t)8 << 10)
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* The first reads of a lane are small, so that the first sample does not wait for many others. They
- * are not small if their codec block would have to be decompressed again for the next read. */
+/* Returns the size of a lane's next read. The first reads of a lane are small, so that the first
+ * sample does not wait for many others. They have the usual size if codec blocks are decompressed
+ * in parts, because the block would otherwise be decompressed again for the next read. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->in_parts ? l->read_most : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
@@ -27,8 +28,8 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns where a read that begins with the record ends: after `bytes` bytes or, if memory allows,
- * at the end of the codec block that has this place. */
+/* Returns the position at which a read that begins with this record should end: after `bytes`
+ * bytes, or, if memory allows, at the end of the codec block that contains this position. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -67,14 +68,15 @@ static uint64_t gap_of(const struct shard *shard)
 struct course {
     const struct loader *loader;
     const struct shard *shard;
-    uint64_t stop;              /* the position in uncompressed bytes at which the read ends */
+    /* the position in the shard's uncompressed bytes at which the read should end */
+    uint64_t stop;
     uint64_t left;              /* number of bytes that single records may still take */
 };
 
-/* Adds a record to the read. Returns false if the read should end before it: at c->stop, which
- * moves on by gaps that are not read. `resumed` says that the samples between were returned before
- * the position from which the epoch resumes. Such gaps are not read along, so that resuming reads
- * as little as possible. */
+/* Adds a record to the read. Returns false if the read should end before this record, at c->stop.
+ * Gaps that are not read move c->stop on by their size. `resumed` tells that the samples in the gap
+ * were already returned before the position at which the epoch was resumed. Such gaps are never
+ * read, so that resuming reads as little as possible. */
 static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                 struct stretch *t)
 {

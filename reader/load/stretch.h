@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the records of the next read of a lane that reads along its line.
+ * Chooses the records of a lane's next read, for a lane that reads its samples in the order of the
+ * shards.
  *
  *     line:    ... planned | place  place  place  place ...
  *                             |      |      |       \
  *     shard:   ..........[ run ] gap [ run ].......[ run ]     (struct run, extent.h)
  *
- * Consecutive places are usually consecutive records. There are gaps where samples were not chosen
- * or are not wanted now. A small gap is read along, because that costs less than another read. The
- * records of one codec block become the runs of one read, so that the block is read and
- * decompressed once. */
+ * The line is the epoch's sequence of samples in the order of the shards; a place is a position in
+ * it. Samples at consecutive places are usually consecutive records. There are gaps where samples
+ * were not chosen or are not wanted now. A small gap is read and dropped, because that costs less
+ * than another read. The records of one codec block become the runs of one read, so that the block
+ * is read and decompressed only once. */
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
@@ -21,8 +23,9 @@ struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
     const struct horizon *horizon;  /* NULL: all samples are wanted */
-    struct shard *shard;        /* the open shard that has the position `planned`, which is the
-                                   record `found` */
+    /* the open shard that contains the sample at the position `planned`, which is the record
+     * `found` */
+    struct shard *shard;
     uint64_t planned;
     struct order_run found;
     /* Results. */
@@ -30,18 +33,19 @@ struct stretch {
     struct run runs[STRETCH_RUNS];
 };
 
-/* Returns the uncompressed bytes of the next read of a lane that has planned `planned`
- * positions. */
+/* Returns the number of uncompressed bytes for the next read of a lane that has already planned
+ * `planned` positions. */
 uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 
-/* Returns whether the frame is so large that it is read when it is drawn. In the shuffle buffer it
- * would take the place of many others. */
+/* Returns whether a frame (stored record) is so large that it is read only when it is drawn. In the
+ * shuffle buffer it would take the room of many other samples. */
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 
 /* Returns the largest gap that is read along. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
-/* Returns whether a read that ends with record `last` should continue to a later record. */
+/* Returns whether a read that ends with the record `last` should continue up to the later record
+ * `record`. `gap` is the largest gap that is worth reading. */
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
                    uint64_t gap);
 

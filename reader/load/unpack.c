@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses parts of a block through the codec's stream. A block is only a piece of a codec
- * member, so the bytes with which a member begins are pushed first.
+ * Decompresses parts of a block through the codec's stream interface. A block is only a piece of a
+ * codec's member, so the bytes with which a member begins are passed to the decoder first.
  *
- * A decoder that finds damage does not tell how much of its output before the damage is good. To
- * make the result independent of the parts that are wanted, the calls are always the same: a block
- * is decompressed from its start, in steps of INPUT stored bytes or OUTPUT uncompressed bytes. */
+ * A decoder that finds damage does not tell how much of its output before the damage is good. The
+ * calls are therefore always the same, so that the result does not depend on the parts that are
+ * wanted: a block is decompressed from its start, in steps of INPUT stored bytes or OUTPUT
+ * uncompressed bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>
@@ -16,12 +17,13 @@
 
 #define INPUT  ((uint64_t)64 << 10)
 #define OUTPUT ((uint64_t)32 << 10)
-/* Size of a remote read that is worth its round trip. */
+/* Number of bytes that are read from a remote shard at once, which is worth a round trip. */
 #define READ_REMOTE (16 * INPUT)
 
 /* The current place in the block. */
 struct unpack_place {
-    const uint8_t *data;        /* stored bytes of this step that are not used yet */
+    /* stored bytes of this step that the decoder has not used yet */
+    const uint8_t *data;
     size_t size;
     uint64_t stored;            /* where the next step begins in the shard */
     uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
@@ -48,7 +50,7 @@ static int begin_member(const struct unpack *u, struct codec_stream *stream,
     return code;
 }
 
-/* Gets the stored bytes of the next step, if there are more. */
+/* Provides the stored bytes for the next step, if the block has more. */
 static int fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -69,8 +71,8 @@ static int fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *e
     return code;
 }
 
-/* Copies the wanted bytes of the output, which is uncompressed bytes [at, at + size) of the
- * block. */
+/* Copies the wanted bytes of the decoder's output to their parts. The output is the uncompressed
+ * bytes of the block from `at` up to, but not including, `at + size`. */
 static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
     while (u->done < u->count) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses parts of a compressed block in small steps. The bytes between the parts are
- * discarded. The bytes after the last part are not read.
+ * Decompresses parts of a compressed block in small steps. Bytes between the parts are dropped.
+ * Bytes after the last part are not read.
  *
  *     stored:  | read, then | read, then | ...
  *                    v
  *     raw:     | skipped ....... | part | skipped ... | part | not unpacked |
  *
- * A sample of 30 MB therefore needs little more than 30 MB of memory. In a block that is damaged or
+ * So a sample of 30 MB needs only a little more than 30 MB of memory. In a block that is damaged or
  * truncated, the samples before the damage are found. Only this file decides which samples of a
  * damaged block are good, so the result does not depend on the amount of memory. */
 #ifndef READER_UNPACK_H
@@ -30,17 +30,18 @@ struct unpack {
     const uint8_t *stored;          /* or they are in memory here, if not NULL */
     uint64_t begin, end;
     uint8_t *room;                  /* unpack_room() bytes, to read into */
-    struct unpack_part *parts;      /* the wanted parts, in the order of the block; they must not
-                                       overlap */
+    /* the wanted parts, in the order in which the block has them; they must not overlap */
+    struct unpack_part *parts;
     size_t count;
     /* Results. */
     size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* from the object */
-    bool is_damaged;                /* the block is damaged, and the parts have all its good
-                                       bytes; other errors are final */
+    /* whether the block is damaged; the parts then have all its good bytes. After any other
+     * error, the parts are not valid. */
+    bool is_damaged;
 };
 
-/* Returns the memory for reading a block of `stored` bytes. */
+/* Returns the memory that is needed to read a block of `stored` stored bytes. */
 uint64_t unpack_room(bool is_remote, uint64_t stored);
 
 int unpack_parts(struct unpack *u, struct sheaf_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that stay in their files until they are drawn; see warm.h. */
+ * Reads samples that stay in their files until they are drawn from the shuffle buffer; see
+ * warm.h. */
 #include "reader/load/warm.h"
 
 #include <stdlib.h>
@@ -10,17 +11,19 @@
 
 #define DUE         64u     /* largest number of samples drawn at once */
 #define JOBS        4u      /* number of warming jobs of a lane */
-#define RANGES      32u     /* number of ranges of a job: chosen samples may have others between
-                               them */
-/* Number of bytes that one job warms, and number of bytes ahead of the buffer that are warmed. */
+/* largest number of ranges in a job, because chosen samples of a view may have other samples
+ * between them */
+#define RANGES      32u
+/* Number of bytes that one job reads into the kernel's cache, and number of bytes for which this is
+ * done ahead of the shuffle buffer. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
 /* A job that reads parts of a file into the kernel's cache. */
 struct warming {
     struct job job;
-    struct shard *shard;            /* the shard from which a job is reading; NULL if no job is
-                                       running */
+    /* the shard from which a job reads now; NULL if no job is running */
+    struct shard *shard;
     struct { uint64_t offset, bytes; } ranges[RANGES];
     unsigned range_count;
     uint64_t bytes;
@@ -34,11 +37,13 @@ struct warmth {
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
-    struct shard *shard;            /* the shard that is warmed next and is held open; NULL if
-                                       none yet */
+    /* the shard that is read into the kernel's cache next, and stays open for this; NULL if
+     * there is none yet */
+    struct shard *shard;
     uint64_t warmed;                /* inputs before this were warmed, or soon will be */
-    uint64_t ahead;                 /* number of inputs that are warmed before they enter the
-                                       buffer */
+    /* number of samples of the lane that are read into the kernel's cache before they enter the
+     * shuffle buffer */
+    uint64_t ahead;
 };
 
 int warmth_open(struct warmth **result, struct loader *l, const struct order_line *line,
@@ -79,8 +84,9 @@ static void warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* Adds a range of inputs, beginning with `input`. Returns the number of inputs, which is 0 if they
- * are in another shard or there is no room. */
+/* Adds a range of the lane's samples, beginning with number `input`, to a job. Returns the number
+ * of samples added. It is 0 if the samples are in another shard, or if the job has no room for
+ * another range. */
 static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = locate(w, input);
@@ -98,7 +104,8 @@ static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t in
     return count;
 }
 
-/* Makes w->shard the shard to warm next. Returns false if it is not open yet. */
+/* Sets w->shard to the shard that is read into the kernel's cache next. Returns false if the shard
+ * is not open yet. */
 static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;
@@ -112,7 +119,7 @@ static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
     return w->shard != NULL && loader_shard_is_open(l, w->shard);
 }
 
-/* Starts the next warming job, unless its shard is not open yet. */
+/* Starts the next job that reads into the kernel's cache, unless its shard is not open yet. */
 static void begin(struct warmth *w, struct warming *g, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_find: finds samples by their keys. The tables of keys return candidates. The
- * candidates are read by number, and those that have the key are returned. */
+ * sheaf_dataset_find: finds samples by their keys. The tables of keys give candidates. The
+ * candidates are read by number, and those with the right key are returned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,8 @@ static int by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Finds the candidates in all sources, in order, with their numbers in the data set. */
+/* Finds the candidates for the keys in all sources, in order, with their numbers in the data
+ * set. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)

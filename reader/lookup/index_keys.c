@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index_keys: makes the table of keys for a data set that an old release made without one.
- * The samples are read in order. */
+ * sheaf_index_keys: makes the table of keys for a data set that an old release packed without a
+ * table. The samples are read in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +60,8 @@ static void show(const struct keys_indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Checks that the data set has not changed. A table made from samples that no longer exist would be
- * refused, so it is not written. */
+/* Checks that the data set has not changed meanwhile. A table for samples that no longer exist
+ * would be useless, so it is not written. */
 static int check_same(const struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_dataset *now = NULL;
@@ -75,7 +75,7 @@ static int check_same(const struct keys_indexing *x, struct sheaf_error *err)
     return code;
 }
 
-/* Writes the table of a part after its last sample. Then begins the next part. */
+/* Writes the table of a part of the data set after its last sample, and begins the next part. */
 static int end_part(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];
@@ -122,8 +122,8 @@ static int take_keys(struct keys_indexing *x, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Claims the data set, which must still be the one that was opened. After the claim nobody else can
- * change it. */
+/* Claims the data set, which must still be the one that was opened. After the claim, no other run
+ * can change it. */
 static int claim(struct keys_indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up keys in groups: reads the records of all their buckets, then the buckets. Each step has
- * many requests under way. Ranges that are close together are one request. */
+ * Looks up keys in groups: first reads the records that locate their buckets, then the buckets.
+ * Each step sends many requests at the same time. Ranges that are close together become one
+ * request. */
 #include "reader/lookup/key_file.h"
 
 #include <inttypes.h>
@@ -30,8 +31,8 @@ struct key_file {
     const volatile int *interrupt;
 };
 
-/* Reports that the file is not as it should be. Its header may say that it belongs to another data
- * set. */
+/* Called if the file with the table is invalid. If its header shows that it belongs to another data
+ * set, reports this instead. */
 static int explain(const struct key_file *f, int code, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
@@ -86,7 +87,7 @@ struct span {
     size_t at;                  /* offset in the room */
 };
 
-/* Ranges of the file that were read, and where each is in memory. */
+/* Ranges of the file that were read, and the positions of their bytes in memory. */
 struct fetched {
     struct buf room;
     struct span *spans;
@@ -101,7 +102,8 @@ static void fetched_free(struct fetched *f)
     free(f->data);
 }
 
-/* Makes the reads for some ranges. The ranges must ascend, and may overlap. */
+/* Combines ranges of the file into reads. The ranges must be in ascending order, and may
+ * overlap. */
 static int make_spans(const struct key_file *f, const struct key_range *ranges, size_t count,
                       struct fetched *to, struct sheaf_error *err)
 {
@@ -317,7 +319,7 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Some consecutive buckets: their records, and the sums of their ranges. */
+/* Some consecutive buckets of the table: their records, and the checksums of their ranges. */
 struct bucket_piece {
     uint64_t first, end;
     struct key_bucket *buckets;
@@ -346,7 +348,8 @@ static int check_piece(const struct key_file *f, const struct bucket_piece *p, u
     return code;
 }
 
-/* Checks some buckets: at most KEYS_ONCE, and fewer if they have many entries. */
+/* Checks some buckets of the table. There are at most KEYS_ONCE, and fewer if they have many
+ * entries. */
 static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
                          struct sheaf_error *err)
 {

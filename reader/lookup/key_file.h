@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up keys in dataset.keys beside a data set (formats/key_table.h), and checks that file. */
+ * Looks up keys in the file dataset.keys of a data set (see formats/key_table.h), and checks this
+ * file. */
 #ifndef READER_LOOKUP_KEY_FILE_H
 #define READER_LOOKUP_KEY_FILE_H
 
@@ -13,14 +14,14 @@ struct key_match {
     uint64_t number;            /* number of the sample in the source */
 };
 
-/* Appends the matches of keys with these hashes to `matches`, in no particular order. `source` must
- * not be a union. Returns SHEAF_ERR_UNSUPPORTED if it has no table of keys. */
+/* Appends the candidates for keys with these hashes to `matches`, in no particular order. `source`
+ * must not be a union. Returns SHEAF_ERR_UNSUPPORTED if the source has no table of keys. */
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
-/* Reads and checks the whole table of a part of the source. `sum` is the sum of key_table_part over
- * the part's samples; if it is NULL, only the table itself is checked. Returns SHEAF_END if there
- * is no table, which is allowed. */
+/* Reads and checks the whole table of keys of a part of the source. `sum` is the sum of
+ * key_table_part over the part's samples. If it is NULL, only the table itself is checked. Returns
+ * SHEAF_END if the part has no table, which is allowed. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

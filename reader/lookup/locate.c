@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_locate: finds when samples come in an epoch; see locate.h. This file has the lanes
- * of a data set; locate_view.c has those of a view. */
+ * sheaf_dataset_locate: finds when samples occur in an epoch; see locate.h. This file handles data
+ * sets that are not views; locate_view.c handles views. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,15 +14,17 @@ struct locating {
     const struct sheaf_dataset *dataset;
     struct comings *comings;
     struct order_line line;
-    uint64_t *starts;               /* the first place of each shard on the line, by shard number */
+    /* for each shard, by shard number: the position of its first sample in the epoch's order of
+     * samples */
+    uint64_t *starts;
     struct targets targets;
 };
 
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
-/* Adds the steps at which lanes repeat the place at their end. A padded lane repeats its own first
- * place. If an epoch has more lanes than samples, a lane without samples repeats a place of another
- * lane. */
+/* Adds the steps at which lanes repeat this sample as padding. A padded lane repeats its own first
+ * sample. If an epoch has more lanes than samples, a lane without samples repeats a sample of
+ * another lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {

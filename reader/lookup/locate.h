@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds when samples come in an epoch. This header has the parts that data sets and views share.
- * The order is followed forward:
+ * Finds when samples occur in an epoch. This header has the functions that data sets and views
+ * share. The order is followed forward:
  *
  *     number -> place on a line -> lane and input -> step of the lane that emits it -> sample
  *
- * All steps except one are arithmetic. The step at which a lane emits an input depends on the draws
- * before it, so the lane's generator runs from its start (locate_replay.c). */
+ * (The line is the epoch's sequence of samples before shuffling, a place is a position in it, and
+ * an input is a position in the lane's part of it.) All steps except one are arithmetic. The step
+ * at which a lane emits an input depends on all earlier draws, so the lane's random generator is
+ * run from its start (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 
@@ -18,8 +20,8 @@ struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    uint64_t step;              /* the step that emits the input; UINT64_MAX if there is none
-                                   before the limit */
+    /* the step at which the lane emits the input; UINT64_MAX if there is none before the limit */
+    uint64_t step;
 };
 
 struct targets {
@@ -31,11 +33,12 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns how many targets, beginning with the first, have the same lane. Returns 0 at the end. */
+/* Returns the number of targets, from `first` on, that are in the same lane. Returns 0 at the
+ * end. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
-/* Finds the steps of one lane's sorted targets, if they are before step `limit`. `shuffle` must be
- * at its start. */
+/* Finds the steps at which one lane emits its targets, if they are before step `limit`. The targets
+ * must be sorted by input. `shuffle` must be at its start. */
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 
@@ -47,11 +50,11 @@ struct comings {
     size_t count, capacity;
 };
 
-/* Adds a result: this step of a lane emits the requested sample. */
+/* Adds a result: the lane returns the requested sample at this step. */
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 
-/* Finds when samples of a view come. The results are in no particular order. */
+/* Finds when samples of a view occur in an epoch. The results are in no particular order. */
 int locate_in_view(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                    struct comings *comings, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps at which a lane emits the targets; see locate.h. Only the slots of the shuffle
- * buffer that hold a target are followed. */
+ * Finds the steps at which a lane emits its targets; see locate.h. Only the slots of the shuffle
+ * buffer that hold a target are tracked. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- Targets and comings --------------------------------------------------------------------- */
 
-/* Makes room for one more element of `size` bytes in a list. Returns NULL if memory is
+/* Makes room in a list for one more element of `size` bytes. Returns NULL if memory is
  * exhausted. */
 static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
                        struct sheaf_error *err)
@@ -79,17 +79,19 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* Follows the targets of one lane, in the order of their inputs. */
+/* The state of following the targets of one lane, in the order of their inputs. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
     struct locate_target *next, *end;   /* targets that are not in the buffer yet */
-    struct locate_target **holders;     /* the target in each slot, or NULL; the first of equal
-                                           targets */
+    /* for each slot of the shuffle buffer: the target in it, or NULL; if several targets are
+     * equal, the first one */
+    struct locate_target **holders;
     size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Sets the step of all targets with the same input to `step`, and returns the next target. */
+/* Sets the step of all targets with the same input to `step`. Returns the first target with another
+ * input. */
 static struct locate_target *pass(const struct replay *r, struct locate_target *first,
                                   uint64_t step)
 {
@@ -130,9 +132,9 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Makes the draws up to the one that lets an input in. No slot holds a target, and the buffer stays
- * full, so only the generator matters. It is copied so that it stays in registers, because a replay
- * spends nearly all its time here. */
+/* Makes the draws up to the one that lets the input `input` into the shuffle buffer. No slot holds
+ * a target, and the buffer stays full, so only the random generator matters. It is copied to a
+ * local variable, which stays in registers, because a replay spends nearly all its time here. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;

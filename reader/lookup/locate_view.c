@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds when samples come in an epoch of a view; see locate.h. Each source of a view has lines of
- * its own:
+ * Finds when samples occur in an epoch of a view; see locate.h. Each source of a view has a
+ * sequence of samples (a line) for each of its own epochs:
  *
  *     number -> source, rank among its chosen -> for each source epoch: place on its line
- *            -> lane and input of its stretch -> draw of the lane -> step (mix_steps.h) */
+ *            -> lane and input of its stretch -> draw of the lane -> step (mix_steps.h)
+ *
+ * A stretch is the range of a line that one lane reads. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -38,7 +40,7 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Finds the requested numbers that are chosen, ordered by source. Returns how many they are. */
+/* Finds the requested samples that the view has chosen, ordered by source. Returns their number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -59,8 +61,8 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* Finds the inputs of the samples in a source epoch. piece_places[i] is the place on the line where
- * piece i begins; a piece has `piece` samples. */
+/* Finds the lanes and inputs of samples in one epoch of a source. piece_places[i] is the position
+ * at which piece i begins in the epoch's order; a piece has `piece` consecutive chosen samples. */
 static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
@@ -81,7 +83,8 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
     return code;
 }
 
-/* Adds a step of a lane. If the sample pads this lane or other lanes, adds those steps as well. */
+/* Adds a step of a lane. If the sample also pads this lane or other lanes, adds the steps of the
+ * padding as well. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
@@ -103,7 +106,8 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Follows the targets of one lane, which must be inputs of one stretch. */
+/* Follows the targets of one lane in one source epoch, which must all be inputs of the same range
+ * that the lane reads. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {
@@ -166,7 +170,8 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 
 /* ---- One source ------------------------------------------------------------------------------ */
 
-/* Finds samples of one source in one source epoch, whose order is `order`. */
+/* Finds samples of one source in one epoch of this source. `order` is the order of that source
+ * epoch. */
 static int locate_in_epoch(struct view_locating *x, const struct order *order,
                            const struct wanted_number *wanted, size_t count, uint64_t *places,
                            struct sheaf_error *err)
@@ -184,7 +189,7 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds samples of one source in all source epochs of the epoch. */
+/* Finds samples of one source in all source epochs from which the view's epoch draws. */
 static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
                             size_t count, struct sheaf_error *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Measures how well an epoch is shuffled. The epoch is replayed as numbers and compared with an
- * ideal shuffle of the same samples. No data is read; labels come from the index. If a view
- * mixes several sources, a sample is compared with its own source: its distance is measured
- * between its place in the epoch and its place among the chosen samples, and its neighbours are
- * chosen samples. */
+ * ideal shuffle of the same samples. No samples are read; labels come from the index. If a view
+ * mixes several sources, a sample is compared with its own source only: with its rank among the
+ * chosen samples of the source, and with the chosen samples beside it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* Number of steps within which two neighbouring samples still count as neighbours. */
+/* A sample and its neighbour count as close together if at most this number of steps is between
+ * them. */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
@@ -30,7 +30,7 @@ struct quality_replay {
     uint64_t **slots;               /* the inputs in the slots of each lane */
 };
 
-/* A source of the epoch. A data set that is not a view is one source. */
+/* A source of the epoch. A data set that is not a view counts as one source. */
 struct mixed {
     uint64_t first;                 /* number of chosen samples in the sources before it */
     uint64_t samples, drawn;
@@ -54,7 +54,8 @@ struct mixing_tally {
     uint64_t near_count;
     double distance;                /* in epochs */
     uint32_t *labels;               /* for each sample, label + 1; NULL if unknown */
-    uint64_t *seen;                 /* for each label: 1 + the last batch that had it; */
+    /* for each label: 1 + the number of the last batch that contained it */
+    uint64_t *seen;
     uint64_t *label_counts;
     uint32_t label_end;
     uint32_t last_label;
@@ -101,7 +102,7 @@ static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the sample that lane i emits next. Returns SHEAF_END if the lane has ended. */
+/* Returns the sample that lane number i returns next. Returns SHEAF_END if the lane has ended. */
 static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
                        struct sheaf_error *err)
 {
@@ -182,7 +183,8 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->steps++;
 }
 
-/* Computes the values of an ideal shuffle. They depend only on the share of each label. */
+/* Computes the measures of an ideal shuffle that concern labels. They depend only on the share of
+ * each label. */
 static void ideal_labels(struct mixing_tally *t)
 {
     double same = 0;
@@ -196,8 +198,9 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes the number of neighbours in an ideal shuffle: the chance that a sample's two neighbours
- * came within NEAR_STEPS. For two samples that each come once, only one comes after the other. */
+/* Computes the expected number of a sample's two neighbours that came within the last NEAR_STEPS
+ * steps, in an ideal shuffle. Of two neighbours that each occur once, only one comes after the
+ * other. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;
@@ -232,7 +235,7 @@ static void finish(struct mixing_tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Reads the labels of all samples. t->labels stays NULL if the index has none (foreign shards,
+/* Reads the labels of all samples. t->labels stays NULL if the index has no labels (foreign shards,
  * vectors). */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a second shuffle ahead of a lane's own; see foresight.h.
+ * Runs a second shuffle ahead of a lane's own shuffle; see foresight.h.
  *
- * A sample stays in its slot until it is drawn, as long as new inputs come. After the last input,
- * samples move between slots. The span is longer than the buffer, so by then all remaining draws
- * are known, and the step recorded for a sample only has to move with it. */
+ * A sample stays in its slot until it is drawn, as long as new inputs arrive. After the last input,
+ * samples move between slots. The second shuffle is further ahead than the size of the buffer, so
+ * by then all remaining draws are known, and the step recorded for a sample only has to move with
+ * the sample. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Runs the second shuffle one step further, if there is a step left. */
+/* Runs the second shuffle by one step, if there is a step left. */
 static void see(struct foresight *f)
 {
     struct shuffle_step step;

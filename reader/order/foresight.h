@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foresees when each sample in a lane's shuffle buffer will be drawn.
+ * Computes in advance when each sample in a lane's shuffle buffer will be drawn.
  *
  *     steps:   ... drawn | now ...... samples in the slots are drawn in this span ...... | seen
  *
- * A second shuffle, which works on numbers, runs a span of steps ahead of the lane's own shuffle.
- * If memory has no room for the whole buffer, this shows which samples can wait longest. Pure, like
- * shuffle.h. */
+ * A second shuffle, which works on numbers only, runs a fixed number of steps (the span) ahead of
+ * the lane's own shuffle. If memory has no room for the whole buffer, this shows which samples can
+ * wait longest. Like shuffle.h, the functions have no side effects. */
 #ifndef READER_FORESIGHT_H
 #define READER_FORESIGHT_H
 
@@ -18,14 +18,16 @@ struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
     uint32_t now, seen, span;       /* steps; now <= seen <= now + span */
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* For each slot of the second shuffle: the step at which its sample came in (0 if it was there
-     * at the start), and the slot of the lane that it is in or will come into. */
+    /* For each slot of the second shuffle: the step at which its sample entered the buffer (0 if it
+     * was there at the start), and the slot of the lane's own buffer in which the sample is or will
+     * be. */
     uint32_t *came, *origin;
-    uint32_t *coming;               /* for each step, by step % span: the step that draws the
-                                       input of that step */
+    /* for each step, at index step % span: the step that draws the input which enters the buffer
+     * at this step */
+    uint32_t *coming;
 };
 
-/* Returns the memory that the foresight of a buffer of `slots` slots takes. */
+/* Returns the memory for foreseeing the draws of a shuffle buffer with `slots` slots. */
 uint64_t foresight_bytes(uint64_t slots);
 /* Returns whether the lane's steps fit into 32 bits. */
 bool foresight_is_possible(const struct shuffle *shuffle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arithmetic of mixing sources; see mix.h and ORDER.md, sections 9 to 11. No I/O, no data, no
- * clock. */
+ * The arithmetic of mixing sources; see mix.h and ORDER.md, sections 9 to 11. Uses no I/O, no data
+ * and no clock. */
 #include "reader/order/mix.h"
 
 #include <inttypes.h>
@@ -115,8 +115,8 @@ static int largest_first(const void *a, const void *b)
     return x->source < y->source ? -1 : 1;
 }
 
-/* Scales the weights so that they add up to MIX_PERIOD_MOST. Each weight other than 0 becomes at
- * least 1. */
+/* Scales the weights so that they add up to MIX_PERIOD_MOST. A weight other than 0 becomes at least
+ * 1. */
 static bool share_period(uint64_t *weights, size_t count, unsigned __int128 sum)
 {
     struct remainder *remainders = calloc(count, sizeof(remainders[0]));
@@ -161,8 +161,9 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 
 /* ---- The quota method ----------------------------------------------------------------------- */
 
-/* The sources in two heaps: sources from which this step may draw, the one due first on top, and
- * sources that must wait, the one that waits least on top. */
+/* The sources in two heaps. The first heap has the sources from which this step may draw; the
+ * source whose draw is due first is on top. The second heap has the sources that must wait; the one
+ * that waits least is on top. */
 struct quota {
     const uint64_t *weights;
     uint64_t period;
@@ -171,7 +172,7 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step at which another draw keeps the source within its share. */
+/* Returns the first step at which one more draw does not exceed the source's share. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides, for a mix of several sources, from which source each step of a lane draws, and which
- * places on the source's line the draws take. This is version 2 of the order (ORDER.md, sections
- * 8 to 11), as pure functions of numbers.
+ * samples of the source the draws take. This is version 2 of the order (ORDER.md, sections 8 to
+ * 11), as functions of numbers without side effects.
  *
  *     step of a lane --turns--> source, and its draw d --stretch--> source epoch, place on its line
  */
@@ -22,8 +22,8 @@ struct mix_source {
 
 /* The weights that hold from a certain step on. */
 struct mix_stage {
-    uint64_t samples;           /* number of samples of the run before this stage begins; 0 for
-                                   the first stage */
+    /* number of samples of the whole run before this stage begins; 0 for the first stage */
+    uint64_t samples;
     uint64_t period;            /* P */
     uint64_t *weights;          /* for each source, divided by their greatest common divisor */
     uint16_t *table;            /* the source of each step of the period */
@@ -37,14 +37,14 @@ struct mix {
     size_t stage_count;
 };
 
-/* Divides the weights by their greatest common divisor. If their sum is then more than
- * MIX_PERIOD_MOST, scales them down to that sum. Returns the sum, which is 0 if all weights are
+/* Divides the weights by their greatest common divisor. If their sum is still more than
+ * MIX_PERIOD_MOST, scales them down to this sum. Returns the sum, which is 0 if all weights are
  * 0. */
 uint64_t mix_apportion(uint64_t *weights, size_t count);
 
-/* Fills table[0 .. period-1] with sources by the quota method. Source i appears weights[i] times,
- * so `period` must be the sum of the weights. It is at most MIX_PERIOD_MOST plus the number of
- * sources. */
+/* Fills table[0 .. period-1] with sources, by the quota method. Source i occurs weights[i] times,
+ * so `period` must be the sum of the weights. The period must be at most MIX_PERIOD_MOST plus the
+ * number of sources. */
 int mix_make_table(const uint64_t *weights, size_t count, uint64_t period, uint16_t *table,
                    struct sheaf_error *err);
 
@@ -52,33 +52,38 @@ void mix_free(struct mix *mix);
 
 /* ---- The epoch ------------------------------------------------------------------------------ */
 
-/* Returns SHEAF_ERR_ARGUMENT if the epoch is so late that its numbers exceed 2^63. */
+/* Returns SHEAF_ERR_ARGUMENT if the number of the epoch is so large that sample counts would exceed
+ * 2^63. */
 int mix_check(const struct mix *mix, const struct order *order, struct sheaf_error *err);
 
-/* Returns the number of rounds of an epoch, which is the number of steps of its longest lane. */
+/* Returns the number of rounds of an epoch (in a round, each lane makes one step). It is the number
+ * of steps of the longest lane. */
 uint64_t mix_rounds(const struct mix *mix, const struct order *order);
-/* Returns the number of steps of a lane, including the step that pads it. *padded becomes whether
- * there is such a step. */
+/* Returns the number of steps of a lane, including the step that pads the lane. Sets *padded to
+ * whether the lane is padded. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* Returns the lane whose first draw pads a lane: the lane itself, or one that has a sample. */
+/* Returns the lane whose first draw also pads this lane. It is the lane itself; if the lane has no
+ * samples, it is another lane that has some. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
 
-/* Returns the order that one source has in the mix: its seed and its slots of the buffer. */
+/* Returns the order of one source in the mix, which has its own seed and its own share of the
+ * shuffle buffer. */
 struct order mix_source_order(const struct mix *mix, const struct order *order, size_t source);
 
-/* Returns how many of the numbers 0 to x - 1 belong to the lane, if number n belongs to lane n mod
- * `lanes`. */
+/* Returns how many of the numbers from 0 to x - 1 belong to the lane, if number n belongs to lane n
+ * mod `lanes`. */
 static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes + (lane < x % lanes);
 }
 
-/* Returns the global step at which a stage begins, or UINT64_MAX if there is no such stage. */
+/* Returns the step, counted over all lanes and epochs, at which a stage begins. Returns UINT64_MAX
+ * if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
-/* Returns the entry at which the lane begins in the table of a stage. */
+/* Returns the entry of a stage's table with which the lane begins. */
 uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane);
 
 /* ---- The turns of a lane --------------------------------------------------------------------- */
@@ -92,45 +97,47 @@ struct mix_turns {
     uint64_t stage_end;         /* step; */
     const uint16_t *table;
     uint64_t at, period;
-    uint64_t *counts;           /* without weights: the lane's draws from each source in the
-                                   epoch; */
+    /* for a view without weights: number of the lane's draws from each source in the epoch */
+    uint64_t *counts;
     uint16_t *block;            /* the table of the current block; */
     uint64_t block_number, block_count, block_end;
 };
 
-/* Begins the turns of a lane at a step. drawn[i] becomes the number of earlier draws from source i,
- * counted from the beginning of the run, or without weights from the beginning of the epoch. `mix`
- * is borrowed. */
+/* Begins the turns of a lane at a step. Sets drawn[i] to the number of earlier draws from source i.
+ * If there are weights, these are counted from the beginning of the run, otherwise from the
+ * beginning of the epoch. `mix` is borrowed. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
-/* Only without weights. Begins the turns at the block that has draw `draw` of a source. The lane
- * must make that draw in the epoch. */
+/* Only for a mix without weights. Begins the turns at the block of steps that contains draw number
+ * `draw` of a source. The lane must make this draw in the epoch. */
 int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);
 void mix_turns_free(struct mix_turns *turns);
 
-/* Finds the source of the next step, which must be below turns->steps. Returns SHEAF_OK or
+/* Finds the source of the next step, which must be less than turns->steps. Returns SHEAF_OK or
  * SHEAF_ERR_MEMORY. */
 int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *err);
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
 
-/* A range of places on the line of one source epoch, which one lane reads as a whole. */
+/* A stretch: a range of samples in one epoch of a source, which a single lane reads completely. */
 struct mix_stretch {
     uint64_t source_epoch;
     uint64_t start, count;      /* places */
-    uint64_t before;            /* number of places that are drawn before the requested draw */
+    /* number of samples of the stretch that are drawn before the requested draw */
+    uint64_t before;
 };
 
-/* Returns the stretch that has draw `draw` of a lane from a source. Draws are counted as in
- * mix_turns_begin. */
+/* Returns the stretch that contains draw number `draw` of a lane from a source. Draws are counted
+ * as in mix_turns_begin. */
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
 
-/* Returns the stretch of a lane in a source epoch, with .before 0, and the number of its first
- * draw. The epoch must draw from that source epoch. `offset` is the lane of the source's first draw
- * in the epoch, or 0 with weights. */
+/* Returns a lane's stretch of one epoch of a source (with .before set to 0), and the number of
+ * the stretch's first draw. The view's epoch must draw from that source epoch. If there are no
+ * weights, `offset` is the lane that makes the first draw from the source in the epoch;
+ * otherwise it is 0. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes steps from draws; see mix_steps.h and ORDER.md, sections 9 and 10. */
+ * Computes the steps of a lane from its draws; see mix_steps.h and ORDER.md, sections 9 and 10. */
 #include "reader/order/mix_steps.h"
 
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* Returns how many entries of the source are before entry `at`, which is at most the period. */
+/* Returns the number of the source's entries in the table before entry `at`, which is at most the
+ * period. */
 static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
@@ -55,8 +56,8 @@ static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
     return low - p->firsts[source];
 }
 
-/* Returns how many of the next `steps` entries belong to the source, beginning with entry `at`. The
- * table repeats. */
+/* Returns how many of the next `steps` entries of the table belong to the source, from entry `at`
+ * on. After its end, the table repeats. */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -66,8 +67,8 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - rank_of(p, source, at);
 }
 
-/* Returns how many steps after entry `at` the source's entry number `count` comes. The source must
- * have entries. */
+/* Returns the number of steps from entry `at` to the source's entry number `count` after it. The
+ * source must have entries. */
 static uint64_t find_entry(const struct mix_places *p, size_t source, uint64_t at, uint64_t count)
 {
     const uint64_t number = rank_of(p, source, at) + count, weight = weight_of(p, source);
@@ -140,8 +141,9 @@ static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts the draws of a stage between global steps `from`, where the stage begins, and `to`. With
- * one lane, the table starts again in each epoch. */
+/* Counts the draws in a stage between the steps `from`, at which the stage begins, and `to`, both
+ * counted over all lanes and epochs. If there is only one lane, the table starts again in each
+ * epoch. */
 static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t lane, size_t source,
                             uint64_t from, uint64_t to)
 {
@@ -157,7 +159,8 @@ static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t la
            + count_entries(p, source, 0, (to - first) % s->rounds);
 }
 
-/* Counts a lane's draws from a source before global step g. Also finds the stage of g. */
+/* Counts a lane's draws from a source before step g, which is counted over all lanes and epochs.
+ * Also finds the stage of this step. */
 static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t g,
                              size_t *stage)
 {
@@ -229,7 +232,8 @@ bool mix_steps_lane_of(const struct mix_steps *s, size_t source, uint64_t source
     struct mix_stretch stretch;
     uint64_t draw;
 
-    while (high - low > 1) {        /* find the last lane that begins at or before the place */
+    /* find the last lane that begins at or before the sample's position */
+    while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
 
         if (mix_steps_lane_stretch(s, middle, source, source_epoch, &draw).start <= place)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes from which source a lane draws at each step, and which places on the source's line its
- * draws take; see mix.h and ORDER.md, sections 9 and 10. */
+ * Computes from which source a lane draws at each step, and which samples of the source its draws
+ * take; see mix.h and ORDER.md, sections 9 and 10. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 #include "base/rng.h"
 #include "reader/order/mix.h"
 
-#define BLOCK_STEPS ((uint64_t)65536)       /* approximate size of a block of the turns without
-                                               weights */
+/* approximate number of steps in a block, for the turns of a mix without weights */
+#define BLOCK_STEPS ((uint64_t)65536)
 
-/* Returns how many numbers below x go to the lanes before `lane`; see mix_lane_share. */
+/* Returns how many of the numbers below x belong to the lanes before `lane`; see mix_lane_share. */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -33,8 +33,8 @@ uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uin
     return phase;
 }
 
-/* Adds the draws of `steps` steps, multiplied by `times`. The first step is at entry `at` of the
- * table. */
+/* Adds the draws of `steps` steps, multiplied by `times`, to `drawn`. The first step is at entry
+ * `at` of the table. */
 static void count_draws(const struct mix *mix, const struct mix_stage *stage, uint64_t at,
                         uint64_t steps, uint64_t times, uint64_t *drawn)
 {
@@ -46,8 +46,9 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts the draws of a stage between global steps `from`, where the stage begins, and `to`. With
- * one lane, the table starts again in each epoch. */
+/* Counts the draws in a stage between the steps `from`, at which the stage begins, and `to`, both
+ * counted over all lanes and epochs. If there is only one lane, the table starts again in each
+ * epoch. */
 static void count_stage(const struct mix_turns *t, const struct mix_stage *stage, uint64_t from,
                         uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
@@ -106,7 +107,7 @@ static void begin_weighted(struct mix_turns *t, uint64_t rounds, uint64_t *drawn
 
 /* ---- Turns by counts ------------------------------------------------------------------------- */
 
-/* Returns the lane that makes the first draw of an epoch from a source. */
+/* Returns the lane that makes the first draw from a source in the epoch. */
 static uint64_t first_lane(const struct mix *mix, const struct order *order, size_t source)
 {
     uint64_t offset = 0;
@@ -116,14 +117,14 @@ static uint64_t first_lane(const struct mix *mix, const struct order *order, siz
     return offset % order->lanes;
 }
 
-/* Returns the number of draws from a source in the blocks before `block`. */
+/* Returns the number of draws from a source in all blocks of steps before `block`. */
 static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t block)
 {
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);
 }
 
-/* Returns the number of steps of a block. Unless `weights` is NULL, sets weights[i] to the number
- * of steps of source i. */
+/* Returns the number of steps in a block. If `weights` is not NULL, sets weights[i] to the number
+ * of these steps that draw from source i. */
 static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t *weights)
 {
     uint64_t steps = 0;
@@ -138,7 +139,7 @@ static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t 
     return steps;
 }
 
-/* Makes the table of a block that begins at the current step. */
+/* Makes the table of sources for a block of steps. The block must begin at the current step. */
 static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *err)
 {
     const size_t count = t->mix->source_count;
@@ -156,7 +157,7 @@ static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *
     return code;
 }
 
-/* Goes to a step: first to its block, then step by step. */
+/* Moves to a step: first to the block that contains it, and then step by step. */
 static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct sheaf_error *err)
 {
     uint64_t block = 0;
@@ -175,7 +176,8 @@ static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct she
     return code;
 }
 
-/* Computes how often the lane draws from each source, and the number of its blocks. */
+/* Computes the number of the lane's draws from each source, and the number of blocks of its
+ * steps. */
 static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
 {
     const struct mix *mix = t->mix;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch as arithmetic; see order.h and ORDER.md. No I/O, no data, no clock. */
+ * The order of an epoch as arithmetic; see order.h and ORDER.md. Uses no I/O, no data and no
+ * clock. */
 #include "reader/order/order.h"
 
 #include <stdlib.h>
@@ -87,8 +88,9 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the last shard in [low, high) that begins at or before the number. An empty shard begins
- * where the next one begins, so the last such shard holds the number. */
+/* Returns the last shard, from `low` up to, but not including, `high`, whose first number is at
+ * most `number`. An empty shard has the same first number as the next shard, so the last such shard
+ * contains the number. */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {
@@ -102,8 +104,9 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
     return low;
 }
 
-/* Returns the rank of a place's sample among the chosen samples. *left becomes the number of places
- * from there to the end of the piece. The place may be before, in or after the short piece. */
+/* Returns the rank of a position's sample among the chosen samples. Sets *left to the number of
+ * positions from there to the end of the piece. One piece is shorter than the others; the position
+ * may be before, in or after it. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;

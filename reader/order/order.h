@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch, as pure functions of numbers. reader/ORDER.md is the specification. Tests
- * compare the functions with vectors from an independent implementation.
+ * The order of an epoch, as functions of numbers without side effects. reader/ORDER.md is the
+ * specification. Tests compare the functions with vectors from an independent implementation.
  *
  *  shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
  *
- * A PLACE is a number in [0, N) on the line. It stands for one sample, which order_line_locate
- * finds. If hosts share a data set, a host's line may go on beyond N and then repeats itself. Only
- * a lane's shuffle buffer takes memory; nothing takes memory in proportion to the number of
- * samples. */
+ * A PLACE is a number in [0, N): a position in the LINE, which is the sequence of all samples in
+ * the permuted order of the shards. order_line_locate finds the sample at a place. If hosts share a
+ * data set, the line of a host may continue beyond N, where it repeats itself. Only the shuffle
+ * buffers of the lanes take memory; nothing takes memory in proportion to the number of samples. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -19,12 +19,13 @@
 #include "reader/order/selection.h"
 #include "sheaf.h"
 
-/* Everything that the order depends on, except the data set. */
+/* Everything that determines the order of an epoch, except the data set. */
 struct order {
     uint64_t seed;
     uint64_t epoch;
     bool shuffle;                   /* false: shards in manifest order, no shuffle buffers */
-    uint64_t buffer;                /* number of samples in the shuffle buffers of all lanes */
+    /* total number of samples in the shuffle buffers of all lanes */
+    uint64_t buffer;
     uint32_t lanes;
     enum sheaf_remainder remainder; /* not AUTO */
 };
@@ -34,64 +35,71 @@ struct order {
 struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
-    uint64_t *starts;               /* the first place of each shard; the last entry is N */
-    const struct order_chosen *of;  /* the chosen samples, on the line of a view's source, which
-                                       has no shards */
+    /* the first position of each shard in the line; the last entry is N, the number of samples */
+    uint64_t *starts;
+    /* for a source of a view: its chosen samples; the line then consists of pieces instead of
+     * shards */
+    const struct order_chosen *of;
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
-    uint64_t short_start, short_places;     /* the first place and the number of places of the
-                                               one piece that is shorter than the others */
+    /* first position and size of the one piece that is shorter than the others */
+    uint64_t short_start, short_places;
 };
 
-/* Makes the line of an epoch. `samples` has the number of samples of each shard, in manifest
- * order. */
+/* Makes the line (sequence of samples before shuffling) of an epoch. `samples` has the number of
+ * samples of each shard, in manifest order. */
 int order_line_make(const struct order *order, const uint64_t *samples, size_t shard_count,
                     struct order_line *line, struct sheaf_error *err);
 void order_line_free(struct order_line *line);
 
 #define ORDER_PIECE_MOST 1024u
 
-/* The chosen samples of one source of a view. The source's shards are some of a data set's
- * shards. */
+/* The chosen samples of one source of a view. The source's shards are a range of the shards of the
+ * data set. */
 struct order_chosen {
     struct selection chosen;        /* numbers within the source, from 0 */
-    uint64_t first_number;          /* number of the source's first sample in the data set */
+    /* number that the source's first sample has in the data set */
+    uint64_t first_number;
     const uint64_t *first_numbers;  /* of all shards of the data set, */
     uint32_t first_shard, end_shard;    /* of which these belong to the source */
 };
 
-/* Returns the number of samples in a piece of a source with `chosen` chosen samples. A piece is not
- * larger than a lane's share of a source epoch, so that the samples of a small source also change
- * lanes from one source epoch to the next. */
+/* Returns the number of samples in a piece of a source that has `chosen` chosen samples. A piece is
+ * not larger than a lane's share of a source epoch, so that the samples of a small source also
+ * change lanes from one source epoch to the next. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
-/* Makes the line of a source epoch. `order` is the order of the source. `of` is borrowed. */
+/* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
+ * the order of this source. `of` is borrowed. */
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
-/* Returns the rank of a place's sample among the chosen samples. The line must be one of pieces. */
+/* Returns the rank of a position's sample among the chosen samples. The line must consist of
+ * pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
     uint64_t record;                /* of the first place, within the shard */
-    uint64_t count;                 /* number of consecutive places with consecutive records, up
-                                       to the end of the shard or less */
+    /* number of consecutive positions that have consecutive records, up to the end of the shard
+     * or less */
+    uint64_t count;
 };
 
-/* Finds the sample at a place. N must not be 0. On a line of pieces, the place must be below N. On
- * a line of shards it may be greater, because the line repeats itself. */
+/* Finds the sample at a position of the line. The line must not be empty. On a line of pieces, the
+ * position must be less than the line's length. On a line of shards it may be greater, because the
+ * line repeats itself. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* Returns the first place after this one that is in another shard or another piece. Two
- * neighbouring pieces may be in the same shard. */
+/* Returns the first later position that is in another shard or in another piece. Two neighbouring
+ * pieces may be in the same shard. */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-/* The range of places of a lane. Its inputs 0 to count-1 are the places start, start+1, and so on.
- * A padded lane has one more input, which repeats the place `pad`. */
+/* The range of the line that a lane reads. Its inputs 0 to count-1 are the positions start,
+ * start+1, and so on. A padded lane has one more input, which repeats the position `pad`. */
 struct order_lane {
     uint64_t start;
     uint64_t count;                 /* without the pad */
@@ -101,8 +109,8 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Like order_lane_of, for a line of `places` places. From place `samples` on, the line repeats its
- * beginning. */
+/* Like order_lane_of, for a line of `places` positions. From position `samples` on, the line
+ * repeats its beginning. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -116,18 +124,19 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Returns whether the input repeats a sample of the epoch. */
+/* Returns whether the lane's input number `input` repeats a sample of the epoch. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that has a place; its input there is place - start. Returns order->lanes if the
- * place was dropped. Other lanes may have the same place as a pad. */
+/* Returns the lane that reads a position of the line; its input number there is place - start.
+ * Returns order->lanes if the position was dropped. Other lanes may repeat the position as
+ * padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
-/* Returns the number of slots of a lane's shuffle buffer (shuffle.h), which is 1 without
- * shuffling. */
+/* Returns the size of a lane's shuffle buffer (shuffle.h), which is 1 if samples are not
+ * shuffled. */
 uint64_t order_buffer_slots(const struct order *order);
 
 /* ---- Lanes of ranks and workers ------------------------------------------------------------- */
@@ -139,12 +148,13 @@ struct order_member {
 };
 
 /* Checks that rank < world_size, that worker < workers, and that *lanes is a multiple of world_size
- * x workers and at most ORDER_LANES_MOST. If *lanes is 0, it becomes world_size x workers. Returns
- * SHEAF_ERR_ARGUMENT with a message if a check fails. */
+ * x workers and at most ORDER_LANES_MOST. Replaces *lanes 0 by world_size x workers. Returns
+ * SHEAF_ERR_ARGUMENT, with a message, if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* Returns the number of a member's lane i in the whole epoch. A member takes turns of its lanes in
- * the order of i, which is below lanes / (world_size x workers). */
+/* Returns the number that lane i of a rank and worker has in the whole epoch. The rank and worker
+ * takes samples from its lanes in the order of i, which must be less than lanes / (world_size x
+ * workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

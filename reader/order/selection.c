@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds chosen numbers by rank, and the inverse; see selection.h. */
+ * Finds chosen numbers by their rank, and ranks by the numbers; see selection.h. */
 #include "reader/order/selection.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static bool is_set(const uint64_t *bits, uint64_t number)
     return (bits[number / 64] >> (number % 64) & 1) != 0;
 }
 
-/* Returns the first number, beginning with `from`, whose bit is `set`, or `total` if there is
- * none. */
+/* Returns the first number, from `from` on, whose bit has the value `set`. Returns `total` if there
+ * is none. */
 static uint64_t find_bit(const uint64_t *bits, uint64_t total, uint64_t from, bool set)
 {
     while (from < total) {
@@ -137,8 +137,8 @@ void selection_free(struct selection *s)
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
 
-/* Returns the index of the last of `count` ascending values that is at most `value`. The first
- * value must be at most `value`. */
+/* Returns the index of the last value that is at most `value`, among `count` ascending values. The
+ * first of them must be at most `value`. */
 static uint64_t last_at_most(const uint32_t *values, uint64_t count, uint64_t value)
 {
     uint64_t low = 0, high = count;
@@ -211,7 +211,7 @@ bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank)
 
 /* ---- Two selections -------------------------------------------------------------------------- */
 
-/* Returns how many numbers below `number` are chosen. `number` is at most the total. */
+/* Returns how many of the numbers below `number` are chosen. `number` is at most the total. */
 static uint64_t count_below(const struct selection *s, uint64_t number)
 {
     uint64_t i;

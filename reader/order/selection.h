@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The chosen samples of a data set: their numbers in ascending order, and the inverse.
+ * The chosen samples of a data set: finds their numbers by rank, in ascending order, and ranks by
+ * number.
  *
- * Stored as runs of numbers (8 bytes each) or as bits with counts (1.06 bits per sample), whichever
- * is smaller. The caller decides what the numbers mean; here they are only below `total`. Pure. */
+ * The numbers are stored as ranges (8 bytes each), or as bits with counts (1.06 bits per sample),
+ * whichever takes less memory. The caller decides what the numbers mean; here they only must be
+ * less than `total`. The functions have no side effects. */
 #ifndef READER_VIEW_SELECTION_H
 #define READER_VIEW_SELECTION_H
 
@@ -20,25 +22,27 @@ struct selection {
     uint64_t count;             /* chosen */
     uint64_t runs;
     uint32_t *firsts;           /* runs + 1: the first number of each run; */
-    uint32_t *ranks;            /* runs + 1: number of chosen samples before each run; NULL if
-                                   bits are used: */
+    /* runs + 1 elements: number of chosen samples before each range; NULL if bits are used */
+    uint32_t *ranks;
     uint64_t *bits;
     uint32_t *counts;           /* number of chosen samples before every 512 numbers */
 };
 
 /* Selects all of `total` numbers. */
 int selection_all(struct selection *s, uint64_t total, struct sheaf_error *err);
-/* Selects the numbers whose bit is set in `bits` (bit n % 64 of word n / 64). `bits` is copied. */
+/* Selects the numbers whose bit is set in `bits`; the bit of number n is bit n % 64 of word n / 64.
+ * `bits` is copied. */
 int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* Returns the chosen number of rank `rank`, which must be below the count. *run becomes a number of
- * consecutive chosen numbers that begin there. It is at least 1 and may be less than all. */
+/* Returns the chosen number with the rank `rank`, which must be less than the count. Sets *run to
+ * how many consecutive numbers from there on are chosen. It is at least 1, and may be less than the
+ * true value. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
-/* Sets *rank to the rank of a number. Returns false if the number is not chosen. */
+/* Sets *rank to the rank of a chosen number. Returns false if the number is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
-/* Returns how many numbers are chosen in both selections. Their totals must be equal. */
+/* Returns how many numbers are chosen in both selections. Both must have the same total. */
 uint64_t selection_shared(const struct selection *a, const struct selection *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer on numbers; see shuffle.h, and ORDER.md, section 4. */
+ * The shuffle buffer, working on numbers; see shuffle.h, and ORDER.md, section 4. */
 #include "reader/order/shuffle.h"
 
 #include "base/bytes.h"
@@ -18,8 +18,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
     for (uint64_t i = 0; i < s->filled; i++)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* Without a buffer, only the count of steps matters: a draw from one slot has only one
-         * outcome. */
+        /* Without shuffling, the buffer has one slot, so a draw has only one outcome and only the
+         * number of steps matters. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;
@@ -28,7 +28,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* After the steps so far, `slot` has the input that is now in slot `origin`. */
+/* A move within the shuffle buffer: `slot` now holds the input that was in slot `origin` before the
+ * steps that are foreseen. */
 struct moved {
     uint64_t slot, origin;
 };

@@ -47,7 +47,7 @@ struct sheaf_pixels_batch {
     size_t job_count;
 };
 
-/* Makes the crops of samples that no other job of its batch has taken. */
+/* A job that makes the crops of those samples of a batch that no other job has taken. */
 struct crop_job {
     struct job job;
     struct sheaf_pixels_batch *batch;
@@ -147,7 +147,8 @@ static bool is_mask(const struct crop_plan *plan, const char *name)
     return false;
 }
 
-/* Finds the field `name`, or the first one that is named like an image and is not a mask. */
+/* Finds the field with this name. If `name` is NULL, finds the first field that is named like an
+ * image and is not a mask. */
 static const struct sheaf_field *field_of(const struct crop_plan *plan,
                                           const struct sheaf_sample *sample, const char *name)
 {
@@ -174,7 +175,7 @@ static int refuse_sample(const struct sheaf_sample *sample, const char *name,
                    sample->field_count != 0 ? sample->fields[0].name : "none");
 }
 
-/* Puts the place of a field before the message about it. */
+/* Puts the sample's location and the field's name before an error message about the field. */
 static int place_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
                        struct sheaf_error *err)
 {
@@ -185,7 +186,7 @@ static int place_field(const struct sheaf_sample *sample, const struct sheaf_fie
                       (unsigned long long)sample->record, key, field->name);
 }
 
-/* Makes the crops of the masks of a sample whose image is `image`. */
+/* Makes the crops of the masks that belong to a sample's image. */
 static int crop_masks(const struct sheaf_pixels_batch *b, const struct sheaf_sample *sample,
                       const struct sheaf_field *image, uint8_t *const *out,
                       struct sheaf_error *err)

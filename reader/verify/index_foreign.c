@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_index: turns foreign shards into a data set. Reads each shard once, and collects the facts
- * that the packer would have known: extents, CRCs, counts, hashes, keys. */
+ * that the packer would have known: positions of samples, CRCs, counts, hashes, keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ struct indexing {
     struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
-    struct store_seen seen;         /* the state of the manifest when the directory was claimed */
+    /* the state of the manifest file when the directory was claimed */
+    struct store_seen seen;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
 };
@@ -50,7 +51,8 @@ static void show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Finds the payload size and the key of a frame. Reports a frame that cannot be decoded. */
+/* Finds the payload size and the key of a frame's sample. Reports a frame that cannot be
+ * decoded. */
 static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
                       uint64_t *bytes, struct sheaf_error *err)
 {
@@ -128,7 +130,8 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* Remote shards are not scanned first, because they are read completely here. */
+    /* The count is not known before for remote shards. They are not scanned when they are opened,
+     * because they are read completely here. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
@@ -193,7 +196,7 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
-/* Claims the directory, so that no other run uses it until the manifest is written. */
+/* Claims the directory, so that no other run can use it until the manifest is written. */
 static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
 {
     char *url = store_join(x->directory, MANIFEST_NAME);
@@ -235,7 +238,7 @@ static int open_all(struct indexing *x, const char *index, struct sheaf_error *e
     return code;
 }
 
-/* Refuses shards that are named one by one, because an index needs a directory. */
+/* Refuses shards that the caller has named one by one, because an index belongs to a directory. */
 static int refuse_names(const char *directory, struct sheaf_error *err)
 {
     uint64_t bytes;

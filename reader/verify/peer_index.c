@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares index files of other readers with the shard. They are made again from its frames and
- * compared with the files beside it. Sheaf itself does not read them, so a missing file is
- * accepted. A wrong file would give another program wrong samples, or none.
+ * Compares the index files of other readers with the shard. The content that they should have is
+ * made again from the shard's frames, and compared with the files beside the shard. Sheaf itself
+ * does not read these files, so a missing file is accepted. A wrong file would give another program
+ * wrong samples, or none.
  *
- * The manifest says which files exist: it lists the packer's files, and RecordIO always has its
- * .idx. The files beside foreign shards without a manifest may come from any program and are not
- * checked. */
+ * The manifest says which files should exist. It lists the files that the packer wrote, and a
+ * RecordIO shard always has its .idx file. The files beside foreign shards without a manifest may
+ * come from any program, and are not checked. */
 #include "reader/verify/peer_index.h"
 
 #include <inttypes.h>
@@ -18,12 +19,13 @@
 #include "base/error.h"
 #include "store/store.h"
 
-#define SHOWN_MOST 60       /* number of characters of a line that a message shows */
+/* largest number of characters of a line that a message shows */
+#define SHOWN_MOST 60
 #define FAULT_SIZE 300
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Returns the number of a shard's first sample in its own data set. */
+/* Returns the number that a shard's first sample has in its own data set. */
 static uint64_t first_sample(const struct sheaf_dataset *d, uint32_t shard)
 {
     uint64_t number = 0;
@@ -54,7 +56,8 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number of a frame's sample. The packer's numbers have gaps where it skipped samples. */
+/* Finds the number of a frame's sample. In data sets that the packer made, the numbers have gaps
+ * where it skipped samples. */
 static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                      struct sheaf_error *err)
 {
@@ -93,7 +96,8 @@ struct comparison {
     void *context;
 };
 
-/* Returns how many characters of a line are shown. The line may be cut by the end of the file. */
+/* Returns the number of characters of a line that are shown. The end of the file may cut the
+ * line. */
 static int shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;
@@ -103,8 +107,9 @@ static int shown_size(const char *text, size_t begin, size_t end)
     return (int)size;
 }
 
-/* Describes how `found`, the first `size` bytes of a file of `all` bytes, differs from what was
- * expected. Returns false if it does not differ. */
+/* Writes a text about the first difference between a file and its expected content. `found` has
+ * the first `size` bytes of the file, which has `all` bytes. Returns false if there is no
+ * difference. */
 static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, uint64_t all,
                        const char *expected, size_t expected_size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares index files of other readers with the shard, for sheaf_verify. */
+ * Compares the index files of other readers with a shard, for sheaf_verify. */
 #ifndef READER_VERIFY_PEER_INDEX_H
 #define READER_VERIFY_PEER_INDEX_H
 
@@ -18,11 +18,12 @@ struct peer_index {
     struct interop_writer writer;
 };
 
-/* Receives the fault of a file, such as "line 3: ...". */
+/* Receives a fault that was found in an index file, such as "line 3: ...". */
 typedef void peer_index_tell_fn(void *context, const char *file, const char *fault);
 
-/* Begins a shard. Then peer_index_add must be called for each frame, in order, and peer_index_end
- * at the end. The first frame that cannot be in such a file is reported as an error. */
+/* Begins the check of a shard's index files. Afterwards peer_index_add must be called for each
+ * frame, in order, and peer_index_end at the end. The first frame that such an index file cannot
+ * describe is reported as an error. */
 int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *dataset, uint32_t shard,
                      struct sheaf_error *err);
 int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_verify: reads every byte of every shard, and checks and decodes every frame. Compares the
- * results with the manifest and the index, and index files of other readers with the results
- * (peer_index.c). Each shard has a job. The calling thread reports. */
+ * results with the manifest and the index, and with index files of other readers (peer_index.c).
+ * Each shard is checked by one job. The calling thread reports the problems. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@
 #include "reader/verify/verify_keys.h"
 #include "store/interrupt.h"
 
-/* Number of problems of one shard that are reported in full. Further problems are only counted. */
+/* The first problems of a shard are reported in full, up to this number. Further problems are only
+ * counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
 
@@ -32,10 +33,10 @@ struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
-    struct shard *open;             /* section and .lst of the shard; NULL if there is none, or
-                                       opening failed: */
-    struct sheaf_error open_error;  /* the error of opening, whose message is empty if nothing is
-                                       wrong */
+    /* the shard with its index section and .lst file; NULL if it has none, or if opening failed */
+    struct shard *open;
+    /* the error of opening the shard; its message is empty if there was no error */
+    struct sheaf_error open_error;
     struct buf lines;               /* RecordIO: a part of the .lst */
     uint64_t lines_offset;
     struct decode_scratch scratch;
@@ -47,9 +48,10 @@ struct check {
     char unlabelled[512];           /* the first sample without a label */
     bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
-    size_t part;                    /* number of the shard's part among the parts of all sources; */
-    struct key_table keys;          /* the table of keys of that part, in which the shard begins
-                                       with */
+    /* number of the shard's part (see parts.h) among the parts of all sources */
+    size_t part;
+    /* the table of keys of this part */
+    struct key_table keys;
     uint64_t first_number, key_sum; /* first_number; key_sum: the sum of key_table_part */
     struct sheaf_error *problems;
     size_t told;
@@ -63,7 +65,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    size_t frame_limit;             /* limit for frames that every thread may read at any time; */
+    /* size limit of frames that every thread may read at any time */
+    size_t frame_limit;
     struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
     uint32_t first, end;            /* the shards that are checked */
@@ -139,8 +142,8 @@ static int name_line(struct check *c, uint64_t sample, const char **line, size_t
     return SHEAF_OK;
 }
 
-/* Returns whether the frame, with its line in the .lst, has the checksum that the index has for
- * sample i. Returns true if that is unknown. */
+/* Returns whether the frame, together with its .lst line, has the checksum that the index states
+ * for sample i. Returns true if the index does not state it. */
 static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct index_section *s = c->open == NULL ? NULL : c->open->section;
@@ -153,7 +156,7 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
-/* Compares a frame with the index's entry for sample i. */
+/* Compares a frame with the entry for sample i in the index. */
 static int compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
                    size_t line_size)
 {
@@ -179,7 +182,7 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     return SHEAF_OK;
 }
 
-/* Compares a sample with what the manifest says about all samples. */
+/* Checks that a sample agrees with the facts in the manifest that hold for all samples. */
 static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                          const struct sheaf_sample *sample)
 {
@@ -226,7 +229,7 @@ static void count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* Returns whether the index entry of this number belongs to the sample. The scan of a foreign shard
+/* Returns whether entry number i of the index belongs to the sample. The scan of a foreign shard
  * counts damaged records differently, so after damage the entry belongs to another sample. */
 static bool has_place(const struct check *c, uint64_t i)
 {
@@ -279,7 +282,7 @@ static int add_to_peers(struct check *c, const struct frame *frame)
     return SHEAF_OK;
 }
 
-/* Reads a frame and its line once more, because its checksum is wrong. */
+/* Reads a frame and its .lst line once more, because its checksum is wrong. */
 static int look_again(struct check *c, struct walk *walk, struct frame *frame,
                       struct sheaf_error *err)
 {
@@ -355,8 +358,8 @@ static void tell_fault(void *check, const char *file, const char *fault)
     problem(check, "%s: %s", file, fault);
 }
 
-/* Checks the index files of other readers, unless the shard is damaged, because then every line
- * would differ. */
+/* Checks the index files of other readers. Does not check them if the shard is damaged, because
+ * then every line would differ. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK
@@ -392,7 +395,8 @@ static void check_shard(struct job *job)
         c->passed_over = frames_passed_over(&walk.frames);
         walk_close(&walk);
     }
-    /* An error of one shard is reported as a problem, and the other shards are still checked. */
+    /* An error that concerns only this shard is reported as a problem, so that the other shards are
+     * still checked. */
     if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY &&
         c->error.reason != SHEAF_REASON_STREAM_MEMORY) {
         problem(c, "%s", c->error.message);
@@ -450,7 +454,8 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
     return key_table_make(&c->keys, part->fingerprint, part->samples, part->keyed, &c->error);
 }
 
-/* Opens the shard's section, using the cache of open shards, and starts the check. */
+/* Opens the shard's index section, through the table of open shards, and starts the job that checks
+ * the shard. */
 static int begin_check(struct checks *all, uint32_t i)
 {
     struct check *c = &all->list[i];
@@ -469,8 +474,8 @@ static int begin_check(struct checks *all, uint32_t i)
         workers_wait(all->workers, &c->open->job);
         code = c->open->code;
         if (code != SHEAF_OK) {
-            /* If a shard is missing or too long, or if there is no index, the walk through the
-             * shard will show it. */
+            /* The error is only kept here. Reading the shard will show whether it is missing or too
+             * long, or has no index. */
             c->open_error = c->open->error;
             shards_drop(&all->shards, c->open);
             c->open = NULL;
@@ -524,8 +529,8 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
     return code;
 }
 
-/* Chooses the shards of the requested part. Shards have about the same size, so they are divided by
- * number. */
+/* Chooses the shards of the part that the options request. Shards have about the same size, so they
+ * are divided by their number. */
 static void choose_part(struct checks *all)
 {
     const struct manifest *m = &all->dataset->manifest;
@@ -595,9 +600,9 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        code = run_checks(&all, 2 * threads, result, err);    /* twice as many checks as threads,
-                                                                 so that a shard whose reads
-                                                                 stall delays no other shard */
+        /* there are twice as many checks as threads, so that a shard whose reads are slow does
+         * not delay other shards */
+        code = run_checks(&all, 2 * threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);
     if (code == SHEAF_OK)

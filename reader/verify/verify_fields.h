@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the fields and classes that sheaf_verify has counted with the manifest, and reports
+ * Compares the field and class counts that sheaf_verify has found with the manifest, and reports
  * them. */
 #ifndef READER_VERIFY_VERIFY_FIELDS_H
 #define READER_VERIFY_VERIFY_FIELDS_H
@@ -9,15 +9,16 @@
 
 #include "reader/dataset/dataset.h"
 
-/* `counted` has one entry for each source. `classes` has the number of samples of each class,
- * source after source. They are compared only if everything was read and no problem was found. */
+/* Compares the counts with the manifest. `counted` has one entry for each source. `classes` has the
+ * number of samples of each class, source after source. They are compared only if everything was
+ * read and no problem was found. */
 int verify_fields(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
                   const struct tally *counted, const atomic_uint_fast64_t *classes,
                   struct sheaf_verify_result *result, struct sheaf_error *err);
 void verify_fields_free(const struct sheaf_dataset *dataset, struct tally *counted);
 
-/* Returns how many of `count` classes have no sample. A split may lack some, so this is not a
- * problem. */
+/* Returns the number of classes, among `count` ones, that have no sample. A split may lack some
+ * classes, so this is not a problem. */
 uint64_t verify_unused(const atomic_uint_fast64_t *samples, size_t count);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the tables of keys one after another; see verify_keys.h. */
+ * Checks the tables of keys, one after another; see verify_keys.h. */
 #include "reader/verify/verify_keys.h"
 
 #include "base/error.h"
 #include "reader/lookup/key_file.h"
 #include "store/interrupt.h"
 
-/* Checks the table of a part. `sum` is the sum of key_table_part over its samples, or NULL if
- * unknown. */
+/* Checks the table of keys of a part of the data set. `sum` is the sum of key_table_part over its
+ * samples, or NULL if the sum is unknown. */
 static int check_part(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                       const struct sheaf_verify_options *options,
                       struct sheaf_verify_result *result, struct sheaf_error *err)

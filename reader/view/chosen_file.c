@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file with the samples that a view's conditions on keys chose; see chosen_file.h. */
+ * A file that stores the samples which a view's conditions on keys have chosen; see
+ * chosen_file.h. */
 #include "reader/view/chosen_file.h"
 
 #include <stdio.h>
@@ -94,7 +95,7 @@ int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const ui
     return SHEAF_OK;
 }
 
-/* Refuses a file of another program, because it must not be replaced. */
+/* Returns an error if the file belongs to another program, because it must not be replaced. */
 static int refuse_other(const char *path, struct sheaf_error *err)
 {
     uint8_t begins[WORD] = { 0 };

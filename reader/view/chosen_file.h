@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file beside a view that stores which samples its conditions on keys chose. With it, samples
- * are read for their keys only once, when the view is written, and not each time it is opened. The
- * file is a cache: a view means the same without it.
+ * The file beside a view that stores which samples the view's conditions on keys have chosen. So
+ * samples are read for their keys only once, when the view is written, and not each time it is
+ * opened. The file is a cache: the view means the same without it.
  *
  *     "SHEAFCHO" | of each source: id, total, a bit for each sample | XXH3-64 of all before */
 #ifndef READER_VIEW_CHOSEN_FILE_H
@@ -18,16 +18,17 @@ struct chosen_file {
     struct buf added;           /* new entries, in the form of the file */
 };
 
-/* Reads the file beside the view `url`. A damaged or unusable file is treated as missing. */
+/* Reads the file that belongs to the view `url`. A damaged or unusable file counts as missing. */
 void chosen_file_open(struct chosen_file *f, const char *url);
 void chosen_file_free(struct chosen_file *f);
 
-/* Returns the bits of a source if they are known, otherwise NULL. The caller frees them. */
+/* Returns the bits of a source's chosen samples if the file has them, otherwise NULL. The caller
+ * frees them. */
 uint64_t *chosen_file_find(const struct chosen_file *f, uint64_t id, uint64_t total);
 /* Adds the bits of a source. */
 int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const uint64_t *bits,
                     struct sheaf_error *err);
-/* Writes the file if entries were added. Old entries are dropped. */
+/* Writes the file if entries were added. Entries that were not used are dropped. */
 int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public description of a data set, its shards, sources and classes, and the counts of each
- * field and class from its manifest or index. */
+ * The public description of a data set, its shards, sources and classes; and the counts of each
+ * field and class, from the manifest or the index. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 /* ---- Of a union and of a part ---------------------------------------------------------------- */
 
-/* Adds the class counts of a source, under the class numbers of the union. */
+/* Adds the class counts of a source to those of the union, under the class numbers of the union. */
 static void add_class_samples(struct sheaf_dataset *d, const struct sheaf_dataset *source)
 {
     const struct manifest *m = &source->manifest;
@@ -219,7 +219,7 @@ static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t 
         samples[label - base]++;
 }
 
-/* Counts the labels of all samples, or of the chosen samples of a view. */
+/* Counts the samples of each label, among all samples or among the chosen samples of a view. */
 static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, uint64_t *samples)
 {
     for (uint64_t i = 0; d->view == NULL && i < dataset_samples(d); i++)
@@ -236,7 +236,7 @@ static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, 
     }
 }
 
-/* Reads the labels of all samples, as label + 1, into new memory. */
+/* Reads the labels of all samples (as label + 1) into newly allocated memory. */
 static int take_labels(const struct sheaf_dataset *d, uint32_t **labels, struct sheaf_error *err)
 {
     int code;

@@ -10,8 +10,9 @@
 #include "reader/view/view.h"
 #include "store/store.h"
 
-/* Returns whether a data set whose samples are to be joined must be opened as foreign shards. This
- * is so if it consists of indexed foreign shards and the index has not joined them. */
+/* Returns whether a data set must be opened again as foreign shards, because the caller wants
+ * samples to be joined by key. This is the case if it consists of indexed foreign shards and
+ * indexing has not joined them. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;
@@ -32,12 +33,13 @@ static int open_one(const char *source, bool joins, struct sheaf_dataset **datas
     return dataset_open_foreign(&source, 1, true, dataset, err);
 }
 
-/* Opens the sources in turn. Consecutive foreign shards become one data set. A source that is a
- * single file is not searched for a manifest. */
+/* Opens the sources, one after another. Consecutive foreign shards become one data set. No manifest
+ * is searched for a source that is a single file. */
 static int open_each(const char *const *sources, const bool *is_file, size_t count, bool joins,
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {
-    size_t first = 0;       /* index of the first source of foreign shards that is not open yet */
+    /* index of the first source with foreign shards that is not opened yet */
+    size_t first = 0;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i <= count && code == SHEAF_OK; i++) {
@@ -84,7 +86,7 @@ static int open_several(const char *const *sources, size_t count, bool joins,
 
 /* ---- Sources in one text --------------------------------------------------------------------- */
 
-/* The sources of a call. A single text may name several of them in webdataset's form
+/* The sources of a call. A single text may name several sources, in webdataset's form
  * "a.tar::b.tar". */
 struct source_list {
     char **list;

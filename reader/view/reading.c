@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes how many bytes are read for the chosen samples of a view, by arithmetic on the index:
- * their own bytes, the gaps that stretch.c reads along, and whole codec blocks. The result differs
- * slightly at the ends of pieces and reads, where less is read along or a block is read twice. */
+ * Computes the number of bytes that a reader reads for the chosen samples of a view, from the index
+ * alone: the samples themselves, the gaps that stretch.c reads with them, and whole codec blocks.
+ * The result differs slightly at the ends of pieces and reads, where a reader reads less of the
+ * gaps or reads a block twice. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -45,8 +46,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen samples of a shard. The first of them has rank `rank`. Returns the rank after the
- * last. */
+/* Adds the chosen samples of a shard. The first of them has the rank `rank`. Returns the rank that
+ * follows the shard's last chosen sample. */
 static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                           uint64_t rank)
 {
@@ -65,7 +66,8 @@ static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint
     return rank;
 }
 
-/* Returns whether a shard has a chosen sample. `rank` is the number of chosen samples before it. */
+/* Returns whether a shard contains a chosen sample. `rank` is the number of chosen samples in
+ * earlier shards. */
 static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t rank)
 {
     uint64_t run;
@@ -74,8 +76,8 @@ static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t r
                                           of->first_numbers[shard + 1];
 }
 
-/* Gets the section of a shard. If *own is not NULL, the caller frees it. The sections of foreign
- * shards are already in memory. */
+/* Provides the index section of a shard. If *own is not NULL afterwards, the caller frees it. The
+ * sections of foreign shards are already in memory. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)

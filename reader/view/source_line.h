@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of the source epochs that are being read. Each line is made once and shared by all
- * lanes. */
+ * The lines of source epochs (sequences of a source's samples before shuffling) that are being
+ * read. Each line is made once, and all lanes share it. */
 #ifndef READER_VIEW_SOURCE_LINE_H
 #define READER_VIEW_SOURCE_LINE_H
 
@@ -16,11 +16,11 @@ struct source_line {
 };
 
 /* Returns the line of the source epoch that `order` specifies, or NULL if memory is exhausted.
- * `order` must be the source's own order. *lines is the list of lines in use. */
+ * `order` must be the source's own order. *lines is the list of all lines in use. */
 struct source_line *source_line_use(struct source_line **lines, const struct dataset_view *view,
                                     size_t source, const struct order *order,
                                     struct sheaf_error *err);
-/* Removes one user of a line. The line is freed with its last user. NULL is allowed. */
+/* Gives up a reference to a line. The last user of a line frees it. NULL is allowed. */
 void source_line_drop(struct source_line **lines, struct source_line *line);
 /* Frees all lines, even if they have users. */
 void source_line_free(struct source_line **lines);

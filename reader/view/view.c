@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a view: opens and unites its sources, and turns its conditions into sample numbers and its
- * weights into tables; see view.h. */
+ * Opens a view: opens its sources and unites them, turns its conditions into sample numbers, and
+ * its weights into tables; see view.h. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
@@ -48,14 +48,15 @@ static int read_text(const char *url, char **text, size_t *size, struct sheaf_er
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* There may be no such object, or the name may be a directory or a large shard. */
+    /* There may be no such object, or the name may belong to a directory or a large shard. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
     return code;
 }
 
-/* Refuses a source that is a view, before it is opened, because a view may name itself. */
+/* Refuses a source that is itself a view. The source is not opened first, because a view may name
+ * itself. */
 static int refuse_view(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
@@ -88,7 +89,7 @@ static int open_source(struct dataset_view *v, size_t i, const struct view_keys_
     return code;
 }
 
-/* Opens all sources. After a failure, the caller frees those that were opened. */
+/* Opens all sources of a view. After a failure, the caller frees the sources that were opened. */
 static int open_sources(struct dataset_view *v, const struct view_keys_how *how,
                         struct sheaf_dataset **sources, struct sheaf_error *err)
 {
@@ -141,8 +142,8 @@ static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sou
     return SHEAF_OK;
 }
 
-/* Gives each source an identity. Sources with the same fingerprint and conditions are numbered in
- * their order. */
+/* Computes an identity for each source of a view. Sources with the same fingerprint and conditions
+ * are told apart by their order. */
 static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
                         struct sheaf_error *err)
 {
@@ -184,7 +185,7 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* Returns the length of an epoch that ends when the first (or the last) source has been drawn
+/* Returns the length of an epoch that ends when the first source (or the last one) has been drawn
  * completely once. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
@@ -268,8 +269,8 @@ static int name_stage(struct dataset_view *v, const char *const *names, size_t s
     return SHEAF_OK;
 }
 
-/* Makes the fingerprint of the view up to each stage: the hash of the document with the sources'
- * fingerprints in place of their names. */
+/* Computes the fingerprint of the view up to each stage. It is the hash of the document, with the
+ * sources' fingerprints in place of their names. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {
@@ -310,8 +311,8 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* Returns how many chosen samples of a source were also chosen by an earlier source of the same
- * data set. */
+/* Returns the number of chosen samples of a source that were also chosen from an earlier source, if
+ * that is the same data set. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
@@ -321,7 +322,7 @@ static uint64_t shared_of(const struct dataset_view *v, size_t i)
     return most;
 }
 
-/* Sets the numbers of a view, after its sources were united into one data set. */
+/* Sets the sample numbers and counts of a view, after its sources were united into one data set. */
 static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
     for (size_t i = 0; i < d->source_count; i++) {
@@ -394,8 +395,8 @@ static bool asks_for_keys(const struct view *view)
     return false;
 }
 
-/* Opens the view of a document. With `keep`, the samples that its conditions on keys choose are
- * stored in a file beside the view. */
+/* Opens the view that a document describes. If `keep` is set, the samples that its conditions on
+ * keys choose are stored in a file beside the view. */
 static int open_text(const char *text, size_t size, const char *url,
                      const struct sheaf_read_options *reading, bool keep,
                      struct sheaf_dataset **dataset, struct sheaf_error *err)
@@ -443,7 +444,7 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Checks what exists under the name of a view that is to be written. Only a view may be
+/* Checks what exists under the name to which a view is to be written. Only a view may be
  * replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
@@ -493,7 +494,7 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    /* If two programs write the same view at once, one of them gets an error. */
+    /* If two programs write the same view at the same time, one of them gets an error. */
     code = store_put_over(path, text, strlen(text), &seen, &now, err);
     free(text);
     return code == SHEAF_ERR_CHANGED && !seen.is_there

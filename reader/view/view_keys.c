@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditions on keys: lists of keys, which are looked up, and patterns; see view_keys.h. */
+ * Conditions of a view on keys: lists of keys, which are looked up, and patterns; see
+ * view_keys.h. */
 #include "reader/view/view_keys.h"
 
 #include <inttypes.h>
@@ -49,7 +50,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Collects the lines of the text that are not empty. */
+/* Collects the lines of a text, except empty ones. */
 static int keys_split(struct keys *k, const char *text, size_t size, const char *name,
                       struct sheaf_error *err)
 {
@@ -135,8 +136,8 @@ static struct sheaf_read_options options_of(const struct view_keys_how *how)
     return how->reading != NULL ? *how->reading : options;
 }
 
-/* Returns the number of keys to look up at once. All samples found for them are read, to compare
- * the keys, so their memory limits the number. */
+/* Returns the number of keys to look up at once. All samples that are found for them are read to
+ * compare the keys, so memory limits this number. */
 static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 {
     uint64_t largest = 1;
@@ -146,7 +147,7 @@ static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
     return (size_t)MIN(MAX(memory_bytes / 4 / largest, 1), LOOKUP_MOST);
 }
 
-/* Calls `each` for the samples that have keys of the list. Returns SHEAF_ERR_UNSUPPORTED if the
+/* Calls `each` for the samples whose keys are in the list. Returns SHEAF_ERR_UNSUPPORTED if the
  * data set has no table of keys. */
 static int look_up(struct choice *c, const struct keys *list, const struct view_keys_how *how,
                    void (*each)(struct choice *, const struct sheaf_sample *, uint64_t *marks),
@@ -187,7 +188,7 @@ static void unmark(struct choice *c, const struct sheaf_sample *sample, uint64_t
     choice_leave_out(c, sample->number);
 }
 
-/* Keeps only the samples whose keys are in the list: marks these samples first, then removes all
+/* Keeps only the samples whose keys are in the list. First marks these samples, then removes all
  * others. */
 static int keep_listed(struct choice *c, const struct keys *keep, const struct view_keys_how *how,
                        struct sheaf_error *err)
@@ -257,8 +258,8 @@ static int read_all(struct choice *c, const struct keys *keep, const struct keys
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Evaluates the conditions. A pattern is compared with the keys of the list if there is one, and
- * otherwise with all keys. */
+/* Evaluates the conditions on keys. If there is a list of keys, a pattern is compared with the keys
+ * of the list, otherwise with all keys of the data set. */
 static int evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
                     const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -268,8 +269,8 @@ static int evaluate(struct choice *c, const struct keys *keep, const struct keys
     return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, keep, bad, how, err) : code;
 }
 
-/* Takes the result from the file beside the view, or evaluates the conditions. The file needs a
- * fingerprint, which only a data set with a manifest has. */
+/* Takes the chosen samples from the file beside the view, or else evaluates the conditions. The
+ * file is used only for a data set with a manifest, because it needs a fingerprint. */
 static int find_or_evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
                             const struct view_keys_how *how, struct sheaf_error *err)
 {

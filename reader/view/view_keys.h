@@ -2,9 +2,9 @@
  *
  * The conditions of a view on keys.
  *
- * Keys are stored only in the samples. The keys of a list are looked up in dataset.keys, and only
- * the samples found there are read. For a pattern, or if there is no table of keys, all samples are
- * read once; the result is kept in a file beside the view (chosen_file.h). */
+ * Keys are stored only in the samples. The keys of a list are looked up in the table dataset.keys,
+ * and only the samples found there are read. For a pattern, or if there is no table, all samples
+ * are read once; the result is stored in a file beside the view (chosen_file.h). */
 #ifndef READER_VIEW_VIEW_KEYS_H
 #define READER_VIEW_VIEW_KEYS_H
 
@@ -37,13 +37,13 @@ struct view_keys_how {
     struct chosen_file *file;
 };
 
-/* Removes the samples whose keys do not fulfil the conditions. Gives `where` a text that identifies
- * the content of the files of keys. */
+/* Removes the samples whose keys do not satisfy the conditions. Adds a text to `where` that
+ * identifies the content of the files of keys. */
 int view_keys_select(struct choice *choice, struct view_where *where,
                      const struct view_keys_how *how, struct sheaf_error *err);
 
-/* Resolves a path of the document: relative to its directory, unless the path is absolute or a URL.
- * The caller frees the result. */
+/* Resolves a path in the document, which is relative to the document's directory unless it is
+ * absolute or a URL. The caller frees the result. */
 char *view_keys_path(const char *directory, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of chosen numbers; see view_numbers.h. A file is a line of text, then one bit for each
- * sample:
+ * Files of chosen numbers; see view_numbers.h. A file consists of a line of text, followed by one
+ * bit for each sample:
  *
  *     sheaf_numbers 1 FINGERPRINT SAMPLES\n  bits
  *
@@ -46,7 +46,8 @@ static void name_of(const void *data, size_t size, char name[48])
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Reports that the header does not belong to the data set in its present state. */
+/* Returns the error for a file whose header does not belong to the data set in its present
+ * state. */
 static int refuse_other(const struct sheaf_dataset *d, const char *path, const char *data,
                         size_t size, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays an epoch of a view as numbers; see view_replay.h. It does with numbers what mixing.c does
- * with samples. */
+ * Replays an epoch of a view as numbers; see view_replay.h. It does with numbers the same as
+ * mixing.c does with samples. */
 #include "reader/view/view_replay.h"
 
 #include <stdlib.h>
@@ -15,8 +15,9 @@
 struct replay_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
-    uint64_t start, left;           /* first place of the stretch, and number of draws until its
-                                       end */
+    /* first position of the stretch (the range that the lane draws from now), and number of
+     * draws until its end */
+    uint64_t start, left;
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */
 };
@@ -77,7 +78,8 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     return code == SHEAF_OK ? begin_lanes(r, err) : code;
 }
 
-/* Begins the stretch of the next draw, and goes to that draw within it. */
+/* Begins the stretch (range of a source epoch) that contains the next draw, and moves to that
+ * draw. */
 static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                          struct sheaf_error *err)
 {

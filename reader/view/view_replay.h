@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays an epoch of a view as numbers: finds the sample of each step of a lane, without reading
+ * Replays an epoch of a view as numbers: finds the sample of each step of a lane without reading
  * samples. */
 #ifndef READER_VIEW_VIEW_REPLAY_H
 #define READER_VIEW_VIEW_REPLAY_H
@@ -14,8 +14,8 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
                       const struct order *order, struct sheaf_error *err);
 void view_replay_free(struct view_replay *replay);      /* NULL is allowed */
 
-/* Finds the source of the lane's next step, and the sample's rank among the chosen samples of that
- * source. Returns SHEAF_END at the end of the lane. The sample that pads a lane is not replayed. */
+/* Finds the source of the lane's next step, and the sample's rank among the chosen samples of this
+ * source. Returns SHEAF_END at the end of the lane. A sample that pads the lane is not returned. */
 int view_replay_next(struct view_replay *replay, uint32_t lane, size_t *source, uint64_t *rank,
                      struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Evaluates the conditions of a view, and so finds the chosen samples of a source. Labels and
- * classes come from the index. view_keys.c has the conditions on keys. */
+ * Evaluates the conditions of a view, to find the chosen samples of a source. Labels and classes
+ * come from the index. view_keys.c evaluates the conditions on keys. */
 #include <stdlib.h>
 #include <string.h>
 
