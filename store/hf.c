@@ -166,6 +166,15 @@ void hf_explain(bool has_token, struct sheaf_error *err)
                                 "hub says so, too, of one that does not exist)");
 }
 
+/* libcurl does not send the header to another host. */
+static int sign(struct request *r, struct sheaf_error *err)
+{
+    return r->at->bearer == NULL ? SHEAF_OK
+           : http_add_header(&r->http, "authorization", r->at->bearer, err);
+}
+
+const struct request_signing hf_signing = { .sign = sign };
+
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),
@@ -176,7 +185,8 @@ int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, c
     int code;
 
     *target = (struct target){ .patience = remote_patience(), .follow = true,
-                               .ca_file = getenv("AWS_CA_BUNDLE"), .bearer = hub->bearer };
+                               .ca_file = getenv("AWS_CA_BUNDLE"), .signing = &hf_signing,
+                               .bearer = hub->bearer };
     if (asprintf(&text, "%s/api/datasets/%s%s", hub->endpoint, repository, rest) < 0)
         text = NULL;
     code = text != NULL ? url_parse(text, &url, err) : err_memory(err, 64);

@@ -29,6 +29,9 @@ struct hf_name {
     char commit[HF_COMMIT_SIZE];
 };
 
+/* Sends the target's bearer token, if it has one. */
+extern const struct request_signing hf_signing;
+
 /* Splits a URL and asks for the commit. */
 int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
 void hf_name_free(struct hf_name *name);

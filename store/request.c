@@ -18,9 +18,8 @@
 #include "store/trust.h"
 
 #define MS 1000000ull
-#define CREDENTIALS_WAIT_NS (10 * MS)       /* interval between checks for credentials that are
-                                               being fetched */
-#define AUTHORIZATION_MOST 4096
+#define SIGNER_WAIT_NS (10 * MS)    /* interval between attempts to sign while the signer waits for
+                                       credentials */
 #define FIRST_ATTEMPTS 5u           /* number of attempts to reach any server at all: about a
                                        second with the usual waits */
 
@@ -136,59 +135,6 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Adds the Authorization header, whose signature covers all headers of the attempt and the host. */
-static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
-{
-    const struct target *t = r->at;
-    struct sigv4_pair pairs[HTTP_HEADERS_MOST + 1];
-    struct buf path = BUF_INIT(SIZE_MAX), value = BUF_INIT(AUTHORIZATION_MOST);
-    const struct sigv4_signer signer = {
-        .access_key_id = r->credentials->access_key_id,
-        .secret_access_key = r->credentials->secret_access_key,
-        .region = t->region, .service = t->service, .date = date,
-    };
-    struct sigv4_request request = {
-        .query = r->query != NULL ? r->query : "", .headers = pairs,
-        .header_count = r->http.header_count + 1, .payload_hash = r->payload_hash,
-    };
-    static const char *const methods[] = { [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD",
-        [HTTP_PUT] = "PUT", [HTTP_POST] = "POST", [HTTP_DELETE] = "DELETE" };
-    int code;
-
-    pairs[0] = (struct sigv4_pair){ "host", t->host };
-    for (size_t i = 0; i < r->http.header_count; i++)
-        pairs[i + 1] = (struct sigv4_pair){ r->http.headers[i].name, r->http.headers[i].value };
-    code = buf_printf(&path, err, "%s%s", t->prefix != NULL ? t->prefix : "", r->path);
-    if (code == SHEAF_OK)
-        code = buf_append(&path, "", 1, err);
-    request.method = methods[r->http.method];
-    request.path = (const char *)path.data;
-    if (code == SHEAF_OK)
-        code = sigv4_authorization(&request, &signer, &value, err);
-    if (code == SHEAF_OK)
-        code = buf_append(&value, "", 1, err);
-    if (code == SHEAF_OK)
-        code = http_add_header(&r->http, "authorization", (const char *)value.data, err);
-    buf_free(&path);
-    buf_free(&value);
-    return code;
-}
-
-static int sign(struct request *r, struct sheaf_error *err)
-{
-    char date[SIGV4_DATE_SIZE];
-    int code;
-
-    sigv4_date(credentials_now_ms() / 1000, date);
-    code = http_add_header(&r->http, "x-amz-date", date, err);
-    if (code == SHEAF_OK)
-        code = http_add_header(&r->http, "x-amz-content-sha256", r->payload_hash, err);
-    if (code == SHEAF_OK && r->credentials->session_token != NULL)
-        code = http_add_header(&r->http, r->at->token_header, r->credentials->session_token,
-                               err);
-    return code == SHEAF_OK ? add_authorization(r, date, err) : code;
-}
-
 /* Returns the time at which the whole request must be over, or 0 for no limit. */
 static uint64_t deadline_of(const struct request *r)
 {
@@ -207,27 +153,17 @@ static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
     int code;
 
     http_clear_headers(http);
-    credentials_release(r->credentials);
-    r->credentials = NULL;
     if (r->retry.began_ns == 0) {
         r->retry.began_ns = clock_ns();
         http->deadline_ns = deadline_of(r);
     }
-    *wait_ns = CREDENTIALS_WAIT_NS;
+    *wait_ns = SIGNER_WAIT_NS;
     r->at = target_now(r->target);
-    if (r->target->credentials != NULL) {
-        code = credentials_get(r->target->credentials, &r->credentials, err);
-        if (code != SHEAF_OK)
-            return code;
-    }
     code = build_url(r, err);
     for (size_t i = 0; i < r->header_count && code == SHEAF_OK; i++)
         code = http_add_header(http, r->headers[i].name, r->headers[i].value, err);
-    if (code == SHEAF_OK && r->at->bearer != NULL)      /* libcurl does not send it to another
-                                                           host */
-        code = http_add_header(http, "authorization", r->at->bearer, err);
-    if (code == SHEAF_OK && r->credentials != NULL)
-        code = sign(r, err);
+    if (code == SHEAF_OK && r->signing != NULL)
+        code = r->signing->sign(r, err);
     return code;
 }
 
@@ -401,7 +337,8 @@ void request_free(struct request *r)
     http_exchange_free(&r->http);
     for (size_t i = 0; i < r->header_count; i++)
         free(r->headers[i].value);
-    credentials_release(r->credentials);
+    if (r->signing != NULL && r->signing->end != NULL)
+        r->signing->end(r);
     free(r->path);
     free(r->query);
     free(r->what);
@@ -424,12 +361,9 @@ void request_start(struct request *r)
     r->http.begin = begin_attempt;
     r->http.done = attempt_done;
     r->http.patience = r->has_peers ? patience : NULL;
-    /* TLS protects a body in transit at no extra cost; without TLS the signature must do so. */
-    if (t->credentials != NULL && r->http.body_size != 0 && strncmp(t->origin, "https:", 6) == 0)
-        snprintf(r->payload_hash, sizeof(r->payload_hash), SIGV4_UNSIGNED);
-    else if (t->credentials != NULL)
-        code = sigv4_hash(r->http.body_size != 0 ? r->http.body : "", r->http.body_size,
-                          r->payload_hash, &r->error);
+    r->signing = t->signing;
+    if (r->signing != NULL && r->signing->begin != NULL)
+        code = r->signing->begin(r, &r->error);
     if (code != SHEAF_OK) {
         request_finish(r, code);
         return;

@@ -11,12 +11,11 @@
 #include "base/event.h"
 #include "store/http.h"
 #include "store/retry.h"
-#include "store/s3/credentials.h"
-#include "store/s3/sigv4.h"
 #include "store/url.h"
 
 #define REQUEST_HEADERS_MOST 18
 #define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
+#define REQUEST_HASH_SIZE 65    /* 64 hexadecimal digits and a NUL */
 #define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* limit for the text of an error and for small
                                                    responses */
 
@@ -31,6 +30,19 @@ struct request_patience {
                                    that its bytes take at REQUEST_RATE; 0 for none */
 };
 
+struct request;
+
+/* How the requests of a target prove who sends them. `begin` and `end` may be NULL. */
+struct request_signing {
+    /* Does what takes long and is the same for all attempts. Called by request_start. */
+    int (*begin)(struct request *request, struct sheaf_error *err);
+    /* Adds the headers to an attempt, which has all others. Returns SHEAF_END if credentials are
+     * being fetched, so that it must be called again shortly. Called on the engine's thread. */
+    int (*sign)(struct request *request, struct sheaf_error *err);
+    /* Frees what `sign` left in the request. */
+    void (*end)(struct request *request);
+};
+
 /* The destination of requests. It must outlive them. */
 struct target {
     struct http_engine *engine;
@@ -42,8 +54,9 @@ struct target {
     bool follow, no_proxy;
     uint64_t connect_ns;        /* 0: the engine's default */
 
-    /* NULL: requests are not signed. */
-    struct credentials_cache *credentials;
+    const struct request_signing *signing;      /* NULL: requests are not signed */
+    /* For the signer: */
+    struct credentials_cache *credentials;      /* NULL: none */
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
@@ -94,8 +107,9 @@ struct request {
     const struct target *at;            /* destination of the last attempt: `target` or its
                                            `moved` */
     struct retry retry;
-    struct credentials *credentials;    /* credentials that signed the last attempt */
-    char payload_hash[SIGV4_HASH_SIZE];
+    const struct request_signing *signing;      /* the target's, once the request was started */
+    struct credentials *credentials;    /* the signer's: those that signed the last attempt */
+    char payload_hash[REQUEST_HASH_SIZE];       /* the signer's: the SHA-256 of the body */
     char *url;
     bool cancelled;
     unsigned times_late;
@@ -124,8 +138,8 @@ int request_set_header(struct request *request, const char *name, const char *va
 /* Returns whether the header was set. */
 bool request_remove_header(struct request *request, const char *name);
 
-/* Hashes the body if the target signs it, and starts the request. A failure at this point is also
- * reported through `done`, before this function returns. */
+/* Prepares the signature, which may hash the body, and starts the request. A failure at this point
+ * is also reported through `done`, before this function returns. */
 void request_start(struct request *request);
 /* Makes a request that was started and is not done end soon. */
 void request_cancel(struct request *request);

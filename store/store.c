@@ -62,6 +62,13 @@ bool store_is_remote(const char *url)
     return ops != NULL && ops->read_start != NULL;
 }
 
+bool store_is_writable(const char *url)
+{
+    const struct store_ops *ops = store_of(url, NULL);
+
+    return ops != NULL && ops->create != NULL;
+}
+
 bool store_is_dangling(const char *url)
 {
     const struct store_ops *ops = store_of(url, NULL);

@@ -246,6 +246,8 @@ bool store_is_local(const char *url);
 /* Returns whether reads of the URL wait for a network, so that it pays to start many of them early.
  */
 bool store_is_remote(const char *url);
+/* Returns whether objects can be written to the store. */
+bool store_is_writable(const char *url);
 /* Returns whether the URL is a local symbolic link to nothing. The file system is asked. */
 bool store_is_dangling(const char *url);
 /* Returns whether the URL can only name an object and not a directory, because it has a query,

@@ -42,6 +42,7 @@ static int make(const char *url, struct http_object **object, struct sheaf_error
         o->commit = strdup(name.commit);
         o->bearer = name.hub->bearer != NULL ? strdup(name.hub->bearer) : NULL;
         o->base.base.version = o->commit;
+        o->target.signing = &hf_signing;
         o->target.bearer = o->bearer;
         o->base.is_fixed = true;
         if (o->commit == NULL || (name.hub->bearer != NULL && o->bearer == NULL))

@@ -17,7 +17,7 @@ import sys
 ROOMS = {
     "base": (),
     "formats": ("base",),
-    "store": ("store/s3", "base"),
+    "store": ("base",),
     "store/s3": ("store", "base"),
     "image": ("formats", "base"),
     "publish": ("formats", "store", "base"),

@@ -245,8 +245,8 @@ static bool is_beside(const char *a, const char *b)
 }
 
 /* Refuses shards that were named one by one if a packing run has not finished in their directory,
- * because some shards are still missing. Each remote directory costs requests, so only the first
- * few directories are checked. */
+ * because some shards are still missing. There are no runs in stores that cannot be written to.
+ * Each remote directory costs requests, so only the first few directories are checked. */
 static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
 {
     unsigned left = REMOTE_DIRECTORIES;
@@ -258,7 +258,7 @@ static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
         char *directory;
 
         if ((i != 0 && is_beside(url, urls->list[i - 1])) || strcmp(url, "-") == 0 ||
-            (!is_local && strncmp(url, "s3://", 5) != 0))
+            !store_is_writable(url))
             continue;
         directory = directory_of(url);
         code = directory == NULL ? err_memory(err, strlen(url))

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/s3/credentials.h"
 #include "store/s3/s3_settings.h"
 #include "store/s3/s3_xml.h"
 

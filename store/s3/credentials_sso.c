@@ -19,6 +19,7 @@
 #include "store/json_answer.h"
 #include "store/s3/aws_partition.h"
 #include "store/s3/credentials_sources.h"
+#include "store/s3/sigv4.h"
 
 #define PATH_MOST ((size_t)4096)
 #define SHA1_SIZE 20

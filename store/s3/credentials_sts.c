@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "store/s3/aws_error.h"
 #include "store/s3/credentials_sources.h"
+#include "store/s3/s3_signing.h"
 #include "store/s3/s3_xml.h"
+#include "store/s3/sigv4.h"
 
 #define TAGS_MOST 50            /* the service's own limit */
 #define PAIRS_MOST (8 + 2 * TAGS_MOST)
@@ -145,8 +147,9 @@ int credentials_assume_role(const struct credentials_context *c, const struct ro
                             struct sheaf_error *err)
 {
     struct target target = { .engine = c->engine, .patience = c->patience,
-                             .ca_file = c->config->ca_file, .region = c->config->region,
-                             .service = "sts", .token_header = "x-amz-security-token" };
+                             .ca_file = c->config->ca_file, .signing = &s3_signing,
+                             .region = c->config->region, .service = "sts",
+                             .token_header = "x-amz-security-token" };
     struct sts_form form = { .count = 0 };
     struct buf body = BUF_INIT(FORM_MOST);
     struct url url = { 0 };

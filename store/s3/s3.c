@@ -16,6 +16,7 @@
 #include "store/s3/aws_partition.h"
 #include "store/s3/credentials_sources.h"
 #include "store/s3/s3_google.h"
+#include "store/s3/s3_signing.h"
 
 #define NAME_MOST 3200          /* bytes of an encoded key, and of a message with a name */
 
@@ -210,7 +211,8 @@ static int bucket_open(struct s3_context *s3, bool is_google, const char *name,
     pthread_mutex_init(&b->known->lock, NULL);
     b->target = (struct target){
         .engine = s3->engine, .patience = &s3->patience, .ca_file = s3->config.ca_file,
-        .credentials = s3->credentials, .mover = b, .token_header = "x-amz-security-token",
+        .signing = &s3_signing, .credentials = s3->credentials, .mover = b,
+        .token_header = "x-amz-security-token",
     };
     code = is_google ? use_google(s3, b, &place, err)
                      : s3_place_find(&s3->config, name, NULL, &place, err);

@@ -19,8 +19,10 @@
 #include "store/abilities.h"
 #include "store/request.h"
 #include "store/s3/aws_error.h"
+#include "store/s3/credentials.h"
 #include "store/s3/s3_checksum.h"
 #include "store/s3/s3_scope.h"
+#include "store/s3/sigv4.h"
 
 /* Tells if the responses to requests with a checksum repeat it. A store that does
  * not repeat the checksum has ignored it. */

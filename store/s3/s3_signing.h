@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signs the requests of a target with its AWS credentials, if it has any. */
+#ifndef STORE_S3_S3_SIGNING_H
+#define STORE_S3_S3_SIGNING_H
+
+#include "store/request.h"
+
+extern const struct request_signing s3_signing;
+
+#endif
