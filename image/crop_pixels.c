@@ -29,6 +29,9 @@
 #define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
 /* number of bytes at the end of a file in which a JPEG's last marker is expected */
 #define END_BYTES    32u
+/* libjpeg-turbo writes a row at a multiple of 16 or 32 bytes past the caches, as is right for a
+ * picture that nobody reads soon. The crops read each row at once, so the row begins elsewhere. */
+#define ROW_OFFSET  4u
 
 struct cropping {
     const struct crop_plan *plan;
@@ -45,7 +48,7 @@ struct cropping {
     /* For a JPEG. */
     struct jpeg_input in;
     struct decoding decoding;
-    uint8_t *row;
+    uint8_t *row_memory, *row;
 };
 
 static uint64_t scaler_bytes(const struct cropping *c, unsigned channels)
@@ -147,7 +150,7 @@ static int read_jpeg(struct cropping *c)
 {
     struct jpeg_decompress_struct *codec = &c->in.codec;
     const unsigned channels = c->look.components;
-    const uint64_t row_bytes = (uint64_t)c->look.width * 4 + CROP_ROW_SLACK;
+    const uint64_t row_bytes = (uint64_t)c->look.width * 4 + CROP_ROW_SLACK + ROW_OFFSET;
     struct region region;
     bool whole;
     int code;
@@ -163,9 +166,10 @@ static int read_jpeg(struct cropping *c)
         c->taken = 0;
         return code;
     }
-    c->row = malloc(row_bytes);
-    if (c->row == NULL)
+    c->row_memory = malloc(row_bytes);
+    if (c->row_memory == NULL)
         return err_memory(c->err, row_bytes);
+    c->row = c->row_memory + ROW_OFFSET;
     code = open_scalers(c, channels);
     if (code != SHEAF_OK)
         return code;
@@ -285,7 +289,7 @@ int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uin
         room->give(room->context, c->taken);
     free(c->scalers);
     free(c->cuts);
-    free(c->row);
+    free(c->row_memory);
     free(c);
     return code;
 }
