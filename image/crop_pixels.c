@@ -150,7 +150,7 @@ static int read_jpeg(struct cropping *c)
 {
     struct jpeg_decompress_struct *codec = &c->in.codec;
     const unsigned channels = c->look.components;
-    const uint64_t row_bytes = (uint64_t)c->look.width * 4 + CROP_ROW_SLACK + ROW_OFFSET;
+    const uint64_t row_bytes = (uint64_t)c->look.width * 4 + ROW_OFFSET;
     struct region region;
     bool whole;
     int code;
@@ -200,7 +200,8 @@ static int crop_jpeg(struct cropping *c)
 static int crop_whole(struct cropping *c)
 {
     struct decoding d = { .data = c->data, .size = c->size, .room = c->room, .divisor = 1,
-                          .beside = scaler_bytes(c, 3), .copies = c->look.orientation != 1 };
+                          .beside = MAX(scaler_bytes(c, 1), scaler_bytes(c, 3)),
+                          .copies = c->look.orientation != 1 };
     const bool turned = c->look.orientation >= 5;
     struct pixels pixels = { .data = NULL };
     int code = image_decode(&d, &pixels, c->err);

@@ -60,11 +60,9 @@ uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view 
         .down = { .size = down.out, .most = resample_axis_most(&down) }, .rows = down.in,
         .down_first = goes_down_first(plan->order, cut),
     };
-    const uint64_t weights = ((uint64_t)across.out * resample_axis_most(&across) +
-                              (uint64_t)down.out * resample_axis_most(&down)) *
-                             sizeof(struct resample_pair) * 2;
 
-    return resampler_bytes_on(&axes) * channels + weights + scratch_bytes(view, channels);
+    return resampler_bytes_on(&axes, channels) + resample_axis_bytes(&across) +
+           resample_axis_bytes(&down) + scratch_bytes(view, channels);
 }
 
 static int open_axes(struct crop_scaler *s, const struct crop_plan *plan,
@@ -73,10 +71,10 @@ static int open_axes(struct crop_scaler *s, const struct crop_plan *plan,
 {
     const struct resample_side across = across_of(plan, view, cut), down = down_of(plan, view, cut);
     uint32_t first;
-    int code = resample_axis_open(&s->axes.across, &across, err);
+    int code = resample_axis_open(&s->axes.across, &across, resampler_step(s->channels), err);
 
     if (code == SHEAF_OK)
-        code = resample_axis_open(&s->axes.down, &down, err);
+        code = resample_axis_open(&s->axes.down, &down, 1, err);
     if (code != SHEAF_OK)
         return code;
     resample_axis_cut(&s->axes.across, &across, &first, &s->columns);
@@ -95,30 +93,30 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      const struct crop_view *view, const struct crop_cut *cut, unsigned channels,
                      uint8_t *out, struct sheaf_error *err)
 {
-    const bool direct = is_direct(plan, view);
-    uint8_t *planes = out;
+    struct resample_place place = {
+        .to = out, .stride = in_sixteens(view->width), .planes = channels,
+        .plane = in_sixteens(view->width) * (size_t)view->height,
+    };
     int code;
 
     *s = (struct crop_scaler){
         .channels = channels, .width = view->width, .height = view->height,
-        .layout = plan->layout, .out = out, .stride = in_sixteens(view->width),
+        .layout = plan->layout, .out = out, .stride = place.stride,
     };
     code = open_axes(s, plan, view, cut, err);
-    if (code == SHEAF_OK && !direct) {
-        s->scratch = planes = malloc(scratch_bytes(view, channels));
-        if (planes == NULL)
+    if (code == SHEAF_OK && !is_direct(plan, view)) {
+        s->scratch = place.to = malloc(scratch_bytes(view, channels));
+        if (s->scratch == NULL)
             code = err_memory(err, scratch_bytes(view, channels));
     }
-    for (unsigned c = 0; c < channels && code == SHEAF_OK; c++)
-        code = resampler_open_on(&s->planes[c], &s->axes, planes + c * s->stride * s->height,
-                                 s->stride, err);
+    if (code == SHEAF_OK)
+        code = resampler_open_on(&s->resampler, &s->axes, &place, err);
     return code;
 }
 
 void crop_scaler_close(struct crop_scaler *s)
 {
-    for (unsigned c = 0; c < s->channels; c++)
-        resampler_close(&s->planes[c]);
+    resampler_close(&s->resampler);
     resample_axis_close(&s->axes.across);
     resample_axis_close(&s->axes.down);
     free(s->scratch);
@@ -128,22 +126,18 @@ void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, u
                      unsigned pixel)
 {
     const uint8_t *from = row + (size_t)(s->left - left) * pixel;
-    uint8_t *to[3];
+    uint8_t *to;
 
     if (y < s->top || y - s->top >= s->rows)
         return;
-    for (unsigned c = 0; c < s->channels; c++)
-        to[c] = resampler_place(&s->planes[c]);
-    if (pixel == 1)
-        memcpy(to[0], from, s->columns);
-    else if (pixel == 4)
-        s->planes[0].kernel->split(from, s->columns, to);
-    else
-        for (uint32_t x = 0; x < s->columns; x++, from += 3)
+    to = resampler_place(&s->resampler);
+    if (pixel == 3)
+        for (uint32_t x = 0; x < s->columns; x++)
             for (int c = 0; c < 3; c++)
-                to[c][x] = from[c];
-    for (unsigned c = 0; c < s->channels; c++)
-        resampler_add(&s->planes[c], 1);
+                to[4 * x + c] = from[3 * x + c];
+    else
+        memcpy(to, from, (size_t)s->columns * pixel);
+    resampler_add(&s->resampler, 1);
 }
 
 void crop_scaler_finish(const struct crop_scaler *s)
@@ -163,7 +157,7 @@ void crop_scaler_finish(const struct crop_scaler *s)
             const uint8_t *const rows[] = { from[0] + y * s->stride, from[1] + y * s->stride,
                                             from[2] + y * s->stride };
 
-            s->planes[0].kernel->join(rows, s->width, s->out + (size_t)y * s->width * 3);
+            s->resampler.kernel->join(rows, s->width, s->out + (size_t)y * s->width * 3);
         } else {
             for (unsigned c = 0; c < 3; c++)
                 memcpy(s->out + c * plane + (size_t)y * s->width, from[c] + y * s->stride,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one crop from the rows of a picture, which arrive from top to bottom. Each row is split
- * into planes. The resampler keeps only the rows that it still needs, so the unscaled crop is never
- * completely in memory. */
+ * Makes one crop from the rows of a picture, which arrive from top to bottom. The resampler keeps
+ * only the rows that it still needs, so the unscaled crop is never completely in memory. */
 #ifndef IMAGE_CROP_SCALER_H
 #define IMAGE_CROP_SCALER_H
 
@@ -16,7 +15,7 @@ struct crop_scaler {
     uint32_t width, height;
     enum sheaf_layout layout;
     struct resample_axes axes;
-    struct resampler planes[3];
+    struct resampler resampler;
     uint8_t *out;
     /* memory for the planes of the result; NULL if they are written directly to `out` */
     uint8_t *scratch;
@@ -32,9 +31,7 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
 void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
 
 /* Takes row `y` of the picture, from column `left` on. `pixel` is the number of bytes of a pixel: 1
- * for grey, 3 for RGB, or 4 for RGB with one more byte that is ignored. CROP_ROW_SLACK readable
- * bytes must follow the row. */
-#define CROP_ROW_SLACK 64u
+ * for grey, 3 for RGB, or 4 for RGB with one more byte that is ignored. */
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
 /* Must be called after the last row. Converts the result to the layout that the plan states. */

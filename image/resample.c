@@ -5,6 +5,7 @@
  * arithmetic, so the result equals Pillow's byte for byte on every machine.
  *
  *     staged (16 rows) -> tile -> columns -> kept (the rows that a pixel is made of) -> to
+ *     staged (2 rows of pixels) -> kept, in three planes -> to
  *
  * All these buffers stay in the processor's cache. resample_axis.c computes the weights.
  * resample_plain.c and resample_avx2.c have the inner loops. */
@@ -30,12 +31,6 @@ static size_t kept_rows(uint32_t most)
     return 4 * (size_t)most + RESAMPLE_ROWS;
 }
 
-static uint64_t weight_bytes(const struct resample_side *side)
-{
-    return (uint64_t)resample_axis_most(side) *
-           (side->out * sizeof(struct resample_pair) + 2 * sizeof(double)) + 8 * side->out;
-}
-
 uint64_t resampler_bytes(const struct resample_side *across, const struct resample_side *down)
 {
     const struct resample_axes axes = {
@@ -43,47 +38,84 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
         .down = { .size = down->out, .most = resample_axis_most(down) }, .rows = down->in,
     };
 
-    return resampler_bytes_on(&axes) + weight_bytes(across) + weight_bytes(down);
+    return resampler_bytes_on(&axes, 1) + resample_axis_bytes(across) + resample_axis_bytes(down);
 }
 
-/* Returns the size in bytes of a staged row. It has room for a tile that extends beyond the row's
- * end. */
-static size_t wide(const struct resample_axes *axes)
+/* Returns the number of rows that are filtered at once. */
+static uint32_t at_once(unsigned planes)
 {
-    return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS);
+    return planes == 1 ? RESAMPLE_ROWS : RESAMPLE_PIXEL_ROWS;
 }
 
-uint64_t resampler_bytes_on(const struct resample_axes *axes)
+static uint32_t staged_rows(unsigned planes)
 {
-    const uint64_t in = wide(axes), out = in_sixteens(axes->across.size);
-    const uint64_t rows = kept_rows(axes->down.most) + 1;
-
-    return in * (STAGED_MOST + 2 * RESAMPLE_ROWS) + out * 2 * RESAMPLE_ROWS +
-           (axes->down_first ? in * (rows + RESAMPLE_ROWS) : out * rows);
+    return planes == 1 ? STAGED_MOST : RESAMPLE_PIXEL_ROWS;
 }
 
-int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uint8_t *to,
-                      size_t to_stride, struct sheaf_error *err)
+/* Returns the size of a staged row. A tile, or a sum of pixels, may extend beyond its end. */
+static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
-    const size_t out = in_sixteens(axes->across.size);
+    return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);
+}
+
+static size_t kept_stride(const struct resample_axes *axes, unsigned planes)
+{
+    return axes->down_first ? wide(axes, planes) : in_sixteens(axes->across.size);
+}
+
+static unsigned kept_planes(const struct resample_axes *axes, unsigned planes)
+{
+    return axes->down_first ? 1 : planes;
+}
+
+static size_t kept_plane(const struct resample_axes *axes, unsigned planes)
+{
+    return (kept_rows(axes->down.most) + 1) * kept_stride(axes, planes);
+}
+
+static uint32_t tile_columns(const struct resample_axes *axes)
+{
+    return (uint32_t)in_sixteens((size_t)axes->columns + 1);
+}
+
+uint32_t resampler_step(unsigned planes)
+{
+    return planes == 1 ? 2 : 1;
+}
+
+uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes)
+{
+    const uint64_t in = wide(axes, planes), out = in_sixteens(axes->across.size);
+
+    return in * staged_rows(planes) + out * 2 * RESAMPLE_ROWS +
+           (planes == 1 ? (uint64_t)tile_columns(axes) * 2 * RESAMPLE_ROWS : 0) +
+           (uint64_t)kept_planes(axes, planes) * kept_plane(axes, planes) +
+           (axes->down_first ? in * at_once(planes) : 0);
+}
+
+int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
+                      const struct resample_place *place, struct sheaf_error *err)
+{
+    const unsigned planes = place->planes;
 
     *r = (struct resampler){
         .kernel = resample_kernel(), .across = &axes->across, .down = &axes->down,
-        .down_first = axes->down_first, .in_rows = axes->rows, .to = to, .to_stride = to_stride,
-        .staged_stride = wide(axes),
-        .tile_columns = (uint32_t)in_sixteens((size_t)axes->columns + 1),
-        .kept_stride = axes->down_first ? wide(axes) : out,
-        .kept_rows = (uint32_t)kept_rows(axes->down.most),
+        .planes = planes, .down_first = axes->down_first, .in_rows = axes->rows,
+        .to = place->to, .to_stride = place->stride, .to_plane = place->plane,
+        .staged_stride = wide(axes, planes), .tile_columns = tile_columns(axes),
+        .kept_stride = kept_stride(axes, planes), .kept_planes = kept_planes(axes, planes),
+        .kept_plane = kept_plane(axes, planes), .kept_rows = (uint32_t)kept_rows(axes->down.most),
     };
-    r->staged = calloc(STAGED_MOST, r->staged_stride);
-    r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
-    r->columns = calloc(2 * RESAMPLE_ROWS, out);
-    r->kept = calloc(r->kept_rows + 1, r->kept_stride);
+    r->staged = calloc(staged_rows(planes), r->staged_stride);
+    if (planes == 1)
+        r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
+    r->columns = calloc(2 * RESAMPLE_ROWS, in_sixteens(axes->across.size));
+    r->kept = calloc(r->kept_planes, r->kept_plane);
     if (axes->down_first)
-        r->between = calloc(RESAMPLE_ROWS, r->staged_stride);
-    if (r->staged == NULL || r->tile == NULL || r->columns == NULL || r->kept == NULL ||
-        (axes->down_first && r->between == NULL))
-        return err_memory(err, resampler_bytes_on(axes));
+        r->between = calloc(at_once(planes), r->staged_stride);
+    if (r->staged == NULL || (planes == 1 && r->tile == NULL) || r->columns == NULL ||
+        r->kept == NULL || (axes->down_first && r->between == NULL))
+        return err_memory(err, resampler_bytes_on(axes, planes));
     return SHEAF_OK;
 }
 
@@ -91,14 +123,15 @@ int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err)
 {
+    const struct resample_place place = { .to = to, .stride = to_stride, .planes = 1 };
     struct resample_axes axes = { .columns = across->in, .rows = down->in };
-    int code = resample_axis_open(&axes.across, across, err);
+    int code = resample_axis_open(&axes.across, across, resampler_step(1), err);
 
     *r = (struct resampler){ .in_rows = 0 };
     if (code == SHEAF_OK)
-        code = resample_axis_open(&axes.down, down, err);
+        code = resample_axis_open(&axes.down, down, 1, err);
     if (code == SHEAF_OK)
-        code = resampler_open_on(r, &axes, to, to_stride, err);
+        code = resampler_open_on(r, &axes, &place, err);
     r->own[0] = axes.across;
     r->own[1] = axes.down;
     r->across = &r->own[0];
@@ -127,15 +160,24 @@ static void make_room(struct resampler *r)
 
     if (r->kept_count + RESAMPLE_ROWS <= r->kept_rows)
         return;
-    memmove(r->kept, r->kept + gone * r->kept_stride, (r->kept_count - gone) * r->kept_stride);
+    for (unsigned p = 0; p < r->kept_planes; p++) {
+        uint8_t *kept = r->kept + p * r->kept_plane;
+
+        memmove(kept, kept + gone * r->kept_stride, (r->kept_count - gone) * r->kept_stride);
+    }
     r->kept_first += gone;
     r->kept_count -= gone;
 }
 
-/* Filters at most sixteen rows in the horizontal direction. The output must have room for sixteen
- * rows. */
-static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride)
+/* Filters at_once(planes) rows in the horizontal direction. In the output, rows are `stride` bytes
+ * apart and planes `plane` bytes. */
+static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride,
+                          size_t plane)
 {
+    if (r->planes != 1) {
+        r->kernel->pixels(r->across, from, r->staged_stride, to, stride, plane);
+        return;
+    }
     r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
     r->kernel->across(r->across, r->tile, r->columns);
     r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
@@ -145,12 +187,14 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
  * to their final width, and adds them to the result. */
 static void finish_rows(struct resampler *r)
 {
-    const size_t out = in_sixteens(r->across->size);
+    const size_t out = in_sixteens(r->across->size), plane = at_once(r->planes) * out;
     uint8_t *rows = r->columns + out * RESAMPLE_ROWS;
 
-    filter_across(r, r->between, rows, out);
-    for (uint32_t i = 0; i < r->waiting; i++)
-        memcpy(r->to + (r->made - r->waiting + i) * r->to_stride, rows + i * out, out);
+    filter_across(r, r->between, rows, out, plane);
+    for (unsigned p = 0; p < r->planes; p++)
+        for (uint32_t i = 0; i < r->waiting; i++)
+            memcpy(r->to + p * r->to_plane + (r->made - r->waiting + i) * r->to_stride,
+                   rows + p * plane + i * out, out);
     r->waiting = 0;
 }
 
@@ -171,16 +215,18 @@ static void make_rows(struct resampler *r)
 
         if (MIN(first + 2 * pairs, r->in_rows) > end)
             return;
-        r->kernel->down(down->weights + (size_t)r->made * down->most, pairs,
-                        r->kept + (first - r->kept_first) * r->kept_stride, r->kept_stride,
-                        (uint32_t)r->kept_stride, next_row(r));
+        for (unsigned p = 0; p < r->kept_planes; p++)
+            r->kernel->down(down->weights + (size_t)r->made * down->most, pairs,
+                            r->kept + p * r->kept_plane + (first - r->kept_first) * r->kept_stride,
+                            r->kept_stride, (uint32_t)r->kept_stride,
+                            next_row(r) + p * r->to_plane);
         r->made++;
-        if (r->down_first && (++r->waiting == RESAMPLE_ROWS || r->made == down->size))
+        if (r->down_first && (++r->waiting == at_once(r->planes) || r->made == down->size))
             finish_rows(r);
     }
 }
 
-/* Filters at most sixteen staged rows, which begin at `from`. */
+/* Filters `count` staged rows, which begin at `from`. There are at most at_once(planes) rows. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     uint8_t *to;
@@ -190,7 +236,7 @@ static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count
     if (r->down_first)
         memcpy(to, from, count * r->kept_stride);
     else
-        filter_across(r, from, to, r->kept_stride);
+        filter_across(r, from, to, r->kept_stride, r->kept_plane);
     r->kept_count += count;
     make_rows(r);
 }
@@ -202,15 +248,16 @@ uint8_t *resampler_place(struct resampler *r)
 
 void resampler_add(struct resampler *r, uint32_t count)
 {
+    const uint32_t most = at_once(r->planes);
     uint32_t at = 0;
 
     count = MIN(count, r->in_rows - r->read);
     r->read += count;
     r->staged_count += count;
-    if (r->staged_count < RESAMPLE_ROWS && r->read < r->in_rows)
+    if (r->staged_count < most && r->read < r->in_rows)
         return;
-    for (; at < r->staged_count; at += RESAMPLE_ROWS)
-        filter_rows(r, r->staged + at * r->staged_stride, MIN(r->staged_count - at, RESAMPLE_ROWS));
+    for (; at < r->staged_count; at += most)
+        filter_rows(r, r->staged + at * r->staged_stride, MIN(r->staged_count - at, most));
     r->staged_count = 0;
 }
 

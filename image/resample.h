@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resizes a picture plane by plane. It takes rows as they arrive, so only some rows of the large
- * picture are in memory. */
+ * Resizes a plane of a picture, or three planes at once if the picture has rows of pixels. It takes
+ * rows as they arrive, so only some rows of the large picture are in memory. */
 #ifndef IMAGE_RESAMPLE_H
 #define IMAGE_RESAMPLE_H
 
@@ -16,19 +16,24 @@ struct resampler {
     const struct resample_kernel *kernel;
     const struct resample_axis *across, *down;
     struct resample_axis own[2];        /* the two, unless the caller keeps them */
+    unsigned planes;            /* planes of the result: 1 if the caller adds rows of bytes, 3 if
+                                   the caller adds rows of pixels of four bytes */
     bool down_first;            /* columns are filtered before rows are */
-    uint32_t in_rows, read;     /* rows of the plane, and rows read so far */
+    uint32_t in_rows, read;     /* rows of the picture, and rows read so far */
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
-    uint32_t staged_rows, staged_count;
-    uint32_t *tile;             /* of them, */
-    uint32_t tile_columns;      /* including at least one more column */
+    uint32_t staged_count;
+    uint32_t *tile;             /* the staged rows of a plane, rearranged; NULL for pixels */
+    uint32_t tile_columns;      /* columns of the tile, at least one more than the plane has */
     uint8_t *columns;
     uint8_t *kept;              /* rows that have their width (or down_first: have not), */
     size_t kept_stride;
+    unsigned kept_planes;       /* number of planes in `kept` */
+    size_t kept_plane;          /* bytes from one plane in `kept` to the next */
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
-    size_t to_stride;
+    size_t to_stride, to_plane; /* bytes from a row of the result to the next, and from a plane to
+                                   the next */
     /* number of finished rows; if down_first is set, number of rows that have their final height */
     uint32_t made;
     /* number of rows in `between` that have their final height but not yet their final width */
@@ -48,17 +53,28 @@ int resampler_open(struct resampler *r, const struct resample_side *across,
 /* The weights for both directions, by which each plane of a picture is resampled. */
 struct resample_axes {
     struct resample_axis across, down;
-    uint32_t columns, rows;     /* of the plane */
+    uint32_t columns, rows;     /* of the picture */
     bool down_first;
 };
-/* Does the same with axes that the caller keeps. */
-int resampler_open_on(struct resampler *r, const struct resample_axes *axes, uint8_t *to,
-                      size_t to_stride, struct sheaf_error *err);
-uint64_t resampler_bytes_on(const struct resample_axes *axes);
+/* Where the planes of a result are: `planes` of them, `plane` bytes apart, with rows that are
+ * `stride` bytes apart, a multiple of sixteen. */
+struct resample_place {
+    uint8_t *to;
+    size_t stride, plane;
+    unsigned planes;
+};
+/* Returns the step with which resample_axis_open must be called for the horizontal axis. */
+uint32_t resampler_step(unsigned planes);
+/* Does the same with axes that the caller keeps. If there are three planes, the caller adds rows of
+ * pixels of four bytes. */
+int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
+                      const struct resample_place *place, struct sheaf_error *err);
+uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
 /* Returns the address to which the caller must write the next rows, `staged_stride` bytes apart.
- * The number of rows must be a power of two, at most 32, and the same in each call. */
+ * The number of rows must be a power of two, at most 32, and the same in each call. It must be 1 if
+ * the rows have pixels. */
 uint8_t *resampler_place(struct resampler *r);
 /* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane's
  * last row are ignored. After the last row, the result is complete. */

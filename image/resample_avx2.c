@@ -15,27 +15,6 @@ AVX2 static inline __m128i load(const void *from)
     return _mm_loadu_si128(from);
 }
 
-/* Splits a row of 4-byte pixels into three planes. Reads and writes up to a multiple of sixteen
- * columns. */
-AVX2 static void split_avx2(const uint8_t *from, uint32_t columns, uint8_t *const to[3])
-{
-    const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-
-    for (uint32_t x = 0; x < columns; x += 16, from += 64) {
-        __m128i a[4], low[2], high[2];
-
-        for (int i = 0; i < 4; i++)
-            a[i] = _mm_shuffle_epi8(load(from + 16 * i), order);
-        for (int i = 0; i < 2; i++) {
-            low[i] = _mm_unpacklo_epi32(a[2 * i], a[2 * i + 1]);
-            high[i] = _mm_unpackhi_epi32(a[2 * i], a[2 * i + 1]);
-        }
-        _mm_storeu_si128((void *)(to[0] + x), _mm_unpacklo_epi64(low[0], low[1]));
-        _mm_storeu_si128((void *)(to[1] + x), _mm_unpackhi_epi64(low[0], low[1]));
-        _mm_storeu_si128((void *)(to[2] + x), _mm_unpacklo_epi64(high[0], high[1]));
-    }
-}
-
 /* For sixteen pixels: tells which byte of a plane goes to each byte of the three output vectors; -1
  * means that the byte comes from another plane. */
 static const int8_t joined[3][3][16] = {
@@ -179,6 +158,89 @@ AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to,
     }
 }
 
+/* Reads four pixels of each of two rows. */
+AVX2 static inline __m256i load_pixels(const uint8_t *from, size_t stride)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(load(from)), load(from + stride), 1);
+}
+
+AVX2 static inline __m256i everywhere(const int16_t weights[2])
+{
+    return _mm256_castps_si256(_mm256_broadcast_ss((const void *)weights));
+}
+
+/* Makes the numbers of a column of two rows. Each half of the result has those of a row: red,
+ * green, blue, and one that is ignored. */
+AVX2 static inline __m256i sum_pixels(const struct resample_pair *pair, uint32_t pairs,
+                                      const uint8_t *from, size_t stride)
+{
+    const __m256i first = _mm256_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1,
+                                           0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
+    const __m256i second = _mm256_setr_epi8(
+        8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1,
+        8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1);
+    const struct resample_pair *end = pair + pairs;
+    __m256i high = _mm256_setzero_si256(), low = _mm256_set1_epi32(RESAMPLE_HALF);
+
+    for (; pair < end; pair += 2, from += 16) {
+        const __m256i four = load_pixels(from, stride);
+        const __m256i one = _mm256_shuffle_epi8(four, first);
+        const __m256i two = _mm256_shuffle_epi8(four, second);
+
+        high = _mm256_add_epi32(high, _mm256_add_epi32(
+            _mm256_madd_epi16(one, everywhere(pair[0].high)),
+            _mm256_madd_epi16(two, everywhere(pair[1].high))));
+        low = _mm256_add_epi32(low, _mm256_add_epi32(
+            _mm256_madd_epi16(one, everywhere(pair[0].low)),
+            _mm256_madd_epi16(two, everywhere(pair[1].low))));
+    }
+    return _mm256_srai_epi32(_mm256_add_epi32(_mm256_slli_epi32(high, 8), low), RESAMPLE_DIGITS);
+}
+
+AVX2 static inline __m256i sum_column(const struct resample_axis *axis, uint32_t x,
+                                      const uint8_t *from, size_t stride)
+{
+    return sum_pixels(axis->weights + (size_t)x * axis->most, axis->pairs[x],
+                      from + (size_t)axis->first[x] * 4, stride);
+}
+
+/* Makes four columns: in each half four bytes of red, of green, and of blue, for one row. */
+AVX2 static inline __m256i four_columns(const struct resample_axis *axis, uint32_t x,
+                                        const uint8_t *from, size_t stride)
+{
+    const __m256i planes = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15,
+                                            0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m256i one = _mm256_packs_epi32(sum_column(axis, x, from, stride),
+                                           sum_column(axis, x + 1, from, stride));
+    const __m256i two = _mm256_packs_epi32(sum_column(axis, x + 2, from, stride),
+                                           sum_column(axis, x + 3, from, stride));
+
+    return _mm256_shuffle_epi8(_mm256_packus_epi16(one, two), planes);
+}
+
+AVX2 static inline void store_columns(__m128i red_green, __m128i blue, uint8_t *to, size_t plane)
+{
+    _mm_storel_epi64((void *)to, red_green);
+    _mm_storel_epi64((void *)(to + plane), _mm_unpackhi_epi64(red_green, red_green));
+    _mm_storel_epi64((void *)(to + 2 * plane), blue);
+}
+
+AVX2 static void pixels_avx2(const struct resample_axis *axis, const uint8_t *from,
+                             size_t from_stride, uint8_t *to, size_t stride, size_t plane)
+{
+    for (uint32_t x = 0; x < axis->size; x += RESAMPLE_COLUMNS) {
+        const __m256i one = four_columns(axis, x, from, from_stride);
+        const __m256i two = four_columns(axis, x + 4, from, from_stride);
+        const __m256i red_green = _mm256_unpacklo_epi32(one, two);
+        const __m256i blue = _mm256_unpackhi_epi32(one, two);
+
+        store_columns(_mm256_castsi256_si128(red_green), _mm256_castsi256_si128(blue), to + x,
+                      plane);
+        store_columns(_mm256_extracti128_si256(red_green, 1), _mm256_extracti128_si256(blue, 1),
+                      to + stride + x, plane);
+    }
+}
+
 AVX2 static void down_avx2(const struct resample_pair *weights, uint32_t pairs,
                            const uint8_t *from, size_t stride, uint32_t columns, uint8_t *to)
 {
@@ -200,7 +262,7 @@ AVX2 static void down_avx2(const struct resample_pair *weights, uint32_t pairs,
 const struct resample_kernel *resample_avx2(void)
 {
     static const struct resample_kernel kernel = {
-        split_avx2, join_avx2, tile_avx2, across_avx2, untile_avx2, down_avx2,
+        join_avx2, tile_avx2, across_avx2, untile_avx2, pixels_avx2, down_avx2,
     };
 
     return __builtin_cpu_supports("avx2") ? &kernel : NULL;

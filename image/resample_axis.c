@@ -132,7 +132,8 @@ static void put(struct resample_pair *pairs, uint32_t at, double weight)
     pairs[at / 2].low[at % 2] = (int16_t)(fixed & 255);
 }
 
-static void fill(struct resample_axis *axis, const struct resample_side *side, double *weight)
+static void fill(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
+                 double *weight)
 {
     const double scale = side->extent / side->out_extent;
     const double support = reach(side->filter) * filter_scale(side);
@@ -144,10 +145,10 @@ static void fill(struct resample_axis *axis, const struct resample_side *side, d
         const uint32_t end = MAX(to > side->in ? side->in : (uint32_t)to, first + 1);
 
         weigh(weight, first, end - first, center, side);
-        axis->first[i] = first & ~1u;
+        axis->first[i] = first - first % step;
         axis->pairs[i] = (end - axis->first[i] + 1) / 2;
         for (uint32_t k = 0; k < end - first; k++)
-            put(axis->weights + (size_t)i * axis->most, first % 2 + k, weight[k]);
+            put(axis->weights + (size_t)i * axis->most, first % step + k, weight[k]);
     }
 }
 
@@ -193,23 +194,37 @@ void resample_axis_close(struct resample_axis *axis)
     free(axis->weights);
 }
 
-int resample_axis_open(struct resample_axis *axis, const struct resample_side *side,
+static size_t in_columns(uint32_t count)
+{
+    return ((size_t)count + RESAMPLE_COLUMNS - 1) / RESAMPLE_COLUMNS * RESAMPLE_COLUMNS;
+}
+
+uint64_t resample_axis_bytes(const struct resample_side *side)
+{
+    const uint64_t room = in_columns(side->out), most = resample_axis_most(side);
+
+    return room * (most * sizeof(struct resample_pair) + 2 * sizeof(uint32_t)) +
+           (2 * most + SIDE_BY_SIDE) * sizeof(double);
+}
+
+int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err)
 {
     const uint32_t most = resample_axis_most(side);
+    const size_t room = in_columns(side->out);
     double *weight = calloc(2 * (size_t)most + SIDE_BY_SIDE, sizeof(*weight));
 
     *axis = (struct resample_axis){ .size = side->out, .most = most };
-    axis->first = calloc(side->out, sizeof(axis->first[0]));
-    axis->pairs = calloc(side->out, sizeof(axis->pairs[0]));
-    axis->weights = calloc((size_t)side->out * most, sizeof(axis->weights[0]));
+    axis->first = calloc(room, sizeof(axis->first[0]));
+    axis->pairs = calloc(room, sizeof(axis->pairs[0]));
+    axis->weights = calloc(room * most, sizeof(axis->weights[0]));
     if (weight == NULL || axis->first == NULL || axis->pairs == NULL || axis->weights == NULL) {
         free(weight);
         resample_axis_close(axis);
         *axis = (struct resample_axis){ 0 };
-        return err_memory(err, (size_t)side->out * most * sizeof(axis->weights[0]));
+        return err_memory(err, room * most * sizeof(axis->weights[0]));
     }
-    fill(axis, side, weight);
+    fill(axis, side, step, weight);
     free(weight);
     return SHEAF_OK;
 }

@@ -20,8 +20,11 @@ struct resample_side {
     enum resample_filter filter;
 };
 
-int resample_axis_open(struct resample_axis *axis, const struct resample_side *side,
+/* `step` divides the first pixel of each sum: 2 for tiles, otherwise 1. */
+int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
+/* Returns the memory that an axis needs. */
+uint64_t resample_axis_bytes(const struct resample_side *side);
 void resample_axis_close(struct resample_axis *axis);
 /* Leaves out the input pixels before and after the range that the result needs. The plane then
  * begins with pixel *first and has *count pixels. */
@@ -29,7 +32,7 @@ void resample_axis_cut(struct resample_axis *axis, const struct resample_side *s
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */
 void resample_axis_mirror(struct resample_axis *axis);
-/* Returns the largest number of pairs for one pixel. */
+/* Returns a number larger than that of the pairs for one pixel. */
 uint32_t resample_axis_most(const struct resample_side *side);
 
 #endif

@@ -14,7 +14,9 @@
 
 #define RESAMPLE_DIGITS 22      /* binary digits of a weight after its point */
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
-#define RESAMPLE_ROWS   16u     /* rows, or columns, that are filtered side by side */
+#define RESAMPLE_ROWS   16u     /* rows of a plane, or columns, that are filtered side by side */
+#define RESAMPLE_PIXEL_ROWS 2u  /* rows of pixels that are filtered side by side */
+#define RESAMPLE_COLUMNS    8u  /* columns that are made of rows of pixels at once */
 
 /* The weights of two neighbouring pixels. Each weight is 256 * `high` + `low`, where `low` is 0 to
  * 255. */
@@ -23,18 +25,16 @@ struct resample_pair {
 };
 
 /* The weights for one side of the result. Each output pixel is the weighted sum of 2 * `pairs`
- * input pixels, beginning with the input pixel `first`, which is an even number. */
+ * input pixels, beginning with the input pixel `first`. The weights of at least one more pair are
+ * 0. The lists are filled up to a multiple of RESAMPLE_COLUMNS with pixels that have no pairs. */
 struct resample_axis {
-    /* number of pixels of the result, and the largest number of pairs for one pixel */
+    /* number of pixels of the result, and a number above the largest number of pairs of a pixel */
     uint32_t size, most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };
 
 struct resample_kernel {
-    /* Splits a row of pixels of four bytes into three planes. The fourth byte of a pixel is
-     * ignored. */
-    void (*split)(const uint8_t *from, uint32_t columns, uint8_t *const to[3]);
     /* Joins a row of each of three planes to a row of pixels of three bytes. */
     void (*join)(const uint8_t *const from[3], uint32_t columns, uint8_t *to);
     /* Rearranges sixteen rows into a tile. `columns` is a multiple of sixteen. For each pair of
@@ -42,11 +42,17 @@ struct resample_kernel {
      * times its byte in the second column. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
     /* Computes the columns of the result from a tile. Each column has sixteen bytes, one for each
-     * row. */
+     * row. `first` of the axis must be even. */
     void (*across)(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to);
     /* Converts columns of sixteen bytes into sixteen rows. The number of columns is a multiple of
      * sixteen. */
     void (*untile)(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride);
+    /* Computes two rows of the result in each of three planes, which are `plane` bytes apart, from
+     * two rows of pixels of four bytes. The fourth byte of a pixel is ignored. Reads up to three
+     * pixels after the last pixel of a sum, and writes up to a multiple of RESAMPLE_COLUMNS
+     * columns. */
+    void (*pixels)(const struct resample_axis *axis, const uint8_t *from, size_t from_stride,
+                   uint8_t *to, size_t stride, size_t plane);
     /* Computes one row of the result from pairs of input rows. The number of its columns is a
      * multiple of sixteen. */
     void (*down)(const struct resample_pair *weights, uint32_t pairs, const uint8_t *from,

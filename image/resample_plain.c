@@ -8,13 +8,6 @@
 typedef int32_t lanes __attribute__((vector_size(4 * RESAMPLE_ROWS)));
 typedef uint8_t bytes __attribute__((vector_size(RESAMPLE_ROWS)));
 
-static void split_plain(const uint8_t *from, uint32_t columns, uint8_t *const to[3])
-{
-    for (uint32_t x = 0; x < columns; x++, from += 4)
-        for (int c = 0; c < 3; c++)
-            to[c][x] = from[c];
-}
-
 static void join_plain(const uint8_t *const from[3], uint32_t columns, uint8_t *to)
 {
     for (uint32_t x = 0; x < columns; x++)
@@ -34,13 +27,17 @@ static inline int32_t weight(const struct resample_pair *pair, int which)
     return pair->high[which] * 256 + pair->low[which];
 }
 
+static inline uint8_t narrow_one(int32_t sum)
+{
+    const int32_t value = (sum + RESAMPLE_HALF) >> RESAMPLE_DIGITS;
+
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
 static inline void narrow(const lanes *sum, uint8_t *to)
 {
-    for (uint32_t i = 0; i < RESAMPLE_ROWS; i++) {
-        const int32_t value = ((*sum)[i] + RESAMPLE_HALF) >> RESAMPLE_DIGITS;
-
-        to[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-    }
+    for (uint32_t i = 0; i < RESAMPLE_ROWS; i++)
+        to[i] = narrow_one((*sum)[i]);
 }
 
 static void across_plain(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to)
@@ -58,6 +55,23 @@ static void across_plain(const struct resample_axis *axis, const uint32_t *tile,
         }
         narrow(&sum, to);
     }
+}
+
+static void pixels_plain(const struct resample_axis *axis, const uint8_t *from, size_t from_stride,
+                         uint8_t *to, size_t stride, size_t plane)
+{
+    for (uint32_t y = 0; y < RESAMPLE_PIXEL_ROWS; y++)
+        for (uint32_t x = 0; x < axis->size; x++) {
+            const struct resample_pair *pair = axis->weights + (size_t)x * axis->most;
+            const uint8_t *at = from + y * from_stride + (size_t)axis->first[x] * 4;
+            int32_t sum[3] = { 0 };
+
+            for (uint32_t k = 0; k < axis->pairs[x]; k++, pair++, at += 8)
+                for (int c = 0; c < 3; c++)
+                    sum[c] += at[c] * weight(pair, 0) + at[4 + c] * weight(pair, 1);
+            for (int c = 0; c < 3; c++)
+                to[c * plane + y * stride + x] = narrow_one(sum[c]);
+        }
 }
 
 static void untile_plain(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
@@ -91,5 +105,5 @@ static void down_plain(const struct resample_pair *weights, uint32_t pairs, cons
 }
 
 const struct resample_kernel resample_plain = {
-    split_plain, join_plain, tile_plain, across_plain, untile_plain, down_plain,
+    join_plain, tile_plain, across_plain, untile_plain, pixels_plain, down_plain,
 };
