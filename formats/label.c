@@ -129,6 +129,24 @@ static bool parse_number(const char *text, size_t size, double *label)
     return isfinite(*label);
 }
 
+/* Parses the digits that number_size has found as a double. */
+static bool parse_double(const char *text, size_t size, double *number)
+{
+    char copy[NUMBER_LIMIT];
+    locale_t c_locale;
+
+    if (size >= sizeof(copy))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return false;
+    *number = strtod_l(copy, NULL, c_locale);
+    freelocale(c_locale);
+    return isfinite(*number);
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -226,4 +244,18 @@ int label_print(struct buf *out, const double *labels, size_t count, struct shea
         }
     }
     return SHEAF_OK;
+}
+
+bool label_number(const char *text, size_t size, double *number)
+{
+    size_t n;
+
+    while (size != 0 && (is_blank(text[size - 1]) || text[size - 1] == '\n' ||
+                         text[size - 1] == '\r'))
+        size--;
+    for (; size != 0 && is_blank(*text); size--)
+        text++;
+    n = number_size(text, size);
+    return n != 0 && n == size && (parse_small(text, size, number) ||
+                                   parse_double(text, size, number));
 }

@@ -26,6 +26,10 @@ double label_rounded(double number);
  * else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
+/* Parses one number, with nothing but blanks and newlines around the digits. The number is not
+ * rounded to a 32-bit float. Returns false if the text is anything else. */
+bool label_number(const char *text, size_t size, double *number);
+
 /* Appends the shortest text from which label_parse reads the same labels: "17", "0.25", "1 0 3".
  * Returns SHEAF_ERR_ARGUMENT if a number is not a valid label (see label_is_exact). */
 int label_print(struct buf *out, const double *labels, size_t count, struct sheaf_error *err);

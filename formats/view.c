@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/json.h"
-#include "formats/manifest.h"
+#include "formats/column_record.h"
 
 #define VERSION 1
 
@@ -240,10 +240,71 @@ static int take_glob(json_t *value, char **glob, struct sheaf_error *err)
                                             "\"%.200s\": %s", *glob, problem);
 }
 
+static const char *const compare_signs[] = {
+    [VIEW_LESS] = "<", [VIEW_LESS_EQUAL] = "<=", [VIEW_MORE] = ">", [VIEW_MORE_EQUAL] = ">=",
+    [VIEW_EQUAL] = "==", [VIEW_NOT_EQUAL] = "!=",
+};
+
+/* Finds the column's name in NAME.EXT. */
+static int split_field(struct view_column *c, struct sheaf_error *err)
+{
+    const char *dot = strchr(c->field, '.');
+    char name[COLUMN_NAME_MOST + 1] = "";
+
+    c->name_size = dot == NULL ? strlen(c->field) : (size_t)(dot - c->field);
+    if (c->name_size < sizeof(name))
+        memcpy(name, c->field, c->name_size);
+    if (dot == NULL || dot[1] == '\0' || column_check_name(name, NULL) != SHEAF_OK)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"columns\" has \"%.120s\", expected the name of "
+                       "a column, a dot and a field, such as \"quality.score\"", c->field);
+    return SHEAF_OK;
+}
+
+/* Takes ["NAME.EXT", ">", 0.3]. */
+static int take_column(const json_t *value, struct view_column *c, struct sheaf_error *err)
+{
+    const char *sign = json_string_value(json_array_get(value, 1));
+    const json_t *number = json_array_get(value, 2);
+    size_t compare = 0;
+    int code;
+
+    if (json_array_size(value) != 3 || sign == NULL || !json_is_number(number))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a condition of \"columns\" is not a list of a "
+                       "field, a comparison and a number, such as [\"quality.score\", \">\", "
+                       "0.3]");
+    while (compare < COUNT_OF(compare_signs) && strcmp(compare_signs[compare], sign) != 0)
+        compare++;
+    if (compare == COUNT_OF(compare_signs))
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"columns\" has the comparison \"%.20s\", "
+                       "expected <, <=, >, >=, == or !=", sign);
+    c->compare = (enum view_compare)compare;
+    c->number = json_number_value(number);
+    code = take_string(json_array_get(value, 0), "columns", &c->field, err);
+    return code == SHEAF_OK ? split_field(c, err) : code;
+}
+
+static int take_columns(const json_t *list, struct view_where *w, struct sheaf_error *err)
+{
+    const size_t count = json_array_size(list);
+    int code = SHEAF_OK;
+
+    if (list == NULL)
+        return SHEAF_OK;
+    if (count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "\"columns\" is not a list of conditions");
+    w->columns = calloc(count, sizeof(w->columns[0]));
+    if (w->columns == NULL)
+        return err_memory(err, count * sizeof(w->columns[0]));
+    for (; w->column_count < count && code == SHEAF_OK; w->column_count++)
+        code = take_column(json_array_get(list, w->column_count), &w->columns[w->column_count],
+                           err);
+    return code;
+}
+
 static int take_where(json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     static const char *const known[] = { "classes", "label", "labels", "keys", "not_keys",
-                                         "key_glob", "numbers", "range", "every", NULL };
+                                         "key_glob", "columns", "numbers", "range", "every", NULL };
     int code = SHEAF_OK;
 
     if (where != NULL) {
@@ -257,6 +318,8 @@ static int take_where(json_t *where, struct view_where *w, struct sheaf_error *e
             code = take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys, err);
         if (code == SHEAF_OK)
             code = take_glob(json_object_get(where, "key_glob"), &w->key_glob, err);
+        if (code == SHEAF_OK)
+            code = take_columns(json_object_get(where, "columns"), w, err);
         if (code == SHEAF_OK)
             code = take_string(json_object_get(where, "numbers"), "numbers", &w->numbers, err);
         if (code == SHEAF_OK)
@@ -534,6 +597,9 @@ void view_free(struct view *v)
 
         free_names(s->where.classes, s->where.class_count);
         free_names(s->fields, s->field_count);
+        for (size_t k = 0; k < s->where.column_count; k++)
+            free(s->where.columns[k].field);
+        free(s->where.columns);
         free(s->where.labels);
         free(s->where.keys);
         free(s->where.not_keys);

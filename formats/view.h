@@ -22,6 +22,17 @@ struct view_labels {
     uint64_t first, last;                   /* both included */
 };
 
+enum view_compare { VIEW_LESS, VIEW_LESS_EQUAL, VIEW_MORE, VIEW_MORE_EQUAL, VIEW_EQUAL,
+                    VIEW_NOT_EQUAL };
+
+/* A condition on a number in a column. */
+struct view_column {
+    char *field;                            /* NAME.EXT: a column's name, and its field */
+    size_t name_size;                       /* size of NAME */
+    enum view_compare compare;
+    double number;
+};
+
 /* The conditions of a source. A sample must satisfy all of them. `range` then chooses among the
  * samples that do, and `every` chooses among the samples of the range. */
 struct view_where {
@@ -32,6 +43,8 @@ struct view_where {
     size_t label_count;
     char *keys, *not_keys;                  /* files of keys, one per line; or NULL */
     char *key_glob;
+    struct view_column *columns;            /* NULL if there are none */
+    size_t column_count;
     char *numbers;                          /* file of chosen sample numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
@@ -91,9 +104,10 @@ int view_parse(const char *text, size_t size, struct view *view, struct sheaf_er
 void view_free(struct view *view);
 
 /* Writes the conditions as canonical text. The texts `keys` and `not_keys` replace the names of the
- * two key files; NULL keeps the name. */
+ * two key files; NULL keeps the name. If `columns` is not NULL, its texts are appended to the
+ * conditions on columns, one to each. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
-                    struct sheaf_error *err);
+                    char *const *columns, struct sheaf_error *err);
 
 /* Writes the canonical text of a view, with a newline at its end. The caller frees the text. Two
  * views are the same if their texts are equal. If `sources` is not NULL, it replaces the names of

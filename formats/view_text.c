@@ -66,12 +66,28 @@ static bool set_name(json_t *where, const char *name, const char *text)
     return text == NULL || set(where, name, json_string(text));
 }
 
+/* Sets the conditions on columns again, each with its text at the end. */
+static bool set_columns(json_t *where, const struct view_where *w, char *const *texts)
+{
+    json_t *list = json_object_get(where, "columns");
+
+    for (size_t i = 0; i < w->column_count; i++) {
+        json_t *condition = json_array_get(list, i);
+
+        while (json_array_size(condition) > 3)
+            json_array_remove(condition, 3);
+        if (texts != NULL && json_array_append_new(condition, json_string(texts[i])) != 0)
+            return false;
+    }
+    return true;
+}
+
 int view_where_text(struct view_where *w, const char *keys, const char *not_keys,
-                    struct sheaf_error *err)
+                    char *const *columns, struct sheaf_error *err)
 {
     json_t *where = w->text[0] == '\0' ? NULL : where_of(w);
     char *text = where != NULL && set_name(where, "keys", keys)
-                 && set_name(where, "not_keys", not_keys)
+                 && set_name(where, "not_keys", not_keys) && set_columns(where, w, columns)
                  ? json_dump_text(where, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
     json_decref(where);

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,52 @@ static bool print_condition(FILE *file, const char *text)
     return strncmp(text, "range=", 6) == 0 && print_pair(file, text + 6, "..");
 }
 
+/* Returns the comparison in a condition on a column, such as ">" in quality.score>0.3, or NULL if
+ * the text is another condition. */
+static const char *find_comparison(const char *text)
+{
+    const char *sign = strpbrk(text, "<>=!");
+
+    return sign != NULL && memchr(text, '.', (size_t)(sign - text)) != NULL ? sign : NULL;
+}
+
+/* Prints quality.score>0.3 as ["quality.score", ">", 0.3]. */
+static bool print_comparison(FILE *file, const char *text)
+{
+    const char *sign = find_comparison(text);
+    const size_t size = sign[1] == '=' ? 2 : 1;
+    char *end;
+    const double number = strtod(sign + size, &end);
+
+    if ((size == 1 && *sign != '<' && *sign != '>') || end == sign + size || *end != '\0' ||
+        !isfinite(number))
+        return false;
+    putc('[', file);
+    print_piece(file, text, (size_t)(sign - text));
+    fprintf(file, ",\"%.*s\",%.17g]", (int)size, sign, number);
+    return true;
+}
+
+/* Prints all conditions on columns as one member of "where". Returns the condition that is invalid,
+ * or NULL. */
+static const char *print_comparisons(FILE *file, const struct settings *s, const char **comma)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->where.count; i++) {
+        if (find_comparison(s->where.texts[i]) == NULL)
+            continue;
+        fprintf(file, count++ == 0 ? "%s\"columns\":[" : ",", *comma);
+        if (!print_comparison(file, s->where.texts[i]))
+            return s->where.texts[i];
+    }
+    if (count != 0) {
+        putc(']', file);
+        *comma = ",";
+    }
+    return NULL;
+}
+
 /* Prints a path of the command line relative to the document, which may be in another directory. */
 static void print_path(FILE *file, const struct settings *s, const char *path)
 {
@@ -201,21 +248,31 @@ static bool is_given_before(const struct settings *s, size_t i)
     return false;
 }
 
+static int refuse_condition(const char *text)
+{
+    return misuse("view: --where: \"%s\" is not a condition: expected class=NAME,..., "
+                  "label=N,A..B,..., key=GLOB, COLUMN.FIELD>NUMBER, range=A..B or every=N/R", text);
+}
+
 static int print_where(FILE *file, const struct settings *s)
 {
-    const char *comma = "";
+    const char *comma = "", *invalid;
 
     fputs(",\"where\":{", file);
     for (size_t i = 0; i < s->where.count; i++) {
+        if (find_comparison(s->where.texts[i]) != NULL)
+            continue;
         fputs(comma, file);
         if (!print_condition(file, s->where.texts[i]))
-            return misuse("view: --where: \"%s\" is not a condition: expected class=NAME,..., "
-                          "label=N,A..B,..., key=GLOB, range=A..B or every=N/R", s->where.texts[i]);
+            return refuse_condition(s->where.texts[i]);
         if (is_given_before(s, i))
             return misuse("view: --where: \"%s\" is the second condition of its kind: expected one "
                           "of each, such as class=cat,dog", s->where.texts[i]);
         comma = ",";
     }
+    invalid = print_comparisons(file, s, &comma);
+    if (invalid != NULL)
+        return refuse_condition(invalid);
     if (s->keys != NULL) {
         fprintf(file, "%s\"keys\":", comma);
         print_path(file, s, s->keys);
@@ -594,8 +651,8 @@ static int cmd_view(const struct command *command, int argc, char **argv)
                                          "all, came once" },
             { "where", OPTION_TEXTS, "EXPR", .texts = &s.where, .standard = "",
               .meaning = "choose samples; several conditions may be given: class=NAME,..., "
-                         "label=A..B (B included), key=GLOB, range=A..B (B excluded) or "
-                         "every=N/R" },
+                         "label=A..B (B included), key=GLOB, COLUMN.FIELD>NUMBER (or <, <=, "
+                         ">=, ==, !=), range=A..B (B excluded) or every=N/R" },
             { "keys", OPTION_TEXT, "FILE", .text = &s.keys, .standard = "",
               .meaning = "choose the samples whose keys are lines of FILE" },
             { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",

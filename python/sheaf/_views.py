@@ -42,9 +42,11 @@ class View:
     source was drawn completely. Without weights, `repeat` states how often each source comes in an epoch (default 1).
 
     `where` has conditions with the command's names ({"class": ["cat", "dog"], "label": [0, 5, 9], "key": "2025/*",
-    "keys": "keep.txt", "not_keys": "bad.txt", "range": [0, 1000], "every": [10, 3]}). A range of labels is written
-    "0..9" or range(10). The names of the document are accepted as well. A list of conditions has one entry for each
-    source, and None for a source without a condition. fields, classes and stages are those of the document.
+    "keys": "keep.txt", "not_keys": "bad.txt", "columns": [("quality.score", ">", 0.3)], "range": [0, 1000],
+    "every": [10, 3]}). A range of labels is written "0..9" or range(10). A condition of "columns" compares the number
+    in a field of a column by <, <=, >, >=, == or !=, without reading images. The names of the document are accepted
+    as well. A list of conditions has one entry for each source, and None for a source without a condition. fields,
+    classes and stages are those of the document.
 
     `where` may also be a function. It is called once with each sample, when the view is first saved or opened. The
     chosen samples are stored in a file beside the document. If the function raises an exception, the message has the
@@ -151,7 +153,7 @@ def _absolute(source: str) -> str:
 # The names of conditions in the command and in the document, and the member of the document for each.
 _CONDITIONS = {"class": "classes", "classes": "classes", "label": "label", "labels": "label",
                "key": "key_glob", "key_glob": "key_glob", "keys": "keys", "not_keys": "not_keys",
-               "range": "range", "every": "every", "numbers": "numbers"}
+               "range": "range", "every": "every", "numbers": "numbers", "columns": "columns"}
 _BETWEEN = {"range": "..", "every": "/"}
 
 
@@ -171,6 +173,8 @@ def _conditions(where: Mapping[str, Any]) -> Dict[str, Any]:
             value = _labels(value)
         elif member in _BETWEEN and isinstance(value, str):
             value = _pair(value, _BETWEEN[member])
+        elif member == "columns":
+            value = _comparisons(value)
         elif isinstance(value, range):
             value = [value.start, value.stop]
         made[member] = value
@@ -183,6 +187,17 @@ def _pair(text: str, between: str) -> List[int]:
     except ValueError:
         raise _sheaf.ArgumentError("where: %r: expected A%sB" % (text, between)) from None
     return [first, last]
+
+
+def _comparisons(value: Any) -> List[List[Any]]:
+    """One condition on a column, or a list of them."""
+    conditions = [value] if len(value) == 3 and isinstance(value[0], str) else value
+    try:
+        return [[field, sign, number if isinstance(number, int) else float(number)]
+                for field, sign, number in conditions]
+    except (TypeError, ValueError):
+        raise _sheaf.ArgumentError("where: columns: %r: expected (COLUMN.FIELD, comparison, number), such as "
+                                   "('quality.score', '>', 0.3)" % (value,)) from None
 
 
 def _labels(value: Any) -> List[Any]:

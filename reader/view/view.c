@@ -384,12 +384,13 @@ static int open_document(struct dataset_view *v, const char *url,
     return code;
 }
 
-static bool asks_for_keys(const struct view *view)
+/* Returns whether the view has conditions whose result is kept in a file. */
+static bool keeps_chosen(const struct view *view)
 {
     for (size_t i = 0; i < view->source_count; i++) {
         const struct view_where *w = &view->sources[i].where;
 
-        if (w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL)
+        if (w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL || w->columns != NULL)
             return true;
     }
     return false;
@@ -408,7 +409,7 @@ static int open_text(const char *text, size_t size, const char *url,
 
     if (code != SHEAF_OK && err != NULL)
         err_prefix(err, "%s: ", url);
-    if (code == SHEAF_OK && asks_for_keys(&v->document))
+    if (code == SHEAF_OK && keeps_chosen(&v->document))
         chosen_file_open(&file, url);
     if (code == SHEAF_OK)
         code = open_document(v, url, reading, &file, dataset, err);
@@ -486,8 +487,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* the text has the keys and not their hashes */
-        code = view_where_text(where, where->keys, where->not_keys, err);
+        /* the text has names and not what identifies their content */
+        code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }
     if (code == SHEAF_OK)
         code = view_text(&d->view->document, NULL, SIZE_MAX, &text, err);

@@ -128,7 +128,7 @@ static bool key_is_chosen(const struct view_where *w, const struct keys *keep,
 
 /* ---- Looking up ------------------------------------------------------------------------------ */
 
-static struct sheaf_read_options options_of(const struct view_keys_how *how)
+struct sheaf_read_options view_keys_options(const struct view_keys_how *how)
 {
     struct sheaf_read_options options;
 
@@ -153,7 +153,7 @@ static int look_up(struct choice *c, const struct keys *list, const struct view_
                    void (*each)(struct choice *, const struct sheaf_sample *, uint64_t *marks),
                    uint64_t *marks, struct sheaf_error *err)
 {
-    const struct sheaf_read_options options = options_of(how);
+    const struct sheaf_read_options options = view_keys_options(how);
     const size_t at_once = keys_at_once(c->dataset, options.memory_bytes);
     int code = SHEAF_OK;
 
@@ -230,7 +230,7 @@ static void compare(struct choice *c, const struct keys *keep, const struct keys
 static int read_all(struct choice *c, const struct keys *keep, const struct keys *bad,
                     const struct view_keys_how *how, struct sheaf_error *err)
 {
-    const struct sheaf_read_options reading = options_of(how);
+    const struct sheaf_read_options reading = view_keys_options(how);
     struct watch watch = { .progress = reading.progress, .context = reading.context,
                            .interrupt = reading.interrupt };
     struct sheaf_progress progress = { .stage = "keys", .total_count = c->total };
@@ -258,54 +258,51 @@ static int read_all(struct choice *c, const struct keys *keep, const struct keys
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Evaluates the conditions on keys. If there is a list of keys, a pattern is compared with the keys
- * of the list, otherwise with all keys of the data set. */
-static int evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
-                    const struct view_keys_how *how, struct sheaf_error *err)
-{
-    int code = c->where->key_glob != NULL && c->where->keys == NULL
-               ? SHEAF_ERR_UNSUPPORTED : look_up_lists(c, keep, bad, how, err);
+struct view_keys {
+    struct keys keep, bad;
+    bool has_keep, has_bad;
+};
 
-    return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, keep, bad, how, err) : code;
-}
-
-/* Takes the chosen samples from the file beside the view, or else evaluates the conditions. The
- * file is used only for a data set with a manifest, because it needs a fingerprint. */
-static int find_or_evaluate(struct choice *c, const struct keys *keep, const struct keys *bad,
-                            const struct view_keys_how *how, struct sheaf_error *err)
-{
-    const uint64_t words = (c->total + 63) / 64;
-    const char *fingerprint = c->dataset->manifest.fingerprint;
-    const uint64_t id = XXH3_64bits_withSeed(c->where->text, strlen(c->where->text),
-                                             XXH3_64bits(fingerprint, strlen(fingerprint)));
-    uint64_t *known = c->dataset->has_manifest ? chosen_file_find(how->file, id, c->total) : NULL;
-    int code = SHEAF_OK;
-
-    if (known == NULL)
-        code = evaluate(c, keep, bad, how, err);
-    for (uint64_t i = 0; known != NULL && i < words; i++)
-        c->bits[i] &= known[i];
-    free(known);
-    return code == SHEAF_OK && c->dataset->has_manifest
-           ? chosen_file_add(how->file, id, c->total, c->bits, err) : code;
-}
-
-int view_keys_select(struct choice *c, struct view_where *where, const struct view_keys_how *how,
+/* If there is a list of keys, a pattern is compared with the keys of the list, otherwise with all
+ * keys of the data set. */
+int view_keys_select(struct choice *c, const struct view_keys *k, const struct view_keys_how *how,
                      struct sheaf_error *err)
 {
-    struct keys keep = { 0 }, bad = { 0 };
-    int code = SHEAF_OK;
+    int code = c->where->key_glob != NULL && c->where->keys == NULL
+               ? SHEAF_ERR_UNSUPPORTED : look_up_lists(c, &k->keep, &k->bad, how, err);
 
-    if (where->keys != NULL)
-        code = keys_load(how->directory, where->keys, &keep, err);
-    if (code == SHEAF_OK && where->not_keys != NULL)
-        code = keys_load(how->directory, where->not_keys, &bad, err);
-    if (code == SHEAF_OK)
-        code = view_where_text(where, where->keys == NULL ? NULL : keep.hash,
-                               where->not_keys == NULL ? NULL : bad.hash, err);
-    if (code == SHEAF_OK)
-        code = find_or_evaluate(c, &keep, &bad, how, err);
-    keys_free(&keep);
-    keys_free(&bad);
+    return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, &k->keep, &k->bad, how, err) : code;
+}
+
+int view_keys_open(const struct view_where *where, const struct view_keys_how *how,
+                   struct view_keys **keys, struct sheaf_error *err)
+{
+    struct view_keys *k = *keys = calloc(1, sizeof(*k));
+    int code = k == NULL ? err_memory(err, sizeof(*k)) : SHEAF_OK;
+
+    if (code == SHEAF_OK && where->keys != NULL) {
+        k->has_keep = true;
+        code = keys_load(how->directory, where->keys, &k->keep, err);
+    }
+    if (code == SHEAF_OK && where->not_keys != NULL) {
+        k->has_bad = true;
+        code = keys_load(how->directory, where->not_keys, &k->bad, err);
+    }
     return code;
+}
+
+const char *view_keys_text(const struct view_keys *k, bool is_not)
+{
+    if (is_not)
+        return k->has_bad ? k->bad.hash : NULL;
+    return k->has_keep ? k->keep.hash : NULL;
+}
+
+void view_keys_free(struct view_keys *k)
+{
+    if (k == NULL)
+        return;
+    keys_free(&k->keep);
+    keys_free(&k->bad);
+    free(k);
 }

@@ -4,7 +4,7 @@
  *
  * Keys are stored only in the samples. The keys of a list are looked up in the table dataset.keys,
  * and only the samples found there are read. For a pattern, or if there is no table, all samples
- * are read once; the result is stored in a file beside the view (chosen_file.h). */
+ * are read. */
 #ifndef READER_VIEW_VIEW_KEYS_H
 #define READER_VIEW_VIEW_KEYS_H
 
@@ -37,9 +37,21 @@ struct view_keys_how {
     struct chosen_file *file;
 };
 
-/* Removes the samples whose keys do not satisfy the conditions. Adds a text to `where` that
- * identifies the content of the files of keys. */
-int view_keys_select(struct choice *choice, struct view_where *where,
+/* Returns the options for reading, or the defaults. */
+struct sheaf_read_options view_keys_options(const struct view_keys_how *how);
+
+/* The lists of keys of a source's conditions. */
+struct view_keys;
+/* Reads the lists. The caller frees *keys. */
+int view_keys_open(const struct view_where *where, const struct view_keys_how *how,
+                   struct view_keys **keys, struct sheaf_error *err);
+void view_keys_free(struct view_keys *keys);            /* NULL is allowed */
+/* Returns a text that identifies the content of the list "keys" or "not_keys"; NULL if there is no
+ * such list. */
+const char *view_keys_text(const struct view_keys *keys, bool is_not);
+
+/* Removes the samples whose keys do not satisfy the conditions. */
+int view_keys_select(struct choice *choice, const struct view_keys *keys,
                      const struct view_keys_how *how, struct sheaf_error *err);
 
 /* Resolves a path in the document, which is relative to the document's directory unless it is

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Evaluates the conditions of a view, to find the chosen samples of a source. Labels and classes
- * come from the index. view_keys.c evaluates the conditions on keys. */
+ * come from the index. view_keys.c and view_columns.c evaluate the conditions on keys and columns.
+ * Their result is stored in a file beside the view (chosen_file.h), so that samples and columns are
+ * read for it only once. */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/dataset/labels.h"
+#include "reader/view/view_columns.h"
 #include "reader/view/view_keys.h"
 #include "reader/view/view_numbers.h"
 #include "reader/view/view_select.h"
@@ -88,6 +92,66 @@ static int select_numbers(struct choice *c, const char *directory, struct sheaf_
     return code;
 }
 
+/* ---- Keys and columns ------------------------------------------------------------------------ */
+
+static bool reads(const struct view_where *w)
+{
+    return w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL || w->columns != NULL;
+}
+
+static int select_read(struct choice *c, const struct view_keys *keys,
+                       const struct view_keys_how *how, struct sheaf_error *err)
+{
+    const struct view_where *w = c->where;
+    int code = view_columns_select(c, how, err);
+
+    if (code == SHEAF_OK && (w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL))
+        code = view_keys_select(c, keys, how, err);
+    return code;
+}
+
+/* Takes the result from the file beside the view, or evaluates the conditions. The file needs a
+ * fingerprint, which only a data set with a manifest has. */
+static int find_or_select(struct choice *c, const struct view_keys *keys,
+                          const struct view_keys_how *how, struct sheaf_error *err)
+{
+    const uint64_t words = (c->total + 63) / 64;
+    const char *fingerprint = c->dataset->manifest.fingerprint;
+    const uint64_t id = XXH3_64bits_withSeed(c->where->text, strlen(c->where->text),
+                                             XXH3_64bits(fingerprint, strlen(fingerprint)));
+    uint64_t *known = c->dataset->has_manifest ? chosen_file_find(how->file, id, c->total) : NULL;
+    int code = SHEAF_OK;
+
+    if (known == NULL)
+        code = select_read(c, keys, how, err);
+    for (uint64_t i = 0; known != NULL && i < words; i++)
+        c->bits[i] &= known[i];
+    free(known);
+    return code == SHEAF_OK && c->dataset->has_manifest
+           ? chosen_file_add(how->file, id, c->total, c->bits, err) : code;
+}
+
+/* Evaluates the conditions on keys and columns. Gives `where` a text that identifies the content of
+ * the files of keys and of the columns. */
+static int select_by_reading(struct choice *c, struct view_where *where,
+                             const struct view_keys_how *how, struct sheaf_error *err)
+{
+    struct view_keys *keys = NULL;
+    char **columns = NULL;
+    int code = view_keys_open(where, how, &keys, err);
+
+    if (code == SHEAF_OK)
+        code = view_columns_identify(c, &columns, err);
+    if (code == SHEAF_OK)
+        code = view_where_text(where, view_keys_text(keys, false), view_keys_text(keys, true),
+                               columns, err);
+    if (code == SHEAF_OK)
+        code = find_or_select(c, keys, how, err);
+    view_columns_forget(where, columns);
+    view_keys_free(keys);
+    return code;
+}
+
 /* ---- Ranges, of those that are left ---------------------------------------------------------- */
 
 static void select_range(struct choice *c)
@@ -115,9 +179,8 @@ static int evaluate(struct choice *c, struct view_where *where, const struct vie
         code = select_numbers(c, how->directory, err);
     if (code == SHEAF_OK && (where->classes != NULL || where->labels != NULL))
         code = select_labels(c, err);
-    if (code == SHEAF_OK
-        && (where->keys != NULL || where->not_keys != NULL || where->key_glob != NULL))
-        code = view_keys_select(c, where, how, err);
+    if (code == SHEAF_OK && reads(where))
+        code = select_by_reading(c, where, how, err);
     if (code == SHEAF_OK)
         select_range(c);
     return code;
@@ -152,8 +215,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        /* the text has the keys and not their hashes */
-        code = view_where_text(where, where->keys, where->not_keys, err);
+        /* the text has names and not what identifies their content */
+        code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
                            : "no sample fulfils \"where\": %s", where->text);

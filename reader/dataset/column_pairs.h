@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads the records of a column's layer in order, without the shards of the base, and compares the
+ * key of each record with the sample to which it must belong. */
+#ifndef READER_COLUMN_PAIRS_H
+#define READER_COLUMN_PAIRS_H
+
+#include "formats/index.h"
+#include "reader/dataset/column_sets.h"
+#include "reader/dataset/sections.h"
+
+/* Set the first three fields, and zero the others. */
+struct column_pairs {
+    const struct sheaf_dataset *base;
+    uint64_t first;             /* number of the source's first sample in the base */
+    const struct column_layer *layer;
+    struct sections sections;
+    struct index_section *section;      /* of the base's shard `shard` */
+    uint32_t shard;
+};
+
+/* Called for each record. *number is the number of its sample in the base. `problem` is NULL, or
+ * says that the record belongs to another sample. */
+typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
+                           const struct sheaf_error *problem, struct sheaf_error *err);
+
+/* Reads the records of the layer. `options` has the memory, the threads and the treatment of
+ * damage; the order is set here. */
+int column_pairs_read(struct column_pairs *pairs, const struct sheaf_reader_options *options,
+                      const volatile int *interrupt, column_pair_fn *each, void *context,
+                      struct sheaf_error *err);
+void column_pairs_close(struct column_pairs *pairs);
+
+#endif
