@@ -98,6 +98,33 @@ static void test_begins(void **state)
     assert_false(view_begins("\0\0{", 3));
 }
 
+static void test_columns(void **state)
+{
+    static const char text[] = "{\"sheaf_view\":1,\"sources\":[{\"source\":\"a\",\"where\":"
+                               "{\"columns\":[[\"q-1.a.b\",\">=\",0.25],[\"q-1.a.b\",\"!=\",3]],"
+                               "\"keys\":\"k\"}}]}";
+    char first[] = "12,34", second[] = "56", *ids[] = { first, second };
+    struct view v;
+    struct view_where *w;
+
+    (void)state;
+    assert_int_equal(view_parse(text, sizeof(text) - 1, &v, NULL), SHEAF_OK);
+    w = &v.sources[0].where;
+    assert_int_equal(w->column_count, 2);
+    assert_string_equal(w->columns[0].field, "q-1.a.b");
+    assert_int_equal(w->columns[0].name_size, 3);
+    assert_int_equal(w->columns[0].compare, VIEW_MORE_EQUAL);
+    assert_true(w->columns[0].number == 0.25);
+    assert_int_equal(w->columns[1].compare, VIEW_NOT_EQUAL);
+    assert_int_equal(view_where_text(w, "h", NULL, ids, NULL), SHEAF_OK);
+    assert_string_equal(w->text, "{\"columns\":[[\"q-1.a.b\",\">=\",0.25,\"12,34\"],"
+                                 "[\"q-1.a.b\",\"!=\",3,\"56\"]],\"keys\":\"h\"}");
+    assert_int_equal(view_where_text(w, "k", NULL, NULL, NULL), SHEAF_OK);
+    assert_string_equal(w->text, "{\"columns\":[[\"q-1.a.b\",\">=\",0.25],"
+                                 "[\"q-1.a.b\",\"!=\",3]],\"keys\":\"k\"}");
+    view_free(&v);
+}
+
 #define SOURCES(text) "{\"sheaf_view\": 1, \"sources\": [" text "]}"
 
 static void test_refused(void **state)
@@ -133,6 +160,18 @@ static void test_refused(void **state)
           "not a whole number", SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"label\": [1], \"labels\": [1, 2]}}"),
           "both", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": []}}"), "list of conditions",
+          SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": [[\"q.s\", \">\"]]}}"),
+          "a field, a comparison and a number", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": [[\"q.s\", \">\", true]]}}"),
+          "a field, a comparison and a number", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": [[\"q.s\", \"=\", 1]]}}"),
+          "expected <, <=, >, >=, == or !=", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": [[\"score\", \">\", 1]]}}"),
+          "a column, a dot and a field", SHEAF_ERR_ARGUMENT },
+        { SOURCES("{\"source\": \"a\", \"where\": {\"columns\": [[\"Q.s\", \">\", 1]]}}"),
+          "a column, a dot and a field", SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"classes\": []}}"), "list of names",
           SHEAF_ERR_ARGUMENT },
         { SOURCES("{\"source\": \"a\", \"where\": {\"labels\": [3, 2]}}"), "no sample",
@@ -191,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_whole),    cmocka_unit_test(test_text),
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_begins),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_columns),
         cmocka_unit_test(test_prefixes),
     };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/json.h"
+#include "tools/column_info.h"
 #include "tools/pack_rows.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -76,8 +76,7 @@ static void print_column(void *context, const struct sheaf_column_info *i)
 {
     (void)context;
     if (i->code != SHEAF_OK)
-        printf("%s\t%s\n", i->name, i->code == SHEAF_ERR_NOT_FOUND ? "unfinished"
-                                                                   : i->error->message);
+        printf("%s\t%s\n", i->name, column_problem(i));
     else
         printf("%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%s\n", i->name,
                i->samples - i->missing, i->missing + i->uncovered, i->stored_bytes, i->fields);
@@ -86,20 +85,8 @@ static void print_column(void *context, const struct sheaf_column_info *i)
 static void print_json(void *context, const struct sheaf_column_info *i)
 {
     (void)context;
-    fputs("{\"name\":", stdout);
-    print_json_string(stdout, i->name);
-    if (i->code != SHEAF_OK) {
-        fputs(",\"error\":", stdout);
-        print_json_string(stdout, i->code == SHEAF_ERR_NOT_FOUND ? "unfinished"
-                                                                  : i->error->message);
-        puts("}");
-        return;
-    }
-    printf(",\"samples\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"uncovered\":%" PRIu64
-           ",\"bytes\":%" PRIu64 ",\"shards\":%" PRIu64 ",\"layers\":%" PRIu64 ",\"fields\":",
-           i->samples, i->missing, i->uncovered, i->stored_bytes, i->shards, i->layers);
-    print_json_string(stdout, i->fields);
-    puts("}");
+    column_print_json(i);
+    putchar('\n');
 }
 
 static int list(const struct column *c, const char *source)

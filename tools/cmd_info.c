@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tools/channel.h"
+#include "tools/column_info.h"
 #include "tools/crops/crop_files.h"
 #include "tools/fields.h"
 #include "tools/json.h"
@@ -296,6 +297,50 @@ static void print_skipped(const struct sheaf_dataset_info *info)
                info->left_out_values, plural(info->left_out_values));
 }
 
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* Columns while they are printed. */
+struct column_lines {
+    bool json;
+    size_t count;
+};
+
+static void print_column(void *context, const struct sheaf_column_info *c)
+{
+    struct column_lines *lines = context;
+
+    if (lines->json) {
+        fputs(lines->count++ == 0 ? "\n    " : ",\n    ", stdout);
+        column_print_json(c);
+        return;
+    }
+    printf("%s", lines->count++ == 0 ? "columns\n" : "");
+    if (c->code != SHEAF_OK)
+        printf("  %s  %s\n", c->name, column_problem(c));
+    else
+        printf("  %s  %" PRIu64 " sample%s with a value, %" PRIu64 " without  %" PRIu64 " byte%s  "
+               "%s\n", c->name, c->samples - c->missing, plural(c->samples - c->missing),
+               c->missing + c->uncovered, c->stored_bytes, plural(c->stored_bytes), c->fields);
+}
+
+/* Prints the columns of a data set. A store that cannot list directories, such as a web server,
+ * shows none. */
+static void print_columns(const struct sheaf_dataset *dataset,
+                          const struct sheaf_dataset_info *info, bool json)
+{
+    struct column_lines lines = { .json = json };
+    struct sheaf_error error;
+
+    if (json)
+        fputs(",\n  \"columns\": [", stdout);
+    if (info->has_manifest && !info->is_view &&
+        sheaf_column_list(dataset, print_column, &lines, &error) != SHEAF_OK &&
+        error.code != SHEAF_ERR_UNSUPPORTED)
+        say("its columns are unknown: %s", error.message);
+    if (json)
+        putchar(']');
+}
+
 static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        const struct cost *costs)
 {
@@ -325,6 +370,7 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
                shown(sheaf_dataset_class(dataset, info->class_count - 1)));
     classes_print(dataset);
     fields_print(dataset);
+    print_columns(dataset, info, false);
     print_images(info);
     print_skipped(info);
     if (info->source_count > 1 || info->is_view)
@@ -400,6 +446,7 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
         json_warnings(dataset, info);
     }
     fields_json(dataset);
+    print_columns(dataset, info, true);
     classes_json(dataset);
     if (info->has_manifest && !info->is_view) {
         json_count("images_converted", info->images_converted != UINT64_MAX,

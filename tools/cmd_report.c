@@ -67,6 +67,7 @@ static void write_page(const struct report *r)
     report_pictures(r);
     report_classes(r);
     report_fields(r);
+    report_columns(r);
     report_image_sizes(r);
     report_crops(r);
     report_shards(r);

@@ -83,6 +83,17 @@ class Columns(Case):
         sheaf.convert(self.set, self.path("made"), format="tfrecord", columns=["twice"])
         self.assertEqual(len(self.check(sheaf.Reader(self.path("made")))), COUNT)
 
+    def test_views(self):
+        sheaf.columns.write(self.set, "twice", double)
+        for columns in (("twice.num", ">", 40), [("twice.num", ">", 40), ["twice.num", "<=", 90]]):
+            view = sheaf.View(self.set, where={"columns": columns})
+            most = 45 if isinstance(columns, list) else COUNT
+            self.assertEqual(sorted(int(bytes(s["txt"])) for s in sheaf.Reader(view)),
+                             [i for i in range(21, COUNT) if i % 5 != 0 and i <= most])
+        for wrong in ("twice.num>4", [("twice.num", ">")], ("twice.num", ">", "x")):
+            with self.assertRaises(sheaf.ArgumentError):
+                sheaf.View(self.set, where={"columns": wrong}).save(self.path("x.view"))
+
     def test_a_function_that_fails(self):
         def fails(sample):
             if sample["__key__"] == "k/030":

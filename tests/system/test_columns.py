@@ -158,6 +158,95 @@ class Columns(Case):
         for key, fields in found:
             self.assertEqual(fields["cap.txt"], caption(key).encode())
 
+    def test_info_and_report(self):
+        self.pack()
+        page = self.path("page.html")
+        self.assertNotIn(b"columns", sheaf("info", self.dest).stdout)
+        self.assertEqual(json.loads(sheaf("info", self.dest, "--json").stdout)["columns"], [])
+        sheaf("report", self.dest, "-o", page)
+        self.assertNotIn(b"id=columns", read(page))
+        self.add("cap", captions(self.path("some.jsonl"), self.keys[3:]))
+        self.add("q", self.scores(self.path("scores.csv"), lambda i: i))
+        self.assertIn(b"columns\n  cap  37 samples with a value, 3 without  ",
+                      sheaf("info", self.dest).stdout)
+        found = json.loads(sheaf("info", self.dest, "--json").stdout)["columns"]
+        listed = [json.loads(line) for line in
+                  sheaf("column", "list", self.dest, "--json").stdout.splitlines()]
+        self.assertEqual(found, listed)
+        self.assertEqual([(c["name"], c["samples"], c["missing"]) for c in found],
+                         [("cap", 40, 3), ("q", 40, 0)])
+        sheaf("report", self.dest, "-o", page)
+        self.assertIn(b"<td>cap</td><td>txt</td><td>37</td><td>3</td>", read(page))
+        os.unlink(os.path.join(self.dest, "columns/q/1/dataset.json"))
+        self.assertIn(b"  q  unfinished\n", sheaf("info", self.dest).stdout)
+
+    def scores(self, path, of):
+        write(path, ("key,score\n" + "".join("%s,%r\n" % (key, of(i)) for i, key in
+                                             enumerate(self.keys) if of(i) is not None)).encode())
+        return path
+
+    def chosen(self, view):
+        return sorted(line.split("\t")[0] for line in
+                      sheaf("cat", view, "--list").stdout.decode().splitlines())
+
+    def test_views_choose_by_numbers(self):
+        def score(i):
+            return None if i % 5 == 0 else round(i / 10 - 1, 1)
+
+        self.pack()
+        self.add("q-1", self.scores(self.path("scores.csv"), score))
+        view = self.path("good.view")
+        for sign, fits in (("<", float.__lt__), ("<=", float.__le__), (">", float.__gt__),
+                           (">=", float.__ge__), ("==", float.__eq__), ("!=", float.__ne__)):
+            with self.subTest(sign=sign):
+                sheaf("view", self.dest, "-o", view, "--overwrite", "--where",
+                      "q-1.score%s0.3" % sign)
+                self.assertEqual(self.chosen(view),
+                                 [key for i, key in enumerate(self.keys)
+                                  if score(i) is not None and fits(score(i), 0.3)])
+        sheaf("view", self.dest, "-o", view, "--overwrite", "--where", "q-1.score>-0.75", "--where",
+              "key=c1/*", "--where", "q-1.score<=2")
+        expected = [key for i, key in enumerate(self.keys) if score(i) is not None and
+                    -0.75 < score(i) <= 2 and key.startswith("c1/")]
+        self.assertEqual(self.chosen(view), expected)
+        # The same by hand, and without the file of what was chosen; no image is read for it.
+        document = json.loads(read(view))
+        self.assertEqual(document["sources"][0]["where"]["columns"],
+                         [["q-1.score", ">", -0.75], ["q-1.score", "<=", 2]])
+        fingerprint = json.loads(sheaf("info", view, "--json").stdout)["fingerprint"]
+        os.unlink(view + ".chosen")
+        self.assertEqual(self.chosen(view), expected)
+        self.assertEqual(json.loads(sheaf("info", view, "--json").stdout)["fingerprint"],
+                         fingerprint)
+        # Another column of that name is another view.
+        sheaf("column", "drop", self.dest, "q-1")
+        self.assert_error(sheaf("cat", view, "--list", status=1), "has no column q-1")
+        self.add("q-1", self.scores(self.path("scores.csv"), lambda i: 5 if i < 30 else 0))
+        sheaf("view", self.dest, "-o", view, "--overwrite", "--where", "q-1.score<1")
+        self.assertEqual(self.chosen(view), self.keys[30:])
+        self.assertNotEqual(json.loads(sheaf("info", view, "--json").stdout)["fingerprint"],
+                            fingerprint)
+
+    def test_views_read_no_image(self):
+        """A condition on a column opens no shard of the base, and finds wrong pairs."""
+        self.pack()
+        self.add("q", self.scores(self.path("scores.csv"), lambda i: i))
+        shards = [n for n in tree_of(self.dest) if n.startswith("shard-")]
+        for name in shards:
+            os.rename(os.path.join(self.dest, name), self.path(os.path.basename(name)))
+        sheaf("view", self.dest, "-o", self.path("good.view"), "--where", "q.score>=20")
+        for name in shards:
+            os.rename(self.path(os.path.basename(name)), os.path.join(self.dest, name))
+        self.assertEqual(self.chosen(self.path("good.view")), self.keys[20:])
+        self.add("words")
+        for words, said in ((("words.txt>1",), "which is not a number"),
+                            (("none.score>1",), "has no column none"),
+                            (("q.other>1",), "no sample fulfils"),
+                            (("q.score>1x",), "is not a condition"),
+                            (("q.score=1",), "is not a condition")):
+            self.assert_error(sheaf("view", self.dest, "-o", self.path("bad.view"), "--where",
+                                    *words, status=None), said)
+
     def test_copies(self):
         self.pack()
         self.add()
@@ -371,6 +460,10 @@ class ColumnsInBucket(servers.S3Case):
             (fields,) = seen
             self.assertIn("cap.txt:%d" % len(caption(key).encode()), fields)
         self.sheaf("verify", self.url("set/"), "--columns", "cap")
+        self.sheaf("fetch", self.url("set/"), self.path("fetched"))     # columns come with the set
+        out = sheaf("cat", self.path("fetched"), "--columns", "cap", "--list").stdout
+        self.assertEqual(out.count(b"cap.txt:"), 40)
+        self.assertIn(b"cap  40 samples", self.sheaf("info", self.url("set/")).stdout)
         self.assertIn(b"cap\t40\t0\t", self.sheaf("column", "list", self.url("set/")).stdout)
         self.sheaf("column", "drop", self.url("set/"), "cap")
         self.assertEqual(self.sheaf("column", "list", self.url("set/")).stdout, b"")

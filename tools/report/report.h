@@ -82,6 +82,7 @@ void report_classes(const struct report *r);        /* report_classes.c */
 void report_fields(const struct report *r);
 void report_crops(const struct report *r);          /* report_pictures.c */
 void report_image_sizes(const struct report *r);    /* report_pictures.c */
+void report_columns(const struct report *r);        /* nothing if there are none */
 void report_shards(const struct report *r);
 void report_mixing(const struct report *r);
 void report_checked(const struct report *r);

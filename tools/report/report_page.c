@@ -241,6 +241,52 @@ void report_shards(const struct report *r)
     free(bytes);
 }
 
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* Columns while their table is written. */
+struct column_table {
+    const struct report *r;
+    size_t count;
+};
+
+static void column_row(void *context, const struct sheaf_column_info *c)
+{
+    struct column_table *table = context;
+    FILE *f = table->r->f;
+
+    if (table->count++ == 0)
+        fprintf(f, "<section id=columns><h2>Columns</h2>\n<table><tr><th>column</th>"
+                "<th>fields</th><th>samples</th><th>without a value</th><th>size</th></tr>\n");
+    fprintf(f, "<tr><td>");
+    html_text(f, c->name, REPORT_NAME_MOST);
+    fprintf(f, "</td><td>");
+    if (c->code != SHEAF_OK) {
+        html_text(f, c->code == SHEAF_ERR_NOT_FOUND ? "unfinished" : c->error->message, 200);
+        fprintf(f, "</td><td></td><td></td><td></td></tr>\n");
+        return;
+    }
+    html_text(f, c->fields, 200);
+    fprintf(f, "</td><td>");
+    html_count(f, c->samples - c->missing);
+    fprintf(f, "</td><td>");
+    html_count(f, c->missing + c->uncovered);
+    fprintf(f, "</td><td>");
+    html_size(f, (double)c->stored_bytes);
+    fprintf(f, "</td></tr>\n");
+}
+
+void report_columns(const struct report *r)
+{
+    struct column_table table = { .r = r };
+    int code = SHEAF_OK;
+
+    if (r->info.has_manifest && !r->info.is_view)
+        code = sheaf_column_list(r->dataset, column_row, &table, NULL);
+    if (table.count != 0)
+        fprintf(r->f, "</table>%s</section>\n", code == SHEAF_OK ? ""
+                : "<p class=warm>There may be more columns, which could not be listed.</p>");
+}
+
 /* ---- What was checked ------------------------------------------------------------------------ */
 
 static void check_made(const struct report *r)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Describes a column for sheaf column list and sheaf info. */
+#ifndef TOOLS_COLUMN_INFO_H
+#define TOOLS_COLUMN_INFO_H
+
+#include "sheaf.h"
+
+/* Returns why a column cannot be read: "unfinished", or its error. */
+const char *column_problem(const struct sheaf_column_info *column);
+/* Prints a column as a JSON object. */
+void column_print_json(const struct sheaf_column_info *column);
+
+#endif
