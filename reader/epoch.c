@@ -2,6 +2,7 @@
  *
  * Begins and ends an epoch. Takes samples from its lanes in turn. */
 #include "reader/epoch.h"
+#include "reader/epoch_order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,9 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "reader/view/view.h"
 #include "reader/memory.h"
-#include "reader/mixing.h"
 #include "reader/sum.h"
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -41,7 +40,8 @@ void epoch_end(struct sheaf_reader *r)
     budget_give(&l->budget, r->table_bytes);
     r->table_bytes = l->budget.reserve = 0;
     order_line_free(&l->line);
-    mixing_end(r);
+    if (r->epoch_order->end != NULL)
+        r->epoch_order->end(r);
     r->kept_code = SHEAF_OK;
 }
 
@@ -66,40 +66,26 @@ static int report_damages(struct sheaf_reader *r)
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
 {
     struct loader *l = &r->load;
-    uint32_t own;
-    size_t count;
+    uint32_t lane_count;
+    size_t queue_count;
+    int code;
 
     free(r->lanes);
     free(l->queues);
+    r->lanes = NULL;
+    l->queues = NULL;
     l->lane_count = l->queue_count = 0;
-    r->own_lanes = own = lanes / (r->member.world_size * r->member.workers);
-    if (r->dataset->view != NULL
-        && __builtin_mul_overflow(own, (uint32_t)r->dataset->source_count, &own))
-        return err_set(&r->error, SHEAF_ERR_LIMIT, "%u lanes of %zu sources are too many",
-                       r->own_lanes, r->dataset->source_count);
-    count = r->dataset->view != NULL && !dataset_is_local(r->dataset) ? 2 * (size_t)own : own;
-    r->lanes = calloc(count, sizeof(r->lanes[0]));
-    l->queues = calloc(count, sizeof(l->queues[0]));
-    if (r->lanes == NULL || l->queues == NULL || count > UINT32_MAX)
-        return err_memory(&r->error, count * (sizeof(r->lanes[0]) + sizeof(l->queues[0])));
-    l->lane_count = own;
-    l->queue_count = (uint32_t)count;
-    return r->dataset->view != NULL ? mixing_open(r) : SHEAF_OK;
-}
-
-static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
-{
-    struct loader *l = &r->load;
-
-    for (uint32_t i = 0; i < l->lane_count; i++) {
-        const struct lane_course course = lane_course_of(l, order_member_lane(&r->member, i));
-        const int code = lane_begin(l, &r->lanes[i], &l->queues[i], &course,
-                                    rounds + (i < extra ? 1 : 0), &r->error);
-
-        if (code != SHEAF_OK)
-            return code;
-    }
-    return SHEAF_OK;
+    r->own_lanes = lanes / (r->member.world_size * r->member.workers);
+    code = r->epoch_order->count(r, &lane_count, &queue_count, &r->error);
+    if (code != SHEAF_OK)
+        return code;
+    r->lanes = calloc(queue_count, sizeof(r->lanes[0]));
+    l->queues = calloc(queue_count, sizeof(l->queues[0]));
+    if (r->lanes == NULL || l->queues == NULL)
+        return err_memory(&r->error, queue_count * (sizeof(r->lanes[0]) + sizeof(l->queues[0])));
+    l->lane_count = lane_count;
+    l->queue_count = (uint32_t)queue_count;
+    return r->epoch_order->open != NULL ? r->epoch_order->open(r) : SHEAF_OK;
 }
 
 /* ---- The turn of the lanes ------------------------------------------------------------------ */
@@ -120,16 +106,6 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-static bool all_have_ended(const struct sheaf_reader *r)
-{
-    if (r->mixing != NULL)
-        return mixing_has_ended(r->mixing);
-    for (uint32_t i = 0; i < r->load.lane_count; i++)
-        if (!lane_has_ended(&r->lanes[i]))
-            return false;
-    return true;
-}
-
 /* Takes one sample from the next lane. Returns SHEAF_OK with an item, which may be bad; if the lane
  * has ended, *ref has no item. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
@@ -137,11 +113,8 @@ static int take_turn(struct sheaf_reader *r, struct ref *ref)
     int code;
 
     *ref = (struct ref){ .item = NULL };
-    if (r->mixing != NULL)
-        code = mixing_turn(r, (uint32_t)(r->turns % r->own_lanes), ref);
-    else
-        code = lane_next(&r->load, &r->lanes[r->turns % r->own_lanes], ref, &r->error);
-    if (code == SHEAF_END && !all_have_ended(r))
+    code = r->epoch_order->next(r, (uint32_t)(r->turns % r->own_lanes), ref);
+    if (code == SHEAF_END && !r->epoch_order->has_ended(r))
         code = SHEAF_OK;
     r->turns += code == SHEAF_OK;
     return code;
@@ -203,26 +176,18 @@ int epoch_go_on(struct sheaf_reader *r)
 
 int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
-    struct loader *l = &r->load;
     const struct sheaf_dataset *d = r->dataset;
     const uint64_t start = rounds * r->own_lanes + extra;
-    int code = d->view != NULL ? SHEAF_OK
-             : order_line_make(&l->order, d->samples, d->manifest.shard_count, &l->line,
-                               &r->error);
+    int code;
 
     r->lane_most = 0;               /* memory_share_out sets it again when the lanes have begun */
     memory_choose(r);
-    if (code == SHEAF_OK)
-        code = d->view != NULL ? mixing_begin(r, rounds, extra) : begin_lanes(r, rounds, extra);
+    code = r->epoch_order->begin(r, rounds, extra);
     if (code == SHEAF_OK)
         code = memory_share_out(r);
     if (code != SHEAF_OK)
         return code;
-    r->epoch_samples = d->is_stream ? UINT64_MAX
-                     : d->view != NULL
-                     ? mix_member_samples(&d->view->mix, &l->order, &r->member)
-                     : order_member_samples(&l->order, &r->member,
-                                            dataset_places(d, &l->order));
+    r->epoch_samples = d->is_stream ? UINT64_MAX : r->epoch_order->samples(r);
     r->turns = d->is_stream ? 0 : start;
     r->start_turns = start;
     r->handed = r->gap_count = 0;

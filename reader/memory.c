@@ -31,7 +31,7 @@
 #include "base/error.h"
 #include "reader/load/stream.h"
 #include "reader/load/unpack.h"
-#include "reader/dataset/dataset_view.h"
+#include "reader/epoch_order.h"
 
 /* Uncompressed bytes of a read. A local read is small enough that it is checked while it is still
  * in the CPU's cache, and large enough that threads are seldom woken for it. A remote read is large
@@ -70,9 +70,6 @@
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
 /* Largest number of shards that may be open at the same time for the draws of all lanes. */
 #define SHARDS_MOST        192u
-/* A sample stays in the shuffle buffer for n draws on average, where n is the buffer's size. It
- * seldom stays longer than LONGEST_STAY times n draws. */
-#define LONGEST_STAY       12u
 
 struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
@@ -95,44 +92,11 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Returns the number of shards that may be open for one source of a view. Its samples in the
- * shuffle buffer come in pieces, and each piece may be in another shard. */
-static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
-                                 uint32_t lanes, size_t source)
+/* Returns how many numbers the lanes' shuffle buffers hold. In a view, each source has at least one
+ * slot in each lane. */
+static uint64_t numbers_drawn(const struct sheaf_reader *r)
 {
-    const struct order own = mix_source_order(&d->view->mix, order, source);
-    const struct order_chosen *of = &d->view->chosen[source];
-    const uint64_t shards = of->end_shard - of->first_shard;
-    const uint64_t in_shard = MAX(of->chosen.count / MAX(shards, 1), 1);
-    const uint64_t piece = order_piece(&own, of->chosen.count);
-    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / piece + 3;
-
-    return MIN(shards, lanes * pieces * (1 + piece / in_shard));
-}
-
-/* Returns the number of shards that the lanes may have open at the same time. */
-static uint64_t shards_drawn(const struct sheaf_dataset *d, const struct order *order,
-                             uint32_t lanes)
-{
-    const uint64_t samples = MAX(dataset_samples(d), 1), shards = d->manifest.shard_count;
-    const uint64_t each = MAX(samples / MAX(shards, 1), 1);
-    uint64_t sum = 0;
-
-    if (d->view == NULL)
-        return lanes * MIN(shards, order_buffer_slots(order) * LONGEST_STAY / each + 3);
-    for (size_t i = 0; i < d->source_count; i++)
-        sum += shards_of_source(d, order, lanes, i);
-    return sum;
-}
-
-/* Returns how many numbers the lanes' shuffle buffers hold. */
-static uint64_t numbers_drawn(const struct sheaf_dataset *d, const struct order *order,
-                              uint32_t lanes)
-{
-    const uint64_t more = d->view == NULL ? 0 : d->source_count;    /* at least one slot for each
-                                                                       source */
-
-    return lanes * (order_buffer_slots(order) + more);
+    return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;
 }
 
 /* Returns the number of columns that the reader reads with each sample. */
@@ -147,7 +111,7 @@ static uint64_t open_shards(const struct sheaf_reader *r)
     const struct loader *l = &r->load;
 
     return MIN(r->dataset->manifest.shard_count,
-               l->draws ? shards_drawn(r->dataset, &l->order, r->own_lanes)
+               l->draws ? r->epoch_order->open_shards(r)
                         : 2 * (uint64_t)l->lane_count);
 }
 
@@ -157,7 +121,7 @@ static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct loader *l = &r->load;
-    const uint64_t waiting = l->draws ? numbers_drawn(d, &l->order, r->own_lanes) : 0;
+    const uint64_t waiting = l->draws ? numbers_drawn(r) : 0;
     uint64_t section = 0, alone = 0;
 
     for (uint32_t i = 0; i < d->manifest.shard_count; i++) {
@@ -184,8 +148,7 @@ void memory_choose(struct sheaf_reader *r)
     const struct sheaf_dataset *d = r->dataset;
     struct loader *l = &r->load;
     const bool shuffles = order_buffer_slots(&l->order) > 1;
-    const uint64_t shards = shuffles && !d->is_stream ? shards_drawn(d, &l->order, r->own_lanes)
-                                                      : 0;
+    const uint64_t shards = shuffles && !d->is_stream ? r->epoch_order->open_shards(r) : 0;
 
     l->draws = dataset_is_local(d) && d->codec == NULL && shuffles
                && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST;
@@ -275,7 +238,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
         n->foresight += horizon_bytes(r->lanes[i].slot_count);
     }
     if (l->draws)
-        n->tables += numbers_drawn(d, &l->order, r->own_lanes) * sizeof(uint64_t);
+        n->tables += numbers_drawn(r) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < d->manifest.shard_count; i++)
         add_shard(r, i, n, &section);
     n->reserve += RESERVE_MORE;
@@ -508,7 +471,7 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
     if (code != SHEAF_OK)
         return code;
     left = l->budget.limit - (l->budget.used - l->heap->size) - n->tables - n->reserve;
-    l->few_sections = r->dataset->view != NULL && n->sections > left / 2;
+    l->few_sections = r->mixing != NULL && n->sections > left / 2;
     l->shards.idle_most = SHARDS_MOST;
     l->shards.idle_most_bytes = MAX(MIN(n->sections, left / 2), left / IDLE_PART);
     left -= MIN(n->sections, left / 2);

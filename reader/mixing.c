@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The turns of a view's lanes; see mixing.h. */
-#include "reader/mixing.h"
-
+ * A running epoch of a view: decides from which source a lane takes its next sample.
+ *
+ *     lane 0:  turns --> source 2 --> [struct lane of (lane 0, source 2)] --> sample
+ *
+ * For each lane of the order, there is one struct lane for each source, with its own shuffle buffer
+ * and its own reads ahead. Those for the reader's lane i begin at index i * sources. Such a struct
+ * lane reads one stretch: a range of the samples in an epoch of the source. When the stretch is
+ * used up, it begins the next one. For remote data the table of lanes has two halves. As soon as
+ * all reads of a stretch are planned, the next stretch begins in the other half and is read ahead,
+ * so that its first sample does not have to be waited for. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
 /* If reading ahead for the next range of a view failed, it is tried again after this number of
@@ -52,7 +60,7 @@ struct mixing {
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
 
-void mixing_free(struct sheaf_reader *r)
+static void mixing_free(struct sheaf_reader *r)
 {
     struct mixing *m = r->mixing;
 
@@ -66,7 +74,18 @@ void mixing_free(struct sheaf_reader *r)
     r->mixing = NULL;
 }
 
-int mixing_open(struct sheaf_reader *r)
+static int mixing_count(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
+                        struct sheaf_error *err)
+{
+    if (__builtin_mul_overflow(r->own_lanes, (uint32_t)r->dataset->source_count, lanes) ||
+        *lanes > UINT32_MAX / 2)
+        return err_set(err, SHEAF_ERR_LIMIT, "%u lanes of %zu sources are too many", r->own_lanes,
+                       r->dataset->source_count);
+    *queues = dataset_is_local(r->dataset) ? *lanes : 2 * (size_t)*lanes;
+    return SHEAF_OK;
+}
+
+static int mixing_open(struct sheaf_reader *r)
 {
     const size_t sources = r->dataset->source_count;
     struct mixing *m = calloc(1, sizeof(*m));
@@ -86,7 +105,7 @@ int mixing_open(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-void mixing_end(struct sheaf_reader *r)
+static void mixing_end(struct sheaf_reader *r)
 {
     struct mixing *m = r->mixing;
 
@@ -318,7 +337,7 @@ static int begin_lane(struct sheaf_reader *r, uint32_t i, uint64_t step, uint64_
     return code == SHEAF_OK ? begin_stretches(r, i, drawn, at_end) : code;
 }
 
-int mixing_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+static int mixing_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
     struct mixing *m = r->mixing;
     uint64_t *drawn = calloc(2 * m->source_count, sizeof(drawn[0]));
@@ -369,7 +388,7 @@ static bool is_drawn(const struct mixing *m, uint32_t i)
     return m->sources[i] == 0 && m->turns[i].step == m->turns[i].steps;
 }
 
-int mixing_turn(struct sheaf_reader *r, uint32_t i, struct ref *ref)
+static int mixing_next(struct sheaf_reader *r, uint32_t i, struct ref *ref)
 {
     struct pad *pad = &r->mixing->pads[i];
     int code;
@@ -386,15 +405,69 @@ int mixing_turn(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     return SHEAF_OK;
 }
 
-uint64_t mixing_source_epoch(const struct mixing *m)
+static bool mixing_has_ended(const struct sheaf_reader *r)
 {
-    return m->source_epoch;
-}
+    const struct mixing *m = r->mixing;
 
-bool mixing_has_ended(const struct mixing *m)
-{
     for (uint32_t i = 0; i < m->lane_count; i++)
         if (!is_drawn(m, i) || m->pads[i].run.count != 0)
             return false;
     return true;
 }
+
+/* ---- Facts ---------------------------------------------------------------------------------- */
+
+static uint64_t mixing_source_epoch(const struct sheaf_reader *r)
+{
+    return r->mixing->source_epoch;
+}
+
+static uint64_t mixing_samples(const struct sheaf_reader *r)
+{
+    return mix_member_samples(&r->dataset->view->mix, &r->load.order, &r->member);
+}
+
+static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
+{
+    bool padded;
+
+    return mix_lane_steps(&r->dataset->view->mix, &r->load.order,
+                          order_member_lane(&r->member, lane), &padded);
+}
+
+/* Returns the number of shards that may be open for one source of a view. Its samples in the
+ * shuffle buffer come in pieces, and each piece may be in another shard. */
+static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
+                                 uint32_t lanes, size_t source)
+{
+    const struct order own = mix_source_order(&d->view->mix, order, source);
+    const struct order_chosen *of = &d->view->chosen[source];
+    const uint64_t shards = of->end_shard - of->first_shard;
+    const uint64_t in_shard = MAX(of->chosen.count / MAX(shards, 1), 1);
+    const uint64_t piece = order_piece(&own, of->chosen.count);
+    const uint64_t pieces = order_buffer_slots(&own) * LONGEST_STAY / piece + 3;
+
+    return MIN(shards, lanes * pieces * (1 + piece / in_shard));
+}
+
+static uint64_t mixing_open_shards(const struct sheaf_reader *r)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < r->dataset->source_count; i++)
+        sum += shards_of_source(r->dataset, &r->load.order, r->own_lanes, i);
+    return sum;
+}
+
+static uint64_t mixing_rounds(const struct sheaf_dataset *d, const struct order *order)
+{
+    return mix_rounds(&d->view->mix, order);
+}
+
+const struct epoch_order epoch_order_view = {
+    .count = mixing_count, .open = mixing_open, .free = mixing_free,
+    .begin = mixing_begin, .end = mixing_end, .next = mixing_next,
+    .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
+    .samples = mixing_samples, .steps = mixing_steps, .open_shards = mixing_open_shards,
+    .rounds = mixing_rounds,
+};

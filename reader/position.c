@@ -17,6 +17,7 @@
 #include "formats/manifest_growth.h"
 #include "reader/view/view.h"
 #include "reader/epoch.h"
+#include "reader/epoch_order.h"
 #include "reader/reader_options.h"
 
 #define FINGERPRINT_SIZE 32u
@@ -345,11 +346,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = r->dataset;
-    const uint64_t samples = dataset_places(d, &p->order), lanes = p->order.lanes;
-    const uint64_t rounds = d->view != NULL ? mix_rounds(&d->view->mix, &p->order)
-                          : samples / lanes
-                            + (p->order.remainder != SHEAF_DROP && samples % lanes != 0);
+    const uint64_t rounds = r->epoch_order->rounds(r->dataset, &p->order);
 
     if (p->rounds > rounds || (p->rounds == rounds && p->extra != 0))
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position is %" PRIu64 " round%s and %" PRIu64

@@ -14,8 +14,8 @@
 #include "reader/load/decode.h"
 #include "reader/column_fields.h"
 #include "reader/epoch.h"
+#include "reader/epoch_order.h"
 #include "reader/memory.h"
-#include "reader/mixing.h"
 #include "reader/position.h"
 #include "reader/reader_features.h"
 #include "reader/reader_options.h"
@@ -63,6 +63,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
         return err_memory(err, sizeof(*r));
     r->opened_ns = clock_ns();
     r->dataset = r->load.dataset = dataset;
+    r->epoch_order = dataset->view != NULL ? &epoch_order_view : &epoch_order_set;
     reader_options_take(&r->options, options);
     if (r->options.threads == 0)
         r->options.threads = threads_for(dataset);
@@ -121,7 +122,8 @@ void sheaf_reader_free(struct sheaf_reader *r)
     free(r->scratch);
     free(r->samples);
     free(r->out);
-    mixing_free(r);
+    if (r->epoch_order != NULL && r->epoch_order->free != NULL)
+        r->epoch_order->free(r);
     free(r->load.queues);
     free(r->lanes);
     free(r->gaps);
@@ -233,8 +235,7 @@ struct kept_features reader_features(const struct sheaf_reader *r,
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,
-                               r->mixing != NULL ? mixing_source_epoch(r->mixing)
-                                                 : r->load.order.epoch);
+                               r->epoch_order->source_epoch(r));
 }
 
 static void count_sample(struct sheaf_reader *r, const struct item *item,

@@ -8,6 +8,8 @@
 
 #include "reader/load/lane.h"
 
+struct epoch_order;
+
 /* A point of the epoch from which on the number of lanes' turns exceeds the number of samples
  * returned by another amount. After `first` samples, there were `turns` turns without a sample,
  * because of ended lanes and bad records. Both numbers ascend in the table. */
@@ -43,10 +45,11 @@ struct sheaf_reader {
     struct order_member member;
     struct loader load;
     /* load.lane_count lanes, in the order in which samples are taken from them; for a view, see
-     * mixing.h */
+     * mixing.c */
     struct lane *lanes;
     /* number of the epoch's lanes that this reader reads */
     uint32_t own_lanes;
+    const struct epoch_order *epoch_order; /* the functions of the reader's order (epoch_order.h) */
     struct mixing *mixing;          /* for a view; else NULL */
     uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
     /* number of turns since the epoch began, including turns of lanes that had ended */

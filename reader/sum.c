@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * an error that occurred after some samples of a batch; the next call returns it */
+ * Counts the turns of the lanes, and checks at the end of an epoch that each promised sample was
+ * returned once. */
 #include "reader/sum.h"
 
 #include <inttypes.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/view/view.h"
 #include "reader/load/stream.h"
-
-/* Returns the number of steps that the reader's lane number i has in the epoch. */
-static uint64_t steps_of(const struct sheaf_reader *r, uint32_t i)
-{
-    bool padded;
-
-    return r->mixing == NULL ? order_lane_inputs(&r->lanes[i].sequence.range)
-         : mix_lane_steps(&r->dataset->view->mix, &r->load.order,
-                          order_member_lane(&r->member, i), &padded);
-}
+#include "reader/epoch_order.h"
 
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
     r->sum = (struct sum){ .promised = r->epoch_samples };
     for (uint32_t i = 0; !r->dataset->is_stream && i < r->own_lanes; i++)
-        r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0), steps_of(r, i));
+        r->sum.promised -= MIN(rounds + (i < extra ? 1 : 0), r->epoch_order->steps(r, i));
 }
 
 bool sum_is_open(const struct sheaf_reader *r)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two orders of an epoch (reader/ORDER.md), as tables of functions. epoch.c takes samples from
+ * the lanes by these functions, whichever order it is.
+ *
+ *     order of a data set (epoch_order_set.c): each lane reads one range of the data set's line
+ *     order of a view (mixing.c): each lane draws from several sources, each of which has a line
+ *
+ * All functions run on the caller's thread. */
+#ifndef READER_EPOCH_ORDER_H
+#define READER_EPOCH_ORDER_H
+
+#include "reader/reader_state.h"
+
+/* A sample stays in the shuffle buffer for n draws on average, where n is the buffer's size. It
+ * seldom stays longer than LONGEST_STAY times n draws. */
+#define LONGEST_STAY 12u
+
+struct epoch_order {
+    /* Sets the numbers of struct lanes and queues for the reader's own lanes. */
+    int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
+                 struct sheaf_error *err);
+    /* Makes the tables for the reader's lanes, and frees earlier tables. NULL: none */
+    int (*open)(struct sheaf_reader *r);
+    void (*free)(struct sheaf_reader *r);
+
+    /* Begins the lanes of the epoch of r->load.order. It begins after `rounds` rounds (one sample
+     * of each lane), and after one more sample of each of the first `extra` lanes. */
+    int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
+    /* Ends the epoch. Called after the lanes were cleared. */
+    void (*end)(struct sheaf_reader *r);
+    /* Returns the next sample of lane number `lane` of the reader. Results are those of
+     * lane_next. */
+    int (*next)(struct sheaf_reader *r, uint32_t lane, struct ref *ref);
+    /* Returns whether all lanes are known to have ended. */
+    bool (*has_ended)(const struct sheaf_reader *r);
+
+    /* Returns the epoch in the seeds of samples: the epoch of the source of the last sample. */
+    uint64_t (*source_epoch)(const struct sheaf_reader *r);
+    /* Returns the number of samples that this reader reads in the epoch. */
+    uint64_t (*samples)(const struct sheaf_reader *r);
+    /* Returns the number of steps that the reader's lane number `lane` has in the epoch. */
+    uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
+    /* Returns the number of shards that the lanes may have open at the same time. */
+    uint64_t (*open_shards)(const struct sheaf_reader *r);
+    /* Returns the number of rounds of an epoch. */
+    uint64_t (*rounds)(const struct sheaf_dataset *dataset, const struct order *order);
+};
+
+extern const struct epoch_order epoch_order_set;        /* version 1 of the order */
+extern const struct epoch_order epoch_order_view;       /* version 2 of the order */
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The order of a data set: each lane is one struct lane, and reads one range of the line. */
+#include "base/bytes.h"
+#include "reader/epoch_order.h"
+
+static int count_lanes(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
+                       struct sheaf_error *err)
+{
+    (void)err;
+    *lanes = r->own_lanes;
+    *queues = r->own_lanes;
+    return SHEAF_OK;
+}
+
+static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+{
+    const struct sheaf_dataset *d = r->dataset;
+    struct loader *l = &r->load;
+    int code = order_line_make(&l->order, d->samples, d->manifest.shard_count, &l->line,
+                               &r->error);
+
+    for (uint32_t i = 0; i < l->lane_count && code == SHEAF_OK; i++) {
+        const struct lane_course course = lane_course_of(l, order_member_lane(&r->member, i));
+
+        code = lane_begin(l, &r->lanes[i], &l->queues[i], &course, rounds + (i < extra ? 1 : 0),
+                          &r->error);
+    }
+    return code;
+}
+
+static int next_of_lane(struct sheaf_reader *r, uint32_t lane, struct ref *ref)
+{
+    return lane_next(&r->load, &r->lanes[lane], ref, &r->error);
+}
+
+static bool lanes_have_ended(const struct sheaf_reader *r)
+{
+    for (uint32_t i = 0; i < r->load.lane_count; i++)
+        if (!lane_has_ended(&r->lanes[i]))
+            return false;
+    return true;
+}
+
+static uint64_t epoch_of_samples(const struct sheaf_reader *r)
+{
+    return r->load.order.epoch;
+}
+
+static uint64_t samples_of_member(const struct sheaf_reader *r)
+{
+    return order_member_samples(&r->load.order, &r->member,
+                                dataset_places(r->dataset, &r->load.order));
+}
+
+static uint64_t steps_of_lane(const struct sheaf_reader *r, uint32_t lane)
+{
+    return order_lane_inputs(&r->lanes[lane].sequence.range);
+}
+
+static uint64_t shards_of_lanes(const struct sheaf_reader *r)
+{
+    const uint64_t samples = MAX(dataset_samples(r->dataset), 1);
+    const uint64_t shards = r->dataset->manifest.shard_count;
+    const uint64_t each = MAX(samples / MAX(shards, 1), 1);
+
+    return r->own_lanes *
+           MIN(shards, order_buffer_slots(&r->load.order) * LONGEST_STAY / each + 3);
+}
+
+static uint64_t rounds_of_line(const struct sheaf_dataset *d, const struct order *order)
+{
+    const uint64_t samples = dataset_places(d, order), lanes = order->lanes;
+
+    return samples / lanes + (order->remainder != SHEAF_DROP && samples % lanes != 0);
+}
+
+const struct epoch_order epoch_order_set = {
+    .count = count_lanes, .begin = begin_lanes, .next = next_of_lane,
+    .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
+    .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
+    .rounds = rounds_of_line,
+};
