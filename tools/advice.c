@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table from situations to advice. A situation is the reason of an error together with the
- * command, because the same reason can have different remedies. */
+ * Advice about errors: a table from situations to texts. A situation is the reason of an error
+ * together with the command, because the remedy for the same reason differs between commands. */
 #include "tools/advice.h"
 
 #include <stddef.h>
@@ -10,8 +10,8 @@
 struct advice {
     enum sheaf_reason reason;
     int code;                   /* 0: any */
-    const char *commands;       /* the commands that have the option, each between blanks; NULL
-                                   for all */
+    /* the commands to which the advice applies, each between blanks; NULL for all commands */
+    const char *commands;
     const char *advice;
 };
 

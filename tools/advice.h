@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Advice to the user about an error: which option of which command helps. The library's messages
- * state the fault and do not know the commands. */
+ * state only the fault, because the library does not know the commands. */
 #ifndef TOOLS_ADVICE_H
 #define TOOLS_ADVICE_H
 

@@ -14,7 +14,7 @@ void channel_options_init(struct channel_options *c)
     sheaf_channel_options_init(&c->options, sizeof(c->options));
 }
 
-/* Returns whether options about a channel were given without a channel. */
+/* Returns whether the user gave options about a channel without naming a channel. */
 static bool has_more(const struct channel_options *c)
 {
     struct sheaf_channel_options defaults;

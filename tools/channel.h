@@ -14,7 +14,7 @@ struct channel_options {
 
 void channel_options_init(struct channel_options *c);
 
-/* Table rows that fill `c`, a pointer to a struct channel_options. */
+/* Rows of an option table. They fill `c`, a pointer to a struct channel_options. */
 #define CHANNEL_ROWS(c)                                                                         \
     { "channel", OPTION_TEXT, "NAME", .text = &(c)->name, .standard = "none",                   \
       .meaning = "read the platform's channel NAME, in any input mode, instead of DATASET" },    \
@@ -32,15 +32,15 @@ void channel_options_init(struct channel_options *c);
       .meaning = "where each host has some shards (ShardedByS3Key): path or URL of the data "    \
                  "set's dataset.json, with its index beside it" }
 
-/* Checks that either sources or a channel is given, not both; opens the channel and reports in one
- * line what was found. Returns -1 to continue, or the exit status. */
+/* Checks that the user named either sources or a channel, but not both. Opens the channel and
+ * reports in one line what it contains. Returns -1 to continue, or the exit status. */
 int channel_open(struct channel_options *c, const struct command *command, size_t count);
 
-/* Opens the data set that the sources or the channel name. */
+/* Opens the data set that the user named, by sources or by a channel. */
 int channel_dataset(const struct channel_options *c, char **sources, size_t count,
                     struct sheaf_dataset **dataset, struct sheaf_error *error);
 
-/* Closes the channel and reports a failure to the platform. Returns `status`. */
+/* Closes the channel. If `status` is a failure, reports it to the platform. Returns `status`. */
 int channel_close(struct channel_options *c, int status);
 
 #endif

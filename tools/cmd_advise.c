@@ -35,13 +35,13 @@ static int read_real(const char *option, const char *text, double *value)
     return -1;
 }
 
-/* Returns whether the constant is in bytes, or in bytes per second. */
+/* Returns whether the unit of the constant is bytes or bytes per second. */
 static bool is_bytes(const struct constant *c)
 {
     return strcmp(c->unit, "B") == 0 || strcmp(c->unit, "B/s") == 0;
 }
 
-/* Sets a constant from text. A constant in bytes may be given as "200MB". */
+/* Sets a constant from text. If its unit is bytes, the text may have the form "200MB". */
 static int set_constant(const struct constant *c, const char *text, double *value)
 {
     uint64_t bytes;
@@ -152,7 +152,7 @@ static void print_estimates(const struct mode_advice *a)
     }
 }
 
-/* Prints a constant, as in "200 MB/s", "5,500 objects/s", "0.03 s". */
+/* Prints a constant with its unit, as in "200 MB/s", "5,500 objects/s", "0.03 s". */
 static void print_constant(const struct constant *c, double value)
 {
     char text[SIZE_TEXT_ROOM], line[SIZE_TEXT_ROOM + 16];

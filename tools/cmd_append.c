@@ -9,8 +9,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Counts the files whose samples the data set already has, because they are most of a source that
- * is appended again and again. Other reports are printed. */
+/* Counts the files whose samples the data set already has, instead of printing them, because they
+ * are most files of a source that is appended repeatedly. Prints all other reports. */
 static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *known = context;
@@ -76,8 +76,8 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* reports the error of a real run; the dry run itself has
-                                       succeeded */
+        /* prints the error that a real run would end with; the dry run itself has succeeded */
+        (void)fail(&error);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped - known, result.files);
     if (result.shards == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf cat: writes an epoch to standard output. There is nothing to clean up, so a signal, or a
- * reader of the pipe that goes away, simply ends the command, unless a position is to be saved
- * first. */
+ * sheaf cat: writes an epoch to standard output. The command has nothing to clean up. So a signal,
+ * or the end of the program that reads the pipe, simply ends the command, unless a position is to
+ * be saved first. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,15 +26,15 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* Where samples end in output that may not be written completely. It gives the position to save if
- * the pipe's reader goes away, and is used with --save-position only. */
+/* The ends of samples in the output, for a pipe that may be closed before all of it is written.
+ * They tell which position to save in this case. Used with --save-position only. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;
     bool broken;                    /* that reader has gone away */
 };
 
-/* Reading at least this many times the size of the data, and at least this many bytes, is
+/* If an epoch reads at least AGAIN_TIMES the size of the data, and at least AGAIN_BYTES, this is
  * reported. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
@@ -48,10 +48,11 @@ struct cat {
     struct crop_policy crop_policy;
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
-    uint64_t from;                  /* number of the first sample in this reader's part of the
-                                       epoch */
-    uint64_t step, batch;           /* the step whose samples are printed, and its batch size;
-                                       NOT_GIVEN if not requested */
+    /* number of the first sample to write, within this reader's part of the epoch */
+    uint64_t from;
+    /* the step whose samples are printed, and the batch size; NOT_GIVEN if the user requested no
+     * step */
+    uint64_t step, batch;
     struct sheaf_reader_options options;
     struct order_options order;
     const char *save_position, *resume_from;    /* files; NULL: no */
@@ -62,8 +63,8 @@ struct cat {
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
-    uint64_t left_out;              /* number of samples left out of the tar because they repeat
-                                       the sample before them */
+    /* number of samples that are left out of a tar because they repeat the previous sample */
+    uint64_t left_out;
     uint64_t last_record;           /* record of the sample written last, in this shard */
     uint32_t last_shard;
     struct ends ends;
@@ -79,15 +80,16 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
-/* Returns whether a refused sample repeats the one before it in order to pad a lane. In a tar the
- * two would become one sample. */
+/* Returns whether a sample was refused because it repeats the previous sample to pad a lane. In a
+ * tar, the two samples would become one. */
 static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
 {
     return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
            sample->record == cat->last_record;
 }
 
-/* Encodes one sample, or the end if `sample` is NULL. Returns -1, or the exit status. */
+/* Encodes one sample, or the end of the output if `sample` is NULL, and writes it. Returns -1, or
+ * the exit status. */
 static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
 {
     struct sheaf_error error;
@@ -163,7 +165,7 @@ static void show_progress(const struct cat *cat, uint64_t total)
     progress_show(NULL, &progress);
 }
 
-/* Writes samples until the epoch or the limit ends. Returns -1, or the exit status. */
+/* Writes samples until the epoch ends or the limit is reached. Returns -1, or the exit status. */
 static int copy_samples(struct cat *cat)
 {
     uint64_t total = sheaf_reader_epoch_samples(cat->reader);
@@ -227,8 +229,8 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
     printf("resident_peak_bytes %" PRIu64 "\n", peak_memory_bytes());
 }
 
-/* Checks that everything the reader returned was written. The reader itself checks that this is the
- * whole epoch. */
+/* Checks that every sample that the reader returned was written. The reader itself checks that it
+ * has returned the whole epoch. */
 static int check_sum(const struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -241,8 +243,8 @@ static int check_sum(const struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* Reports repeated reading. An epoch whose samples do not fit into the memory may read its blocks a
- * hundred times, and nothing else would show why it is slow. */
+/* Reports if data was read repeatedly. If the samples of the shuffle buffer do not fit into memory,
+ * an epoch may read its blocks a hundred times, and nothing else would show why it is slow. */
 static void say_read_again(const struct cat *cat, const struct sheaf_reader_stats *stats)
 {
     struct sheaf_dataset_info info;
@@ -259,8 +261,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
-/* Returns the number of draws that an epoch of a view with weights leaves out: with the remainder
- * keep, a lane that is one step short skips its last draw (ORDER.md, section 9). */
+/* Returns the number of draws that an epoch of a view with weights leaves out. With the remainder
+ * "keep", a lane that is one step shorter than the others skips its last draw (ORDER.md, section
+ * 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;
@@ -326,8 +329,9 @@ static int cat_finish(struct cat *cat, double seconds)
     return STATUS_OK;
 }
 
-/* Saves the position after the last sample that the pipe accepted completely, then ends as the
- * failed write would have ended the command. */
+/* Called after a write to the pipe has failed. Saves the position after the last sample that was
+ * written completely, and ends the command in the same way as the failed write would have ended
+ * it. */
 static int end_broken(struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -345,8 +349,8 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* Reports that no sample is left. A position at an epoch's end is valid, but the user may not know
- * it. */
+/* Reports that no sample is left. A position at the end of an epoch is valid, but the user may not
+ * know that it is one. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
@@ -381,8 +385,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     say_copies(dataset);
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
         return refuse(&error);
-    if (cat->save_position != NULL) {       /* a signal then saves the position and ends the
-                                               command */
+    /* with --save-position, a signal first saves the position and then ends the command */
+    if (cat->save_position != NULL) {
         signals_catch();
         signals_watch(cat->reader);
         signals_hold_pipe();
@@ -415,7 +419,7 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     return status;
 }
 
-/* Checks, before anything is read from a pipe, that a position can be saved. */
+/* Checks that a position can be saved. Does so before anything is read from a pipe. */
 static int check_positions(const struct cat *cat, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -430,7 +434,7 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
     return STATUS_FAILURE;
 }
 
-/* Opens the directory for crops, if there is one. Returns the exit status. */
+/* Opens the directory for crops, if the user named one. Returns the exit status. */
 static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
 {
     int status;
@@ -474,9 +478,9 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds the samples of a step: a batch of this rank, or of all ranks. The epoch's order takes the
- * samples of all ranks in turn, so one reader with all lanes returns them. Returns -1, or the exit
- * status. */
+/* Finds the samples of a step, which are a batch of this rank, or batches of all ranks. The epoch's
+ * order takes samples of all ranks in turn, so one reader with all lanes returns them. Returns -1,
+ * or the exit status. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;
@@ -499,8 +503,8 @@ static int take_step(struct cat *cat, bool all_ranks)
     return -1;
 }
 
-/* Checks --from, --step, --batch, --limit and --resume-from together. Returns -1, or the exit
- * status. */
+/* Checks the options --from, --step, --batch, --limit and --resume-from against each other. Returns
+ * -1, or the exit status. */
 static int check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;

@@ -13,7 +13,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Returns the names of the splits as in "train,val", or NULL if there are none. */
+/* Returns the names of the plan's splits, as in "train,val", or NULL if it has none. */
 static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
 {
     struct sheaf_plan_shard shard;
@@ -38,7 +38,8 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
     return NULL;
 }
 
-/* Prints the summary that sheaf pack prints of a data set. The plan names the data set. */
+/* Prints the same summary of the data set as sheaf pack does. `url` is the plan, which names the
+ * data set. */
 static void say_fields(const char *url)
 {
     struct sheaf_plan_info info;

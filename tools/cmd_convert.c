@@ -11,7 +11,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Reports samples that were left out, and keys that changed. */
+/* Reports samples that were left out, and samples whose keys were changed. */
 static void say_changes(const char *dest, const struct sheaf_pack_result *r,
                         const struct sheaf_pack_options *options)
 {
@@ -117,7 +117,7 @@ static int convert_columns(char **sources, size_t count, int join,
     return status;
 }
 
-/* Checks the arguments of a conversion without a plan. Returns -1, or the exit status. */
+/* Checks the arguments of a conversion that uses no stored plan. Returns -1, or the exit status. */
 static int check_whole(const struct command *command, size_t count, int container, uint64_t size,
                        const struct sheaf_pack_options *o)
 {

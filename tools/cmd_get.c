@@ -13,19 +13,21 @@
 #include "tools/output.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE  64       /* number of keys that are looked up at once; their samples are in
-                               memory together */
+/* number of keys that are looked up at the same time; the samples of all of them are in memory
+ * together */
+#define KEYS_ONCE  64
 
 struct get {
-    const char *field;              /* NULL for the only field, or for all fields with
-                                       `directory` */
+    /* name of the field to write; NULL for the only field, or, if `directory` is set, for all
+     * fields */
+    const char *field;
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
     struct output out;
-    uint64_t missing;               /* number of keys for which nothing was written: no sample
-                                       has the key, or several have it and their files would have
-                                       the same name */
+    /* Number of keys for which nothing was written, because no sample has the key, or because
+     * several samples have it and their files would have the same name. */
+    uint64_t missing;
 };
 
 static int complain_of(const struct sheaf_sample *sample, const char *what)
@@ -42,7 +44,7 @@ static const struct sheaf_field *field_of(const struct sheaf_sample *sample, con
     return NULL;
 }
 
-/* Reports that several samples have one key, and which samples. Their files would have the same
+/* Reports that several samples have the same key, and lists them. Their files would have the same
  * name. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
@@ -87,8 +89,8 @@ static int put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
-/* Writes the samples with one key: if only some of them have the field, these samples. Returns -1,
- * or the exit status. */
+/* Writes the samples with a key. If the user named a field, writes only the samples that have it.
+ * Returns -1, or the exit status. */
 static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
 {
     size_t lack = 0;

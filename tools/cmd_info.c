@@ -19,9 +19,11 @@
 #include "tools/plan/plan_status.h"
 #include "tools/replace.h"
 
-#define MANY_PASSES 10      /* more passes of a source in one epoch may lead to memorising it */
+/* if an epoch uses a source more often than this, a model may memorise the source */
+#define MANY_PASSES 10
 
-/* Returns shard `index`, which must be below the data set's shard_count. */
+/* Returns information about the shard with this index, which must be less than the data set's
+ * shard_count. */
 static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_shard_info shard = { .name = "" };
@@ -31,7 +33,8 @@ static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, siz
     return shard;
 }
 
-/* Returns source `index`, which must be below the data set's source_count. */
+/* Returns information about the source with this index, which must be less than the data set's
+ * source_count. */
 static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_source_info source = { .url = "" };
@@ -41,7 +44,8 @@ static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, s
     return source;
 }
 
-/* Returns the container's name. A stream's container is unknown before it is read. */
+/* Returns the name of the container, or "unknown". A stream's container is unknown until the stream
+ * is read. */
 static const char *container_name(const struct sheaf_dataset_info *info)
 {
     const char *name = sheaf_container_name(info->container);
@@ -49,7 +53,7 @@ static const char *container_name(const struct sheaf_dataset_info *info)
     return name ? name : info->source_count > 1 ? "several" : "unknown";
 }
 
-/* Returns how often an epoch of a view draws each chosen sample of a source. */
+/* Returns how often an epoch of a view draws each chosen sample of a source, on average. */
 static double passes_of(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source)
 {
@@ -87,8 +91,8 @@ static double view_amplification(const struct sheaf_dataset *dataset,
     return amplification(chosen, read);
 }
 
-/* Computes the bytes read of each source of a view. Sets *costs to memory that the caller frees, or
- * to NULL if the data set is not a view. Returns the exit status. */
+/* Computes the number of bytes to read for each source of a view. Sets *costs to memory that the
+ * caller frees, or to NULL if the data set is not a view. Returns the exit status. */
 static int find_costs(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                       struct cost **costs)
 {
@@ -123,7 +127,8 @@ static void print_share(const struct sheaf_dataset_info *info,
            passes_of(info, source), source_amplification(cost));
 }
 
-/* Returns whether an earlier source is the same data set, possibly with other samples chosen. */
+/* Returns whether an earlier source is the same data set as this one, possibly with other chosen
+ * samples. */
 static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
 {
     const struct sheaf_source_info source = source_at(dataset, index);
@@ -134,7 +139,7 @@ static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
     return i < index;
 }
 
-/* Returns a view's warnings, each as a line of `text`, or NULL if memory is exhausted. */
+/* Returns the warnings about a view, one per line, or NULL if memory is exhausted. */
 static char *warnings_of(const struct sheaf_dataset *dataset,
                          const struct sheaf_dataset_info *info)
 {
@@ -188,7 +193,7 @@ static void json_warnings(const struct sheaf_dataset *dataset,
     free(text);
 }
 
-/* Prints the sources of a data set that has several. */
+/* Prints the sources of a data set that consists of several sources. */
 static void print_sources(const struct sheaf_dataset *dataset,
                           const struct sheaf_dataset_info *info, const struct cost *costs)
 {
@@ -275,7 +280,7 @@ static void print_image_count(uint64_t count, const char *what)
         printf("%" PRIu64 " %s", count, what);
 }
 
-/* Prints what packing did to images, if it changed any. */
+/* Prints how many images packing converted or made smaller, if any. */
 static void print_images(const struct sheaf_dataset_info *info)
 {
     if (info->images_converted == 0 && info->images_resized == 0)

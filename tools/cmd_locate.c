@@ -11,8 +11,9 @@
 #include "tools/order.h"
 #include "tools/signals.h"
 
-#define KEYS_ONCE 64        /* number of keys that are looked up at once; their samples are in
-                               memory together */
+/* number of keys that are looked up at the same time; the samples of all of them are in memory
+ * together */
+#define KEYS_ONCE 64
 
 struct locate {
     struct sheaf_reader_options options;
@@ -22,8 +23,8 @@ struct locate {
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
-    const char **sources;           /* for --key, the source of each sample if several sources
-                                       have the key; otherwise NULL */
+    /* used with --key if several sources have the key: the source of each sample; otherwise NULL */
+    const char **sources;
     bool *comes;                    /* whether each sample comes in the replayed epoch */
     size_t count, capacity;
     uint64_t missing;
@@ -174,7 +175,8 @@ static int locate(struct locate *l, const char *const *sources, size_t source_co
     return status < 0 ? l->missing == 0 ? STATUS_OK : STATUS_FAILURE : status;
 }
 
-/* Interprets the arguments: with --key all of them are sources, otherwise the first one is. */
+/* Interprets the arguments. With --key, all of them are sources. Otherwise the first one is a
+ * source, and the others are sample numbers. */
 static int locate_arguments(struct locate *l, char **argv, size_t count,
                             const struct option_texts *given, const uint64_t *number)
 {

@@ -59,7 +59,8 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
-/* A sheaf_report_fn that prints a problem at which a real run would fail, with advice. */
+/* A function of the type sheaf_report_fn. Prints a problem, with advice, that would make a real run
+ * fail. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;
@@ -87,8 +88,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* if the run fails at a bad file, the file is not reported here, because its error is the
-     * result */
+    /* if the run will fail at a bad file, the file is not reported here, because its error is the
+     * command's result */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
@@ -104,8 +105,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        (void)fail(&error);         /* reports the error of a real run; the dry run itself has
-                                       succeeded */
+        /* prints the error that a real run would end with; the dry run itself has succeeded */
+        (void)fail(&error);
     count_result(&result);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped, result.files);
@@ -121,7 +122,7 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Returns whether the options that solve the error are options of sheaf plan, not of sheaf pack. */
+/* Returns whether the options that solve an error belong to sheaf plan instead of sheaf pack. */
 static bool is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||
@@ -165,7 +166,8 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     return STATUS_OK;
 }
 
-/* Returns whether only options of the run itself are given. All others are stored in the plan. */
+/* Returns whether the user gave only options of the run itself. All other options are stored in the
+ * plan. */
 static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
 {
     struct pack_choices c;

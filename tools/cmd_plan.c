@@ -11,7 +11,8 @@
 
 #define CLASSES_SHOWN 10
 
-/* Prints "classes: 0 cat, 1 dog, ...": the context is the number of classes so far. */
+/* Prints "classes: 0 cat, 1 dog, ..." by one call for each class. The context is the number of
+ * classes printed so far. */
 static void print_class(void *context, const struct sheaf_class_count *count)
 {
     size_t *classes = context;

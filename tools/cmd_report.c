@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf report: writes a page that describes a data set. The page is made in memory and put in
- * place as a whole. Its size is bounded, whatever the size of the data set. */
+ * sheaf report: writes an HTML page that describes a data set. The page is first made in memory,
+ * and then written as a whole. Its size does not depend on the size of the data set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ static void note_problem(void *context, const char *where, const struct sheaf_er
                  error->message);
 }
 
-/* Verifies the data set for the report. A failure is shown in the report; an interruption ends the
- * command. */
+/* Verifies the data set for the report. If a fault is found, the report shows it. An interrupt ends
+ * the command. */
 static int check(const struct sheaf_dataset *dataset, struct report_check *c)
 {
     struct sheaf_verify_options options;

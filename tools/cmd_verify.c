@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf verify: reads everything and reports faults. They are printed as they are found, so that
- * nothing needs to be kept. */
+ * sheaf verify: reads everything and reports faults. Faults are printed when they are found, so
+ * that they need not be kept in memory. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Reports what packing has lost, which the shards do not show. */
+/* Reports the values that packing has left out, because the shards do not show them. */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -63,8 +63,8 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
             info.left_out_values, plural(info.left_out_values));
 }
 
-/* Checks the columns in a list of names, which is overwritten. They come first, because the fields
- * of the data set end the output. */
+/* Checks the columns whose names are in the list, which is overwritten. Columns come before the
+ * data set itself, because the fields of the data set end the output. */
 static int verify_columns(const struct sheaf_dataset *dataset, char *names,
                           const struct sheaf_verify_options *options,
                           struct sheaf_verify_result *result, struct sheaf_error *error)
@@ -99,7 +99,7 @@ static int verify(char **sources, size_t count, char *columns,
     return code;
 }
 
-/* Ends the JSON object. `error` is NULL if the check could be completed. */
+/* Prints the end of the JSON object. `error` is NULL if the check was completed. */
 static void finish_json(const struct sheaf_verify_result *result, const struct sheaf_error *error)
 {
     printf("],\n  \"shards\": %" PRIu64 ",\n  \"samples\": %" PRIu64 ",\n  \"bytes\": %" PRIu64

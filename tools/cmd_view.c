@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf view: writes the document of a view. The options become its JSON, and the library
- * interprets and checks it. */
+ * sheaf view: writes the document of a view. The options become members of its JSON; the library
+ * interprets and checks the document. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -39,8 +39,8 @@ struct settings {
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-/* Returns the size of the next piece of a list, which ends at a comma or at the end. Moves *at past
- * it. */
+/* Finds the next element of a list, which ends at a comma or at the end of the text. Returns its
+ * length and moves *at past it. */
 static size_t next_piece(const char **at, const char **piece)
 {
     const size_t size = strcspn(*at, ",");
@@ -84,7 +84,7 @@ static void print_names(FILE *file, const char *list)
     putc(']', file);
 }
 
-/* Prints piece `i` of a list of numbers unchanged. The library checks it. */
+/* Prints element number i of a list of numbers unchanged. The library will check it. */
 static void print_number(FILE *file, const char *list, size_t i)
 {
     const char *piece = list;
@@ -105,7 +105,7 @@ static bool are_numbers(const char *list)
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Prints two numbers, separated by `between` in the text, as a JSON pair. */
+/* Prints a JSON pair of two numbers. In the text, the numbers are separated by `between`. */
 static bool print_pair(FILE *file, const char *text, const char *between)
 {
     uint64_t a, b;
@@ -122,7 +122,8 @@ static bool print_pair(FILE *file, const char *text, const char *between)
     return *end == '\0';
 }
 
-/* Prints "3,5..9" as labels: one range as a pair, which release 0.2 also reads. */
+/* Prints a list such as "3,5..9" as labels. A single range is printed as a pair, which release 0.2
+ * can also read. */
 static bool print_labels(FILE *file, const char *list)
 {
     const char *piece;
@@ -150,7 +151,8 @@ static bool print_labels(FILE *file, const char *list)
     return valid;
 }
 
-/* Prints one --where EXPR as a member of "where". Returns false if it is invalid. */
+/* Prints the condition of one option --where as a member of "where". Returns false if the condition
+ * is invalid. */
 static bool print_condition(FILE *file, const char *text)
 {
     if (strncmp(text, "class=", 6) == 0 && text[6] != '\0') {
@@ -237,7 +239,7 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
-/* Returns whether an earlier condition is of the same kind. */
+/* Returns whether the user gave an earlier condition of the same kind. */
 static bool is_given_before(const struct settings *s, size_t i)
 {
     const size_t kind = strcspn(s->where.texts[i], "=") + 1;
@@ -312,7 +314,7 @@ static int print_source(FILE *file, const struct settings *s, const char *source
     return status;
 }
 
-/* Prints which classes are merged, given by a word or by a map in a file. */
+/* Prints how classes are merged. The user gives a word, or a file with a map of classes. */
 static int print_classes(FILE *file, const char *how)
 {
     FILE *map;
@@ -380,7 +382,8 @@ static int check(const struct settings *s, size_t count)
     return status == STATUS_OK ? check_list("repeat", s->repeats, count) : status;
 }
 
-/* Returns whether a sample has a field with this name, or with this suffix in another case. */
+/* Returns whether a sample has a field with this name. The suffix of the field may be in upper or
+ * lower case. */
 static bool has_field(const struct sheaf_sample *sample, const char *name, size_t size)
 {
     for (size_t i = 0; i < sample->field_count; i++)
@@ -392,7 +395,7 @@ static bool has_field(const struct sheaf_sample *sample, const char *name, size_
     return false;
 }
 
-/* Reports names of fields that no source's first sample has. They may be mistyped. */
+/* Reports field names that the first sample of no source has, because they may be mistyped. */
 static void say_odd_fields(const char *fields, const struct sheaf_sample *samples,
                            size_t count)
 {
@@ -410,7 +413,8 @@ static void say_odd_fields(const char *fields, const struct sheaf_sample *sample
     }
 }
 
-/* Reads the first sample of each source. A source that cannot be read is reported later. */
+/* Reads the first sample of each source to check field names. A source that cannot be read is
+ * reported later. */
 static void check_fields(const struct settings *s)
 {
     const struct sheaf_sample *samples;
@@ -438,8 +442,9 @@ static void check_fields(const struct settings *s)
 /* ---- Unknown keys --------------------------------------------------------------------------- */
 
 #define NAMED 5             /* unknown keys that are named */
-#define AT_ONCE ((size_t)256)     /* number of keys that are looked up at once; each takes two
-                                     small reads of a table of keys */
+/* number of keys that are looked up at the same time; each key takes two small reads of a table
+ * of keys */
+#define AT_ONCE ((size_t)256)
 
 struct key_list {
     char *text;
@@ -455,7 +460,7 @@ static void free_list(struct key_list *l)
     free(l->known);
 }
 
-/* Reads a whole local file. Returns false if that fails. */
+/* Reads a whole local file into memory. Returns false on failure. */
 static bool read_text(struct key_list *l, const char *path, size_t *size)
 {
     FILE *from = fopen(path, "r"), *to = open_memstream(&l->text, size);
@@ -473,7 +478,7 @@ static bool read_text(struct key_list *l, const char *path, size_t *size)
     return ok;
 }
 
-/* Splits the text into lines that are not empty, as the library does. */
+/* Splits a text file into its lines, except empty ones, as the library does. */
 static bool read_list(struct key_list *l, const char *path)
 {
     size_t size = 0, lines = 1;
@@ -503,7 +508,7 @@ static bool read_list(struct key_list *l, const char *path)
     return true;
 }
 
-/* Marks the keys that the data set has. Returns a code of the library. */
+/* Marks the keys of the list that the data set has. Returns a result code of the library. */
 static int look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
                    size_t count, struct sheaf_error *error)
 {
@@ -554,8 +559,8 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Reports the number of keys in the file that no source has, and names some. Returns that number,
- * or 0 after reporting that it cannot be found. */
+/* Reports how many keys in the file no source has, and names some of them. Returns this number. If
+ * it cannot be found, reports this and returns 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };
@@ -578,8 +583,8 @@ static size_t say_unknown_keys(const char *file, char **sources, size_t count)
     return unknown;
 }
 
-/* Compares the lists of keys with the sources. Returns STATUS_OK, or a failure if that was asked
- * for and a key is unknown. */
+/* Looks up the keys of the lists in the sources. Returns STATUS_OK; if the user asked for it,
+ * returns a failure if a key is unknown. */
 static int check_keys(const struct settings *s, char **sources, size_t count)
 {
     const char *const files[] = { s->keys, s->not_keys };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints details; see details.h. Only names of environment variables are printed, because their
+ * Prints details; see details.h. Prints only the names of environment variables, because their
  * values may be secrets. */
 #include "tools/details.h"
 

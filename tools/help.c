@@ -11,7 +11,8 @@
 #define COLUMNS      79
 #define MEANING_AT   24     /* column where the meanings begin */
 
-/* Prints words from column `at` on, wrapped at the margin. Later lines are indented by `indent`. */
+/* Prints words from column `at` on and wraps them at the margin. All lines but the first are
+ * indented by `indent`. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     size_t column = at;
@@ -39,7 +40,7 @@ static void print_wrapped(const char *text, size_t at, size_t indent)
     putchar('\n');
 }
 
-/* Writes a size with the largest unit that divides it: "150MB" for 150000000, "512MiB" for
+/* Writes a size in the largest unit that divides it: "150MB" for 150000000, "512MiB" for
  * 536870912. */
 static void size_text(uint64_t bytes, char *text, size_t size)
 {

@@ -6,8 +6,8 @@
 
 #include "tools/option_table.h"
 
-/* Prints the help on standard output. Must be called before any value is stored, because the
- * variables hold the defaults. */
+/* Prints the help on standard output. Must be called before an option's value is stored, because
+ * the variables of the options hold the defaults that the help shows. */
 void help_print(const struct command *command, const struct option *options);
 
 #endif

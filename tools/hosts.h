@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that select this host's objects, shared by `fetch` and `pipe`. */
+ * Options that select the objects of this host, shared by the commands `fetch` and `pipe`. */
 #ifndef TOOLS_HOSTS_H
 #define TOOLS_HOSTS_H
 
@@ -30,8 +30,9 @@ extern const struct choice distribution_choices[];
     { "hosts", OPTION_NUMBER, "N", .number = &(options)->hosts, .least = 1, .most = 1 << 20,    \
       .standard = "the environment's, or 1", .meaning = "of N hosts" }
 
-/* Finds this host's number and the number of hosts. If the environment states more than one host,
- * says so on standard error. Returns -1 to continue, or the exit status. */
+/* Finds the number of this host and the number of hosts. If they come from the environment and
+ * there are several hosts, reports them on standard error. Returns -1 to continue, or the exit
+ * status. */
 int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
 
 #endif

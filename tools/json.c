@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON strings, escaped as RFC 8259 requires. They are always valid UTF-8, although names of
- * foreign shards and of files may be any bytes. */
+ * Prints JSON strings, escaped as RFC 8259 requires. The output is always valid UTF-8, even if the
+ * name of a shard or file is not. */
 #include "tools/json.h"
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 #include "base/utf8.h"
 #include "sheaf.h"
 
-/* Returns whether a terminal may be shown the sequence unchanged. (Unsafe characters are below
- * U+10000.) */
+/* Returns whether the character may be shown on a terminal unchanged. (All unsafe characters are
+ * below U+10000.) */
 static bool is_shown(const uint8_t *p, size_t size)
 {
     char sequence[8] = "";

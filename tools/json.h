@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Prints a string with its quotes. Bytes that are not UTF-8 become U+FFFD, and NULL becomes
+/* Prints a text as a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD. NULL becomes
  * null. */
 void print_json_string(FILE *file, const char *text);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of `sheaf cat --list`, and of --list --json. */
+ * Prints the lines of `sheaf cat --list`, and of `sheaf cat --list --json`. */
 #include "tools/list.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ static int put_text(struct output *out, const char *text)
     return output_put(out, size < sizeof(safe) ? safe : shown(text), size);
 }
 
-/* Writes the shortest decimal text that is read back as the label, an integer or a 32-bit float. */
+/* Writes a label, which is an integer or a 32-bit float, as the shortest decimal text that is read
+ * back as the same number. */
 static int put_label(struct output *out, double label, const char *before)
 {
     char text[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sample as one line of text, key TAB labels [TAB name:bytes]..., or as a line of JSON. */
+ * Prints a sample as one line of text, key TAB labels [TAB name:bytes]..., or as a line of JSON. */
 #ifndef TOOLS_LIST_H
 #define TOOLS_LIST_H
 

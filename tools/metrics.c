@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes metrics; see metrics.h. If a later write fails, one complaint is printed and the work
- * itself goes on. */
+ * Writes metrics; see metrics.h. If the file cannot be replaced later, one error message is printed
+ * and the command goes on. */
 #include "tools/metrics.h"
 
 #include <inttypes.h>
@@ -30,7 +30,8 @@ static struct {
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Appends NAME="VALUE", with what the text format escapes. A long value is cut. */
+/* Appends NAME="VALUE" to the labels, escaped as Prometheus' text format requires. A long value is
+ * cut. */
 static void put_label(const char *name, const char *value, size_t size)
 {
     const size_t room = sizeof(state.labels) - 3, most = strlen(state.labels) + 500;
@@ -47,8 +48,8 @@ static void put_label(const char *name, const char *value, size_t size)
     state.labels[used] = '\0';
 }
 
-/* Returns the job's name: SHEAF_JOB, or else the name of the file, which differs for the commands
- * that write to one directory. */
+/* Returns the name of the job. It is the value of SHEAF_JOB, or else the name of the metrics file,
+ * which differs for commands that write to the same directory. */
 static const char *job_name(const char *path, size_t *size)
 {
     const char *job = getenv("SHEAF_JOB"), *slash = strrchr(path, '/');
@@ -62,7 +63,8 @@ static const char *job_name(const char *path, size_t *size)
     return job;
 }
 
-/* Appends the name of the data set. A URL loses the user and the query, which may hold secrets. */
+/* Appends the name of the data set. The user and the query of a URL are removed, because they may
+ * be secrets. */
 static void put_dataset(const char *dataset)
 {
     const char *rest = strstr(dataset, "://"), *at = NULL;
@@ -105,7 +107,7 @@ static void put_stages(FILE *f, const char *name, size_t offset)
                 *(const uint64_t *)(const void *)((const char *)&state.stages[i] + offset));
 }
 
-/* Prints the reader's counts under the names of reader.stats() in Python. */
+/* Prints the reader's counts with the names that reader.stats() in Python uses. */
 static void put_reader(FILE *f)
 {
     const struct sheaf_reader_stats *s = &state.reader;
@@ -147,7 +149,7 @@ static void put_all(FILE *f, int status)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Writes the file. `status` is the exit status, or -1 while the command runs. */
+/* Writes the metrics file. `status` is the exit status, or -1 while the command runs. */
 static int write_file(int status)
 {
     struct replacement file;

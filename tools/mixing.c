@@ -18,8 +18,8 @@
 
 /* ---- The verdict ----------------------------------------------------------------------------- */
 
-/* Limits, relative to an ideal shuffle, from which on training is affected. They are rules of
- * thumb. */
+/* Limits of the measures, relative to an ideal shuffle. If they are exceeded, training is probably
+ * affected. They are rules of thumb. */
 #define LABELS_POOR     0.7
 #define LABELS_FAIR     0.95
 #define RUN_POOR        3.0
@@ -47,9 +47,9 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
                                     run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
 }
 
-/* Grades how close samples stay to their neighbours in the data set. This is poor if the data set
- * may be sorted by class. If labels are known to be mixed, the only loss is that some samples meet
- * in every epoch. */
+/* Grades how close samples stay to their neighbours in the data set. The grade is poor if the data
+ * set may be sorted by class. If labels are known to be mixed well, the only disadvantage is that
+ * some samples occur close together in every epoch. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses an input mode and estimates each one. Pure arithmetic over a survey and a table of
- * constants; see mode_advice.h.
+ * Chooses an input mode and estimates the cost of each one. It is arithmetic on a survey of the
+ * data and a table of constants; see mode_advice.h.
  *
- * The estimates model a pipeline: stages that can overlap take as long as the slowest one. The
- * choice follows AWS's guide. Files of less than about 50 MB belong into shards. Up to about 100 GB
- * File mode is enough, unless its download is a large part of the job. More data suits FastFile
- * mode, or FSx for Lustre if a GPU reads faster than FastFile mode or reads the same data
- * repeatedly. */
+ * The estimates assume a pipeline: stages that can overlap take as long as the slowest one. The
+ * choice follows AWS's guide. Files of less than about 50 MB should be packed into shards. Up to
+ * about 100 GB, File mode is good enough, unless its download is a large part of the job's time.
+ * FastFile mode suits more data. FSx for Lustre is better if a GPU reads faster than FastFile mode
+ * or reads the same data repeatedly. */
 #include "tools/mode_advice.h"
 
 #include <math.h>
@@ -19,13 +19,14 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-#define STARTUP_SHARE  0.1      /* largest part of a job that its start may take */
-#define OVERHEAD_SHARE 0.25     /* above this part of the reading time for requests, files count
-                                   as small */
+/* largest part of a job's time that its start may take */
+#define STARTUP_SHARE  0.1
+/* if requests take more than this part of the reading time, files count as small */
+#define OVERHEAD_SHARE 0.25
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
 
-/* The data and the work of one training job over one set of files. */
+/* The data that one training job reads, and the work of reading it. */
 struct load {
     double files, bytes;
     double reads;               /* per epoch */
@@ -69,8 +70,8 @@ static double list_requests(const struct load *l)
     return ceil(l->files / LIST_PAGE);
 }
 
-/* Returns the time to read every file once, limited by the rate of bytes, or by the latency of
- * requests of which several run at once. */
+/* Returns the time in seconds to read every file once. It is limited by the rate of bytes, or by
+ * the latency of requests, of which `at_once` run at the same time. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);
@@ -110,7 +111,8 @@ static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
     add_up(l, e);
 }
 
-/* Estimates FSx for Lustre. The first epoch loads from S3, and later ones read the loaded data. */
+/* Estimates the cost of FSx for Lustre. The first epoch loads the data from S3, and later epochs
+ * read the loaded data. */
 static void estimate_fsx(const struct load *l, struct mode_estimate *e)
 {
     const double capacity = ceil(fmax(l->bytes / C(FSX_LEAST), 1)) * C(FSX_LEAST);
@@ -140,7 +142,8 @@ static void estimate_efs(const struct load *l, bool is_there, struct mode_estima
     e->other_cost += l->bytes / 1e9 * C(EFS_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
-/* Adds the time of packing, which is spent once, whatever mode then reads the shards. */
+/* Adds the time of packing. It is spent once, and does not depend on the mode that then reads the
+ * shards. */
 static void add_packing(const struct load *l, struct mode_estimate *e)
 {
     e->prepare_s += list_s(l) + read_s(l, C(PACK_RATE), C(GET_TIME), C(PACK_REQUESTS));
@@ -185,8 +188,8 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether small files take enough of the reading time to matter. A few small files beside
- * large ones do not. */
+/* Returns whether requests for small files take a considerable part of the reading time. They do
+ * not if a few small files lie beside large ones. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;
@@ -200,7 +203,7 @@ static bool are_small(const struct load *l, struct mode_advice *a)
     return true;
 }
 
-/* Chooses between File and FastFile mode for shards or large files. */
+/* Chooses between File mode and FastFile mode, for shards or large files. */
 static enum input_mode choose_streaming(const struct load *l,
                                         const struct mode_estimate *file,
                                         const struct mode_estimate *fast,
@@ -225,7 +228,8 @@ static enum input_mode choose_streaming(const struct load *l,
     return MODE_FILE;
 }
 
-/* Returns whether FastFile mode is too slow, or its requests cost more than a file system. */
+/* Returns whether FSx for Lustre is needed, because FastFile mode is too slow or its requests cost
+ * more than the file system. */
 static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
     const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];

@@ -6,8 +6,9 @@
 
 #include "sheaf.h"
 
-/* The constants of the estimates: name, value, unit, meaning. Prices are in US dollars. Prices and
- * rates of services change; users should look up or measure those that matter, and set them. */
+/* The constants of the estimates, each with name, value, unit and meaning. Prices are in US
+ * dollars. Prices and rates of services change; users should look up or measure the constants that
+ * matter to them, and set them. */
 #define MODE_CONSTANTS(X)                                                                       \
     X(LIST_RATE,         "list-rate",         5500,   "objects/s", "objects listed in a prefix") \
     X(FILE_RATE,         "file-rate",         200e6,  "B/s", "download in File mode")           \
@@ -43,35 +44,39 @@ enum mode_constant {
 
 struct mode_options {
     uint64_t epochs;                /* 10 */
-    double reads_per_epoch;         /* number of times that an epoch reads each object; 0 means 1 */
-    double consumer_bytes_s;        /* 0 if the consumer takes data as fast as it comes */
+    /* number of times that an epoch reads each object; 0 counts as 1 */
+    double reads_per_epoch;
+    /* rate at which the training program consumes data; 0 if it takes data as fast as the data
+     * arrives */
+    double consumer_bytes_s;
     double constants[CONSTANT_COUNT];
 };
 
 /* The defaults. */
 void mode_options_init(struct mode_options *options);
 
-/* The modes. In PACK_FILE and PACK_FASTFILE the objects are first packed into shards, once. */
+/* The input modes. In PACK_FILE and PACK_FASTFILE, the objects are first packed into shards, once
+ * for all jobs. */
 enum input_mode {
     MODE_FILE, MODE_FASTFILE, MODE_FSX, MODE_EFS,
     MODE_PACK_FILE, MODE_PACK_FASTFILE, MODE_COUNT
 };
 
-/* Returns "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File" or "pack, then
- * FastFile". */
+/* Returns the name of a mode: "File", "FastFile", "FSx for Lustre", "EFS", "pack, then File" or
+ * "pack, then FastFile". */
 const char *mode_name(enum input_mode mode);
 
 struct mode_estimate {
-    double prepare_s;               /* time before the first job: for packing, or for filling a
-                                       file system */
+    /* time before the first job, which is spent on packing or on filling a file system */
+    double prepare_s;
     double startup_s;               /* from the start of the job until training begins */
     double first_epoch_s, epoch_s;  /* the first epoch, and each later one */
     double total_s;                 /* of the job: without prepare_s */
-    double requests;                /* number of GET, PUT and LIST requests over all epochs and
-                                       the preparation */
+    /* number of GET, PUT and LIST requests of the preparation and all epochs */
+    double requests;
     double request_cost;            /* $ */
-    double other_cost;              /* cost in $ of the file system and the instances over
-                                       total_s */
+    /* cost in $ of the file system and the instances for the time total_s */
+    double other_cost;
 };
 
 #define MODE_REASONS_MOST 6
@@ -83,8 +88,8 @@ struct mode_advice {
     char reasons[MODE_REASONS_MOST][200];
 };
 
-/* Computes the estimates and recommends a mode as AWS's guide does. Pure. Returns
- * SHEAF_ERR_ARGUMENT if the survey is empty or a constant is invalid. */
+/* Computes the estimates and recommends a mode as AWS's guide does. The function has no side
+ * effects. Returns SHEAF_ERR_ARGUMENT if the survey is empty or a constant is invalid. */
 int mode_advise(const struct sheaf_survey *survey, const struct mode_options *options,
                 struct mode_advice *advice, struct sheaf_error *error);
 

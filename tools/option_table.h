@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of a subcommand's options. options.c parses by it, and help.c prints --help from it. */
+ * The table of a command's options. options.c uses it for parsing, and help.c for printing
+ * --help. */
 #ifndef TOOLS_OPTION_TABLE_H
 #define TOOLS_OPTION_TABLE_H
 
@@ -13,11 +14,12 @@
 enum option_kind {
     OPTION_FLAG,        /* no value; stores 1 */
     OPTION_TEXT,
-    OPTION_TEXTS,       /* may be given repeatedly, also mixed with other options that share its
-                           texts */
+    /* a text that may be given repeatedly; several options may share the variable for their
+     * texts */
+    OPTION_TEXTS,
     OPTION_NUMBER,      /* decimal, from least to most */
-    OPTION_SIZE,        /* bytes, optionally followed by kB MB GB TB (1000) or KiB MiB GiB TiB
-                           (1024) */
+    /* a number of bytes, optionally followed by kB MB GB TB (1000) or KiB MiB GiB TiB (1024) */
+    OPTION_SIZE,
     OPTION_CHOICE,      /* one of a few words */
 };
 
@@ -25,8 +27,8 @@ enum option_kind {
 
 struct option_texts {
     const char *texts[OPTION_TEXTS_MOST + 1];   /* ended by NULL */
-    const char *names[OPTION_TEXTS_MOST];       /* name of the option that each text was given
-                                                   with */
+    /* for each text, the name of the option with which the user gave it */
+    const char *names[OPTION_TEXTS_MOST];
     size_t count;
 };
 
@@ -38,7 +40,8 @@ struct choice {
 struct option {
     const char *name;               /* without the dashes; NULL ends the table */
     enum option_kind kind;
-    const char *argument;           /* name of the value in --help; NULL for a flag */
+    /* name of the option's value in --help; NULL for an option without a value */
+    const char *argument;
     char letter;
     union {                         /* where the value is stored, by kind */
         int *flag;
@@ -48,14 +51,15 @@ struct option {
         int *choice;
     };
     bool *given;                    /* set if the option is given; may be NULL */
-    uint64_t least, most;           /* limits of a number or size; `most` 0 means no limit */
+    /* limits of a number or size; if `most` is 0, there is no upper limit */
+    uint64_t least, most;
     const struct choice *choices;
-    int (*choice_of)(const char *alias);    /* returns the value of a name that is not listed, or
-                                               -1; may be NULL */
+    /* returns the value for a name that `choices` does not list, or -1; may be NULL */
+    int (*choice_of)(const char *alias);
     const char *meaning;
     const char *unit;               /* unit of the default, where --help shows one */
-    const char *standard;           /* the default in words; NULL shows the variable's value, ""
-                                       shows nothing */
+    /* the default in words; NULL shows the value of the variable, "" shows nothing */
+    const char *standard;
 };
 
 #endif

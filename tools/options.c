@@ -96,7 +96,8 @@ const char *s3_meaning(void)
     return meaning;
 }
 
-/* Reads decimal digits. Returns their end, or NULL if there are none or too many. */
+/* Reads decimal digits. Returns the position after them, or NULL if there are no digits or too
+ * many. */
 static const char *read_digits(const char *text, uint64_t *value)
 {
     const char *p = text;
@@ -110,8 +111,8 @@ static const char *read_digits(const char *text, uint64_t *value)
     return p == text ? NULL : p;
 }
 
-/* Reads the digits after a decimal point as a fraction, 25 and 100 for "25". Returns their end, or
- * `text` if there is no point. */
+/* Reads a decimal point and the digits after it as a fraction, as in 25 / 100 for ".25". Returns
+ * the position after them, or `text` if it does not begin with a point. */
 static const char *read_fraction(const char *text, uint64_t *numerator, uint64_t *denominator)
 {
     const char *end = *text == '.' ? read_digits(text + 1, numerator) : text;
@@ -240,7 +241,7 @@ static int unknown(const struct command *command, const struct option *options, 
 
 #define NOT_THERE -2    /* the option is not in this table */
 
-/* Handles the option argv[*at], and its value, which may be argv[*at + 1]. */
+/* Handles the option argv[*at], and its value, which may be in argv[*at + 1]. */
 static int take_from(const struct option *options, int argc, char **argv, int *at)
 {
     const char *word = argv[*at];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options as a table. A subcommand lists its options once: name, argument, meaning, unit. The
- * default is the value of the variable before parsing, so it is the library's own. Parsing and
- * --help follow from the table.
+ * Options as a table. A command lists its options once, with name, argument, meaning and unit. The
+ * default of an option is the value of its variable before parsing, so the library's own default is
+ * used. Parsing and --help both use the table.
  *
  * `--name VALUE` and `--name=VALUE` are the same. Options and arguments may be mixed. `--` ends the
  * options. `-` is an argument. If an option is given twice, the last one counts.
  *
- * --help, --quiet and --verbose belong to every command and are in no command's table. */
+ * --help, --quiet and --verbose belong to every command, and no command's table lists them. */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
@@ -15,12 +15,11 @@
 
 extern const struct choice on_error_choices[];
 
-/* Returns a list of the containers' names with text before and after it. The list is valid until
- * the next call. */
+/* Returns the list of containers as choices for an option. */
 const struct choice *container_choices(void);
 const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
-/* Returns a list of the containers' names with text before and after it. It is valid until the next
- * call. */
+/* Returns a text that lists the names of the containers, with text before and after the list. It is
+ * valid until the next call. */
 const char *container_meaning(const char *before, const char *behind);
 #define CONTAINER_ROW(container)                                                                \
     { "format", OPTION_CHOICE, "NAME", .choice = (container), .choices = container_choices(),   \
@@ -34,15 +33,15 @@ const char *codec_meaning(void);
     { "codec", OPTION_CHOICE, "NAME", .choice = (codec), .choices = codec_choices(),            \
       .meaning = codec_meaning() }
 
-/* Table rows for the treatment of bad records. They fill an int and a struct
- * sheaf_reader_options. */
+/* Rows of an option table about bad records. They fill an int and a struct sheaf_reader_options. */
 #define CORRUPT_ROWS(what, reader)                                                              \
     { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = (what), .choices = on_error_choices,       \
       .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* The treatment of samples with a repeated key; a pointer to an int. */
+/* Choices for the treatment of samples with a repeated key. The option stores its value in an
+ * int. */
 extern const struct choice duplicate_keys_choices[];
 #define DUPLICATE_KEYS_ROW(what)                                                                \
     { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = (what),                                \
@@ -55,7 +54,7 @@ extern const struct choice duplicate_keys_choices[];
     { "threads", OPTION_NUMBER, "N", .number = (threads), .most = 1024,                         \
       .standard = "one per processor, at most 8", .meaning = (what) }
 
-/* Table rows for the local cache of remote shards. `reader` is a pointer to a struct
+/* Rows of an option table for the local cache of remote shards. `reader` is a pointer to a struct
  * sheaf_reader_options. */
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
@@ -63,17 +62,20 @@ extern const struct choice duplicate_keys_choices[];
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
-/* The settings of S3's requests; the row fills a struct option_texts. */
+/* Returns the help text for the option that sets S3's request headers. Its row fills a struct
+ * option_texts. */
 const char *s3_meaning(void);
 #define S3_ROW(given)                                                                           \
     { "s3", OPTION_TEXTS, "NAME=VALUE", .texts = (given), .meaning = s3_meaning() }
 
-/* Parses argv[1..]. Returns -1 to continue, with the arguments that are not options moved to
- * argv[0..*count-1]. Otherwise returns the exit status, after printing --help or a complaint. */
+/* Parses argv[1..]. Returns -1 to continue; the arguments that are not options are then in
+ * argv[0] to argv[*count-1]. Otherwise returns the exit status, after printing --help or an
+ * error message. */
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* Parses "150", "150MB" or "1.5MB". Returns false unless the text is a whole number of bytes. */
+/* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number
+ * of bytes. */
 bool options_size(const char *text, uint64_t *value);
 
 /* ---- Columns that are read with the samples: `cat`, `convert` and `unpack` ------------------- */
@@ -83,13 +85,14 @@ bool options_size(const char *text, uint64_t *value);
 struct column_options {
     const char *list;               /* "a,b"; NULL: none */
     int missing;
-    char *text;                     /* a copy of the list, with a NUL after each name */
+    /* a copy of the list of columns, with a NUL after each name */
+    char *text;
     const char *names[COLUMN_NAMES_MOST];
 };
 
 extern const struct choice missing_choices[];
 
-/* Table rows that fill `columns`, a pointer to a struct column_options. */
+/* Rows of an option table that fill `columns`, a pointer to a struct column_options. */
 #define COLUMNS_ROWS(columns)                                                                   \
     { "columns", OPTION_TEXT, "NAMES", .text = &(columns)->list, .standard = "none",            \
       .meaning = "columns to read with the samples, separated by commas" },                     \
@@ -98,7 +101,8 @@ extern const struct choice missing_choices[];
       .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
                  "with none" }
 
-/* Gives the options to the reader. Returns -1, or the exit status after a complaint. */
+/* Sets the columns in the options of the reader. Returns -1, or the exit status after an error
+ * message. */
 int column_options_give(struct column_options *columns, struct sheaf_reader_options *reader);
 void column_options_free(struct column_options *columns);
 

@@ -24,7 +24,7 @@ void order_options_init(struct order_options *order)
     };
 }
 
-/* Takes the launcher's rank and world size, if there is a launcher. */
+/* Uses the rank and world size of a launcher, if the process was started by one. */
 static int take_environment(const struct sheaf_channel *channel,
                             struct sheaf_reader_options *reader)
 {
@@ -95,7 +95,8 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     return -1;
 }
 
-/* Finds the word after " seed=" (`name`) in a text. Sets *size to 0 if there is none. */
+/* Finds the word after " NAME=" in a text, as in " seed=7". Sets *size to its length, or to 0 if
+ * there is none. */
 static const char *word_of(const char *text, const char *name, int *size)
 {
     char before[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options for the order of an epoch and for one worker's part of it, shared by `cat` and
- * `info`. */
+ * Options for the order of an epoch, and for the part of one worker, shared by the commands `cat`
+ * and `info`. */
 #ifndef TOOLS_ORDER_H
 #define TOOLS_ORDER_H
 
@@ -23,8 +23,8 @@ extern const struct choice remainder_choices[];
 
 void order_options_init(struct order_options *order);
 
-/* Table rows that fill `order`, a struct order_options, and `reader`, a pointer to a struct
- * sheaf_reader_options. */
+/* Rows of an option table that fill `order`, a struct order_options, and `reader`, a pointer to a
+ * struct sheaf_reader_options. */
 #define ORDER_ROWS(order, reader)                                                               \
     EPOCH_ROWS(order, reader),                                                                  \
     { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
@@ -65,14 +65,14 @@ void order_options_init(struct order_options *order);
       .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Completes `reader`: with the given options; otherwise with the environment; otherwise, if
- * `channel` is not NULL, with the hyperparameters of its job, which also change `order`. If the
- * environment states a world of more than one process, says so on standard error. Returns -1 to
- * continue, or the exit status. */
+/* Completes `reader` with the options that the user gave; otherwise with the values in the
+ * environment; otherwise, if `channel` is not NULL, with the hyperparameters of the channel's job,
+ * which also change `order`. If the environment states a world of more than one process, reports
+ * this on standard error. Returns -1 to continue, or the exit status. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 
-/* Refuses options that contradict the position in `text`, which comes from the file `path` and
+/* Refuses options that contradict a position. `text` is the position, read from the file `path`; it
  * states its own order. Returns -1 to continue, or the exit status. */
 int order_options_agree(const struct order_options *order,
                         const struct sheaf_reader_options *reader, const char *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gathers small pieces. Data that does not fit is written uncopied, together with them, by one
- * writev(). */
+ * Collects small pieces of output. Data that does not fit into the buffer is not copied. It is
+ * written together with the collected pieces by one writev(). */
 #include "tools/output.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* A pipe as large as one write halves the number of switches between the two processes. If that
-     * is not allowed, or fd is not a pipe, nothing changes. */
+    /* Make the pipe as large as one write, which halves the number of switches between the two
+     * processes. If that is not allowed, or fd is not a pipe, nothing changes. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }

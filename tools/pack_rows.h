@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a packed data set, shared by `pack` and `plan`. */
+ * Options for packing a data set, shared by the commands `pack` and `plan`. */
 #ifndef TOOLS_PACK_ROWS_H
 #define TOOLS_PACK_ROWS_H
 
@@ -28,31 +28,34 @@ void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *
 /* Copies the choices of IMAGE_ROWS into the options. */
 void pack_choices_give_images(const struct pack_choices *choices,
                               struct sheaf_pack_options *options);
-/* Copies the choices into the options, except container and codec. */
+/* Copies the user's choices into the options, except container and codec. */
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
-/* Copies all choices. Returns -1, or the exit status if no container is given. */
+/* Copies all choices of the user into the options. Returns -1, or the exit status if the user chose
+ * no container. */
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
-/* Prints the number of skipped files on standard error if --quiet suppresses the summary. */
+/* If --quiet suppresses the summary, prints the number of skipped files on standard error. */
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
-/* Refuses options about skipping without --on-error skip. Returns -1, or the exit status. */
+/* Refuses options about skipping if --on-error skip is not given. Returns -1, or the exit
+ * status. */
 int pack_choices_check(const struct pack_choices *choices, const char *command,
                        const struct sheaf_pack_options *options);
-/* Prints the number of files packed and skipped, as in "; 11 of 12 files packed, 1 file
+/* Prints how many files were packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
-/* Prints the number of images that changed, as in ", 2 images converted". */
+/* Prints how many images were changed, as in ", 2 images converted". */
 void print_images(const struct sheaf_pack_result *result);
-/* A sheaf_report_fn that prints a note, with advice on what to do about it. */
+/* A function of the type sheaf_report_fn. Prints a note about the run, with advice. */
 void report_note(void *context, const char *about, const struct sheaf_error *note);
-/* Reports the ignored files of the source, and samples that lack a label. */
+/* Reports the files of the source that were ignored, and samples without a label. */
 void say_source(const struct sheaf_pack_result *result);
 /* Reports if there are fewer shards than requested. */
 void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
 
-/* Table rows about images, which fill a struct pack_choices and a struct sheaf_pack_options. */
+/* Rows of an option table about images, which fill a struct pack_choices and a struct
+ * sheaf_pack_options. */
 #define IMAGE_ROWS(c, o)                                                                        \
     { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
       .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
@@ -69,8 +72,8 @@ void say_few_shards(const struct sheaf_pack_options *options,
       .meaning = "check the markers of JPEGs, or decode every pixel of every image, or "        \
                  "check nothing" }
 
-/* Table rows that fill a struct pack_choices and a struct sheaf_pack_options. The rows about the
- * samples of a source: */
+/* Rows of an option table that fill a struct pack_choices and a struct sheaf_pack_options. These
+ * rows are about the samples of a source. */
 #define SOURCE_ROWS(c, o)                                                                       \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Returns the process's peak of memory. VmHWM of the kernel is used, because getrusage() also
- * counts what the program held that started this one. */
+ * Returns the process's peak of memory. Uses the kernel's VmHWM, because getrusage() also counts
+ * the memory of the program that started this process. */
 #include "tools/peak_memory.h"
 
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of the process itself, for the command's reports and for the benchmark programs. */
+ * The memory of the process itself, for reports of the command and for the benchmark programs. */
 #ifndef TOOLS_PEAK_MEMORY_H
 #define TOOLS_PEAK_MEMORY_H
 
 #include <stdint.h>
 
-/* Returns the largest number of bytes that the process has held in memory; 0 if the system does not
- * say. */
+/* Returns the largest number of bytes that the process has had in memory, or 0 if the system does
+ * not report it. */
 uint64_t peak_memory_bytes(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions in files: one line, written to a temporary name and renamed, so that a command that is
- * killed while saving leaves the previous position. */
+ * Stores positions in files. A position is one line. It is written under a temporary name, and then
+ * the file is renamed. So a command that is killed while it saves a position leaves the previous
+ * one. */
 #include "tools/position.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The progress line. Its state is static, because there is one terminal. */
+ * The progress line. Its state is static, because a process has only one terminal. */
 #include "tools/progress.h"
 
 #include <inttypes.h>
@@ -15,14 +15,16 @@
 #include "tools/verbosity.h"
 
 #define INTERVAL_SECONDS 0.1
-#define LOG_SECONDS 30.0        /* between lines where there is no terminal, as in a job's log */
+/* seconds between two lines if there is no terminal, as in the log of a job */
+#define LOG_SECONDS 30.0
 
 static struct {
     const char *stage;      /* stage of the last call; NULL before the first */
     double started;         /* when this stage began */
     double next;            /* no line before then */
     bool shown;             /* whether the terminal shows the line */
-    double logged;          /* time of the last line in a log, or of the first call; 0 before */
+    /* time of the last line in a log, or of the first call; 0 before the first call */
+    double logged;
 } line;
 
 double seconds_now(void)
@@ -33,8 +35,8 @@ double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Returns the fraction done, by bytes if their total is known, else by count; negative if
- * unknown. */
+/* Returns the fraction of the work that is done: by bytes if their total is known, otherwise by
+ * count. Returns a negative number if it is unknown. */
 static double part_done(const struct sheaf_progress *p)
 {
     if (p->total_bytes > 0)
@@ -134,7 +136,7 @@ const char *progress_stages(char text[STAGES_ROOM])
 
 sheaf_progress_fn *progress_also;
 
-/* Shows the line on the terminal, in the place of the line before. */
+/* Shows the progress line on the terminal, in place of the previous one. */
 static void show_line(const char *text)
 {
     struct winsize window = { .ws_col = 0 };

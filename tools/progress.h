@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * A progress line on the terminal: bytes, count, rate, time left. Nothing is printed with --quiet
- * or if standard error is not a terminal. */
+ * A progress line on the terminal, with bytes, count, rate and time left. Prints nothing with
+ * --quiet, or if standard error is not a terminal. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
 #include "sheaf.h"
 
-/* A sheaf_progress_fn that ignores `context`. It may be called at any rate; the line is written at
- * most ten times a second. */
+/* A function of the type sheaf_progress_fn that ignores `context`. It may be called at any rate;
+ * the line is written at most ten times a second. */
 void progress_show(void *context, const struct sheaf_progress *progress);
 
-/* Also receives each progress report, with or without a terminal. May be NULL. */
+/* A further function that receives each progress report, whether there is a terminal or not. May be
+ * NULL. */
 extern sheaf_progress_fn *progress_also;
 
-/* Removes the line if there is one, so that other text can be written. */
+/* Removes the progress line, if one is shown, so that other text can be written. */
 void progress_clear(void);
 
-/* Writes the times of the stages into `text` for --verbose, as in ": scan 0.161 s, pack 0.058 s",
- * or "". Returns `text`. */
+/* Writes the times of the stages to `text`, for --verbose, as in ": scan 0.161 s, pack 0.058 s".
+ * Writes "" if there are no stages. Returns `text`. */
 #define STAGES_ROOM 400
 const char *progress_stages(char text[STAGES_ROOM]);
 

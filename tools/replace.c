@@ -16,7 +16,7 @@ static int fail_at(const struct replacement *r, const char *path)
     return r->is_quiet ? STATUS_FAILURE : fail_file(path);
 }
 
-/* Creates the temporary file under a name that no file has. */
+/* Creates the temporary file under a name that no other file has. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet)
 {
     *r = (struct replacement){ .path = path, .is_quiet = is_quiet };
@@ -52,7 +52,7 @@ int replace_end(struct replacement *r)
     return status;
 }
 
-/* Returns whether the text is in the first bytes of a file. */
+/* Returns whether the first bytes of a file contain the text. */
 static bool begins_with(const char *path, const char *mark)
 {
     FILE *file = fopen(path, "r");

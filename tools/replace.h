@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are replaced as a whole. They are written under a temporary name and renamed, so that
- * a command that is killed while writing leaves the previous file. */
+ * Files that are replaced as a whole. A file is written under a temporary name and then renamed. So
+ * a command that is killed while it writes leaves the previous file. */
 #ifndef TOOLS_REPLACE_H
 #define TOOLS_REPLACE_H
 
@@ -13,14 +13,15 @@ struct replacement {
     char *temporary;
     FILE *file;                 /* write to this */
     bool is_quiet;              /* nothing is complained of */
-    bool is_volatile;           /* the file need not survive a crash of the machine */
+    /* whether the file need not survive a crash of the machine */
+    bool is_volatile;
 };
 
-/* Checks that the file can be written. A file that exists must have `mark` near its beginning, as
- * `what` ("a report of sheaf") has, because a file of another program is not replaced. Returns -1,
- * or the exit status after a complaint. */
+/* Checks that the file can be written. An existing file must have the text `mark` near its
+ * beginning, because a file of another program must not be replaced. `what` describes such files in
+ * messages ("a report of sheaf"). Returns -1, or the exit status after an error message. */
 int replace_check(const char *path, const char *what, const char *mark);
-/* These functions return an exit status, after a complaint if it is not 0. */
+/* These functions return an exit status. If it is not 0, they have printed an error message. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet);
 int replace_end(struct replacement *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signal handlers. They set a flag, wake the reader, and remove themselves. */
+ * Signal handlers. A handler sets a flag, wakes the reader, and removes itself. */
 #include "tools/signals.h"
 
 #include <signal.h>
@@ -40,7 +40,7 @@ void signals_catch(void)
 void signals_watch(struct sheaf_reader *reader)
 {
     watched = reader;
-    /* A signal may have come before there was a reader to wake. */
+    /* A signal may have arrived before there was a reader to wake. */
     if (reader && signals_caught)
         sheaf_reader_interrupt(reader);
 }

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGINT, SIGTERM and SIGHUP for commands that have something to clean up. The first signal asks
- * the work to end, and a second one kills the process. After cleaning up, the command dies of the
- * signal it got, so that a shell or scheduler sees what happened. */
+ * Handles SIGINT, SIGTERM and SIGHUP, for commands that have something to clean up. The first
+ * signal asks the work to end, and a second one kills the process. After cleaning up, the command
+ * ends itself with the same signal, so that a shell or scheduler sees the reason. */
 #ifndef TOOLS_SIGNALS_H
 #define TOOLS_SIGNALS_H
 
 #include "sheaf.h"
 
-/* The caught signal, or 0. The library's `interrupt` options point to it. */
+/* Number of the signal that was caught, or 0. The `interrupt` options of library calls point to
+ * it. */
 extern volatile int signals_caught;
 
-/* Starts catching the signals. A signal that was ignored (nohup) stays ignored. */
+/* Begins to catch the signals. A signal that was ignored when the process started (nohup) stays
+ * ignored. */
 void signals_catch(void);
 
-/* Sets the reader that a signal interrupts. Must be called with NULL before the reader is freed. */
+/* Sets the reader that a signal interrupts. It must be called with NULL before the reader is
+ * freed. */
 void signals_watch(struct sheaf_reader *reader);
 
-/* Ends the process by the caught signal. Returns if there was none. */
+/* Ends the process with the signal that was caught. Returns if no signal was caught. */
 void signals_die(void);
 
-/* Makes writes to a pipe without a reader fail with EPIPE from now on. */
+/* From now on, a write to a pipe without a reader fails with EPIPE instead of killing the
+ * process. */
 void signals_hold_pipe(void);
 
-/* Ends the process by SIGPIPE, as such a write would have done. Returns if SIGPIPE was ignored
- * before. */
+/* Ends the process with SIGPIPE, as a write to a pipe without a reader normally does. Returns if
+ * SIGPIPE was ignored when the process started. */
 void signals_die_of_pipe(void);
 
 #endif

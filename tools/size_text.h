@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes and counts as a person reads them: "39.0 kB", "150 MB"; "30,607". */
+ * Formats bytes and counts for people: "39.0 kB", "150 MB"; "30,607". */
 #ifndef TOOLS_SIZE_TEXT_H
 #define TOOLS_SIZE_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints messages and suggests what the user may have meant. */
+ * Prints messages, and suggests a name that the user may have meant. */
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ const char *last_complaint(void)
     return last;
 }
 
-/* Prints the message and copies the printed text to `line`. */
+/* Prints a message as one line, and copies the printed text to `line`. */
 static void print_line(char line[LINE_ROOM], const char *format, va_list arguments)
 {
     char text[LINE_ROOM];
@@ -34,7 +34,8 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    fflush(stdout);     /* so that both streams keep their order if they go to one file */
+    /* keeps the order of both streams if they are written to the same file */
+    fflush(stdout);
     fprintf(stderr, "sheaf: %s\n", line);
 }
 
@@ -189,7 +190,8 @@ void report_skipped(void *context, const char *where, const struct sheaf_error *
         say("skipped: %s: %s", where, error->message);
 }
 
-/* Returns the number of characters to insert, delete or replace (Levenshtein). */
+/* Returns the number of characters to insert, delete or replace to get from one text to the other
+ * (Levenshtein distance). */
 static size_t distance(const char *a, const char *b)
 {
     const size_t a_size = strlen(a), b_size = strlen(b);

@@ -2,9 +2,9 @@
  *
  * Declarations that all subcommands of `sheaf` share: their description and their messages.
  *
- * A subcommand is one file, cmd_NAME.c, that knows the library only through sheaf.h. Results go to
- * standard output and everything else to standard error, where each line begins with "sheaf: ". The
- * exit status is 0 for success, 1 for a failure, 2 for misuse. */
+ * A subcommand is one file, cmd_NAME.c, which uses the library only through sheaf.h. Results go to
+ * standard output. Everything else goes to standard error, where each line begins with "sheaf: ".
+ * The exit status is 0 for success, 1 for a failure, and 2 for wrong usage. */
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
 
@@ -40,22 +40,22 @@ extern const char *command_name;
  * printed with --quiet as well. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints a note in the form of complain(). A note is information and not an error; --quiet
- * suppresses it. */
+/* Prints a note in the form of complain(). A note is information and not an error. --quiet
+ * suppresses notes. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_v(const char *format, va_list arguments);
 
-/* Prints a note on the sources of a data set that hold the same samples. */
+/* Prints a note if several sources of a data set have the same samples. */
 void say_copies(const struct sheaf_dataset *dataset);
 
-/* Prints a note on the number of objects that the reader could not cache, if there are any. */
+/* Prints a note with the number of objects that the reader could not cache, if there are any. */
 void say_uncached(const struct sheaf_reader_stats *stats);
 
-/* Returns text from outside in a form that may be shown to people; see sheaf_show. It is valid
- * until the fourth call after this one. */
+/* Returns text from outside in a form that is safe to show (see sheaf_show). It is valid until the
+ * fourth following call. */
 const char *shown(const char *text);
 
-/* Returns the last complaint without "sheaf: ", or "" if there was none. */
+/* Returns the last error message of complain() without "sheaf: ", or "" if there was none. */
 const char *last_complaint(void);
 
 /* Complains; STATUS_MISUSE. */
@@ -67,23 +67,24 @@ int fail(const struct sheaf_error *error);
 /* Complains about errno at a local file. Returns STATUS_FAILURE. */
 int fail_file(const char *path);
 
-/* Puts a sample's shard and record before the message about it. Returns the error's code. */
+/* Puts the shard and record number of a sample before an error message about it. Returns the
+ * error's code. */
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
                  struct sheaf_error *error);
 
-/* Reports, at the end of a reader, the records that it skipped as corrupt and the members of tars
- * that belong to no sample. */
+/* Called at the end of a reader. Reports how many records were skipped as corrupt, and how many
+ * members of tars belong to no sample. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
-/* Reports how many samples have the key of an earlier sample. `first` describes the first of them,
- * or is NULL or "". */
+/* Reports how many samples have the same key as an earlier sample. `first` describes the first of
+ * them, or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);
 
-/* Complains about a call that took options and could not begin. Returns STATUS_MISUSE if the
+/* Prints the error of a call that took options and could not begin. Returns STATUS_MISUSE if the
  * options were wrong, otherwise STATUS_FAILURE. */
 int refuse(const struct sheaf_error *error);
 
-/* A sheaf_report_fn that prints one line for each skipped item. */
+/* A function of the type sheaf_report_fn that prints one line for each skipped file or record. */
 void report_skipped(void *context, const char *where, const struct sheaf_error *error);
 
 /* "1 file", "2 files": printf("%d file%s", n, plural(n)). */
@@ -92,9 +93,9 @@ static inline const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Returns the entry of `names` nearest to `name` if it is near enough to be a typing error,
- * otherwise NULL. The names are `stride` bytes apart, so that they may be the first members of
- * structs. */
+/* Returns the entry of `names` that is most similar to `name`, if `name` may be a typing error of
+ * it. Otherwise returns NULL. The names are `stride` bytes apart, so that they may be the first
+ * members of structs. */
 const char *nearest(const char *name, const void *names, size_t count, size_t stride);
 
 #endif

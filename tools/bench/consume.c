@@ -145,7 +145,8 @@ struct loader {
     struct {                    /* guarded by mutex: */
         uint64_t next;          /* the next sample that no worker has taken */
         uint64_t consumed;
-        bool done[AHEAD];       /* whether sample number n is done, at n % AHEAD */
+        /* whether sample number n was loaded, at index n % AHEAD */
+        bool done[AHEAD];
         uint64_t bytes;
     } locked;
 };
@@ -223,7 +224,8 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Waits for the next samples in order; `count` are left. */
+/* Waits until the samples of the next batch were loaded, in order. `count` is the number of samples
+ * left. */
 static void take_batch(struct loader *l, size_t count)
 {
     pthread_mutex_lock(&l->mutex);

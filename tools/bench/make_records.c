@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: writes TFRecord shards of COUNT small records, for `sheaf index`.
- * Each has BYTES bytes that follow from its number and differ from every other record's. They are
- * not an Example, so every reader returns them unchanged. Little-endian machines only. */
+ * make_records DIR COUNT BYTES: writes TFRecord shards of COUNT small records, as input for `sheaf
+ * index`. Each record has BYTES bytes, which are computed from its number and differ from those of
+ * every other record. The records are not Examples, so every reader returns them unchanged. The
+ * program works on little-endian machines only. */
 #include <errno.h>
 #include <inttypes.h>
 #include <isa-l/crc.h>
@@ -37,7 +38,8 @@ static void fill(unsigned char *data, size_t size, uint64_t number)
     }
 }
 
-/* Appends a TFRecord: length, its checksum, content, the content's checksum. */
+/* Appends a TFRecord: its length, the length's checksum, the content, and the content's
+ * checksum. */
 static void append(FILE *file, uint64_t number, size_t size)
 {
     unsigned char frame[12 + BYTES_MOST + 4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result of a measured piece of work, which every measuring program prints as one line of JSON:
- * its time, its processor time over all threads, its peak of resident memory, and its counts. */
+ * The result of a measurement, which every measuring program prints as one line of JSON: elapsed
+ * time, processor time over all threads, peak of resident memory, and counts. */
 #ifndef BENCH_METER_H
 #define BENCH_METER_H
 
@@ -10,8 +10,8 @@
 struct meter {
     uint64_t begin_ns;
     uint64_t begin_cpu_ns;
-    uint64_t first_ns;      /* time from the beginning to the first result; 0 if there is none
-                               yet */
+    /* time from the beginning to the first result; 0 if there is no result yet */
+    uint64_t first_ns;
     uint64_t bytes;
     uint64_t items;         /* files or samples */
 };
@@ -23,7 +23,7 @@ void meter_print(const struct meter *meter);
 
 /* Prints the reason on standard error and exits. */
 void meter_die(const char *what, const char *why) __attribute__((noreturn));
-/* Parses a number of the command line. Ends the program if the text is not one. */
+/* Parses a number on the command line. Ends the program if the text is not a number. */
 uint64_t meter_number(const char *text);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * pack_files TREE OUT: the limit for packing. One thread per processor opens, reads and closes
- * every file of a tree, directly into memory that is written past the page cache to shards of 150
- * MB. Each shard is on the disk before it gets its name. The program does not look at the files,
- * keeps no order, and does not record where a file ends. */
+ * pack_files TREE OUT: measures the upper limit of packing speed. One thread per processor opens,
+ * reads and closes every file of a tree. The files are read directly into memory that is then
+ * written to shards of 150 MB, without filling the page cache. Each shard is on the disk before it
+ * gets its name. The program does not examine the files, keeps no order, and does not record where
+ * a file ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -21,8 +22,8 @@
 #define PIECE_BYTES  ((size_t)2 << 20)
 #define FILE_MOST    ((size_t)64 << 20)
 #define SHARD_BYTES  ((uint64_t)150000000)
-#define AT_ONCE      64u        /* number of files that a thread takes at once; they are
-                                   neighbours in the tree */
+/* number of files, neighbours in the tree, that a thread takes at once */
+#define AT_ONCE      64u
 #define THREADS_MOST 64
 
 static struct {
@@ -83,7 +84,7 @@ static void begin_shard(struct shard *s)
         meter_die(name, strerror(errno));
 }
 
-/* Writes `size` of the held bytes and keeps the rest. */
+/* Writes the first `size` bytes of the shard's buffer, and moves the rest to its beginning. */
 static void put(struct shard *s, size_t size)
 {
     size_t done = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_files PASSES [--crc] FILE...: the limit for a reader of files. It calls read(2) in pieces of
- * 1 MiB in one thread, without looking at the bytes; or with their CRC-32C, which a reader must at
- * least compute if it checks its input. */
+ * read_files PASSES [--crc] FILE...: measures the upper limit of a reader's speed. It calls read(2)
+ * in pieces of 1 MiB in one thread and does not look at the bytes. With --crc it computes their
+ * CRC-32C, which is the least that a reader must do to check its input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_numbers LIST DATASET: reads the samples of a list of numbers, one line at a time, through
- * sheaf_dataset_read. The first line is not timed, because it opens shards and connections. */
+ * read_numbers LIST DATASET: reads samples by their numbers with sheaf_dataset_read. Each line of
+ * LIST has the numbers for one call. The first line is not timed, because its call opens shards and
+ * connections. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,7 +33,7 @@ static void read_line(struct work *work, size_t count)
     sheaf_kept_free(kept);
 }
 
-/* Takes the numbers of the next line. Returns 0 if there is none. */
+/* Takes the numbers of the next line of the list. Returns 0 if there is no further line. */
 static size_t take_line(FILE *file, uint64_t *numbers)
 {
     size_t count = 0;

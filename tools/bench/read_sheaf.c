@@ -28,7 +28,8 @@ struct work {
     struct meter meter;
 };
 
-/* Takes an option from the front of argv. Returns the number of its words, 0 if there is none. */
+/* Takes an option from the beginning of argv. Returns the number of words that it has, or 0 if argv
+ * does not begin with an option. */
 static int take_option(struct work *work, char *const *argv)
 {
     const char *const name = argv[0];

@@ -25,7 +25,7 @@
 
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* A rate limit. The next bytes may be sent when the time for the earlier bytes has passed. */
+/* A rate limit. The next bytes may be sent when the time for all earlier bytes has passed. */
 struct rate {
     pthread_mutex_t mutex;
     double ns_per_byte;         /* 0: no limit */
@@ -34,13 +34,13 @@ struct rate {
 
 struct connection {
     int client, server;
-    _Atomic uint64_t asked_ns;  /* when the last byte of a request came; 0 if its response has
-                                   begun */
+    /* time at which the last byte of a request arrived; 0 if its response has begun */
+    _Atomic uint64_t asked_ns;
     struct rate sent, received;
 };
 
-/* Set before the first connection and only read afterwards, except for fields guarded by
- * all.mutex. */
+/* Settings and state of the proxy. The settings are set before the first connection and only read
+ * afterwards; all.mutex guards the other fields. */
 static struct {
     int upstream_port;
     uint64_t latency_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses how crops are made, in the words of sheaf.Pixels; see crop_files.h. */
+ * Parses the user's choice of crops, in the words of sheaf.Pixels in Python; see crop_files.h. */
 #include "tools/crops/crop_files.h"
 
 #include <ctype.h>
@@ -59,7 +59,7 @@ static bool take_word(const char *text, const char *const *words, size_t count, 
     return false;
 }
 
-/* Each of the following takes the value of one name. */
+/* Each of the following functions parses the value of one name, here `crop`. */
 
 static bool take_crop(struct crop_choice *c, const char *text)
 {

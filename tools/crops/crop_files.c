@@ -19,7 +19,8 @@
 
 /* ---- Crops of some samples in memory --------------------------------------------------------- */
 
-/* The crops of `count` samples: view 0 is the image, the others are its masks. */
+/* The crops of `count` samples. View 0 has the crops of the images; the other views have those of
+ * their masks. */
 struct crops {
     struct sheaf_pixels_pool *pool;
     struct sheaf_pixels_batch *batch;
@@ -36,8 +37,8 @@ static void crops_free(struct crops *c)
     *c = (struct crops){ .pool = c->pool };
 }
 
-/* Makes the crops. Returns -1, or the exit status after a complaint; crops_free follows in both
- * cases. */
+/* Makes the crops of the samples. Returns -1, or the exit status after an error message. In both
+ * cases, crops_free must be called afterwards. */
 static int crops_make(struct crops *c, const struct crop_choice *choice,
                       const struct sheaf_sample *samples, size_t count)
 {
@@ -95,7 +96,7 @@ static char *path_in(const char *directory, const char *name)
     return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-/* Creates a file in the directory. Complains if that fails. */
+/* Creates a file in the directory. Prints an error message if that fails. */
 static FILE *create(const char *directory, const char *name, char **path)
 {
     FILE *file = NULL;
@@ -200,7 +201,8 @@ static int put_line(struct crop_files *f, const struct sheaf_sample *sample,
     return STATUS_FAILURE;
 }
 
-/* Returns a file's name for a mask: its field, if that is the name of a file. */
+/* Returns the file name for the crops of a mask: the name of the mask's field, or the part of it
+ * after the last slash. */
 static const char *name_of_mask(const char *field)
 {
     return strchr(field, '/') == NULL ? field : strrchr(field, '/') + 1;
@@ -226,7 +228,8 @@ static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, s
     return status;
 }
 
-/* Takes note of a sample without crops. Returns -1 if it is left out. */
+/* Handles a sample for which no crops could be made. Returns -1 if it is left out, or the exit
+ * status. */
 static int leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
                      const struct sheaf_error *found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Crops of samples for people to look at, such as the crops that a step of training was fed: parses
- * a user's choice of crops, and writes them as PNG files. */
+ * Crops of samples for people to look at, such as the crops that a training step has received.
+ * Parses the user's choice of crops, and writes them as PNG files. */
 #ifndef TOOLS_CROPS_CROP_FILES_H
 #define TOOLS_CROPS_CROP_FILES_H
 
@@ -12,8 +12,9 @@
 
 #define CROP_MASKS_MOST 8u
 
-/* "224" or "WIDTHxHEIGHT", then ",NAME=VALUE" with the names and values of sheaf.Pixels in Python:
- * crop, resize, scale, ratio, flip, filter, order, field, mask. */
+/* The text has the form "224" or "WIDTHxHEIGHT", followed by any number of ",NAME=VALUE". The names
+ * and values are those of sheaf.Pixels in Python: crop, resize, scale, ratio, flip, filter, order,
+ * field, mask. */
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
@@ -22,16 +23,18 @@ struct crop_choice {
     char *text;                         /* the names lie here */
 };
 
-/* Returns -1, or the exit status after a complaint. `text` is NULL for the defaults. */
+/* Parses a choice of crops. `text` is NULL for the defaults. Returns -1, or the exit status after
+ * an error message. */
 int crop_choice_parse(struct crop_choice *choice, const char *text);
 void crop_choice_free(struct crop_choice *choice);
 
-/* A directory of crops: the files NUMBER.png, NUMBER.MASK for each mask, and samples.tsv, which has
- * for each number: key, labels, top, left, height, width, flipped, seed. */
+/* A directory with crops. It has the file NUMBER.png for each image, NUMBER.MASK for each mask, and
+ * samples.tsv. For each number, samples.tsv lists: key, labels, top, left, height, width, flipped,
+ * seed. */
 struct crop_files;
 
-/* Creates the directory, which must be empty if it exists. Returns -1, or the exit status after a
- * complaint. */
+/* Creates the directory. If it exists, it must be empty. Returns -1, or the exit status after an
+ * error message. */
 int crop_files_open(const char *directory, const struct crop_choice *choice, unsigned threads,
                     struct crop_files **files);
 /* The treatment of samples whose image is bad. */
@@ -41,16 +44,16 @@ struct crop_policy {
     uint64_t most;                      /* that may be skipped */
     uint64_t skipped;
 };
-/* Writes the crops of samples. Returns -1, or the exit status after a complaint. */
+/* Writes the crops of samples. Returns -1, or the exit status after an error message. */
 int crop_files_put(struct crop_files *files, const struct sheaf_sample *samples, size_t count,
                    struct crop_policy *policy);
-/* Returns the processor time that decoding has taken so far. NULL is allowed. */
+/* Returns the processor time in nanoseconds that making crops has taken so far. NULL is allowed. */
 uint64_t crop_files_busy_ns(const struct crop_files *files);
 /* Returns the exit status. NULL is allowed. */
 int crop_files_close(struct crop_files *files);
 
-/* Measures how many crops one core makes per second, using up to 64 samples spread over the data
- * set, and prints it as a line, or as a member of a JSON object. Returns the exit status. */
+/* Measures how many crops per second one core makes, with up to 64 samples spread over the data
+ * set. Prints the result as a line, or as a member of a JSON object. Returns the exit status. */
 int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
                     bool json);
 

@@ -75,8 +75,8 @@ static double normal(void)          /* Box and Muller */
     return radius * cos(uniform(0, 2 * M_PI));
 }
 
-/* Draws the size of a file: log-normal with this mean, limited to a twentieth and to five times of
- * it (2 kB and 200 kB for Caltech's 39 kB). */
+/* Draws the size of a file. Sizes are log-normal with this mean, and limited to between a twentieth
+ * and five times the mean (2 kB and 200 kB for Caltech's mean of 39 kB). */
 static double file_bytes(double mean)
 {
     const double sigma = 0.75;
@@ -90,7 +90,7 @@ static double file_bytes(double mean)
 
 /* ---- Drawing and encoding ------------------------------------------------------------------- */
 
-/* A lattice of random heights with smooth interpolation between its points. */
+/* A grid of random heights, with smooth interpolation between the points of the grid. */
 struct noise {
     uint8_t height[64][64];
     double row[64];         /* the heights along one line of pixels */
@@ -128,7 +128,7 @@ static uint8_t clamp(double value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)value;
 }
 
-/* Draws clouds at several scales in two colours, and a few discs with hard edges. */
+/* Draws an image: clouds at several scales in two colours, and a few discs with hard edges. */
 static void draw(uint8_t *pixels, int width, int height)
 {
     static struct noise octaves[OCTAVES];
@@ -176,8 +176,9 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
     struct jpeg_error_mgr errors;
     struct image image = { NULL, 0 };
 
-    jpeg.err = jpeg_std_error(&errors);     /* libjpeg then ends the program on an error, which
-                                               is fine for a generator */
+    /* with this handler, libjpeg ends the program on an error, which is acceptable for a
+     * generator of test data */
+    jpeg.err = jpeg_std_error(&errors);
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &image.data, &image.size);
     jpeg.image_width = (JDIMENSION)width;
@@ -190,7 +191,7 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
         jpeg_simple_progression(&jpeg);
     jpeg_start_compress(&jpeg, TRUE);
     while (jpeg.next_scanline < jpeg.image_height) {
-        /* libjpeg does not write to the rows it is given */
+        /* the cast removes `const`; libjpeg does not write to the rows */
         uint8_t *row = (uint8_t *)(uintptr_t)pixels +
                        (size_t)jpeg.next_scanline * (size_t)width * 3;
 
@@ -201,8 +202,8 @@ static struct image encode(const uint8_t *pixels, int width, int height, int qua
     return image;
 }
 
-/* Makes an image of about `bytes` bytes: draws it once to see how well it compresses, and again at
- * the size that follows from that. */
+/* Makes an image of about `bytes` bytes. Draws it once to see how well it compresses, and then
+ * again with the number of pixels that gives the wanted size. */
 static struct image make_image(double bytes, uint8_t *pixels)
 {
     const double shape = exp(uniform(-0.4, 0.4));       /* width / height */
@@ -230,7 +231,7 @@ static struct image make_image(double bytes, uint8_t *pixels)
     }
 }
 
-/* Makes `count` images whose mean size is `mean`, as precisely as single sizes are met. */
+/* Makes `count` images whose mean size is close to `mean`. */
 static struct image *make_images(size_t count, double mean)
 {
     struct image *images = calloc(count, sizeof(*images));
@@ -251,7 +252,8 @@ static struct image *make_images(size_t count, double mean)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* Distributes `images` over the classes like Caltech, at least 1 each. */
+/* Distributes `images` images over the classes like in Caltech-256, at least one image for each
+ * class. */
 static uint64_t *class_sizes(uint64_t images, uint64_t classes)
 {
     double *share = calloc(classes, sizeof(*share));
@@ -277,7 +279,8 @@ static uint64_t *class_sizes(uint64_t images, uint64_t classes)
     return sizes;
 }
 
-/* Writes the image's bytes with a comment segment after its first two (the SOI marker). */
+/* Writes the image's bytes, with a comment segment inserted after the first two bytes (the SOI
+ * marker). */
 static void write_file(const char *path, const struct image *image, uint64_t number)
 {
     uint8_t comment[40] = { 0xff, 0xd8, 0xff, 0xfe };

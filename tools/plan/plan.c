@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the plan of an epoch. The ranges come one by one, grouped by worker. A worker's total is
- * printed before its ranges, so they are collected until the next worker begins. */
+ * Prints the plan of an epoch. The library passes the ranges one by one, grouped by worker. The
+ * total of a worker is printed before its ranges, so the ranges are collected until the next worker
+ * begins. */
 #include "tools/plan/plan.h"
 
 #include <inttypes.h>

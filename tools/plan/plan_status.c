@@ -22,7 +22,7 @@ static int shard_at(struct status *s, uint64_t index, struct sheaf_plan_shard *s
     return sheaf_plan_shard(s->plan, index, shard, done, &s->error);
 }
 
-/* Prints each missing shard, as a line or as an array element. */
+/* Prints each missing shard, as a line of text or as an element of a JSON array. */
 static int print_missing(struct status *s)
 {
     const char *between = "";

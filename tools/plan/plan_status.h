@@ -4,7 +4,7 @@
 #ifndef TOOLS_PLAN_STATUS_H
 #define TOOLS_PLAN_STATUS_H
 
-/* Prints a plan, as one JSON object if `json` is set. Returns the exit status. */
+/* Prints the state of a stored plan, as a JSON object if `json` is set. Returns the exit status. */
 int plan_status_print(const char *plan, int json);
 
 #endif

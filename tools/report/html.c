@@ -23,7 +23,7 @@ void html_text(FILE *f, const char *text, size_t most)
     const char *p = shown(text);
     size_t at = 0;
 
-    /* a character is not cut in two: its later bytes are 10xxxxxx */
+    /* do not cut a UTF-8 character in two: its later bytes have the form 10xxxxxx */
     for (; p[at] != '\0' && (at < most || (p[at] & 0xc0) == 0x80); at++)
         put_escaped(f, p[at]);
     if (p[at] != '\0')

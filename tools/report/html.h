@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Escapes text for a page, so that it is never taken for markup. */
+ * Escapes text for an HTML page, so that it is never interpreted as markup. */
 #ifndef TOOLS_REPORT_HTML_H
 #define TOOLS_REPORT_HTML_H
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes at most `most` bytes of text in the form of sheaf_show, then an ellipsis if it is longer,
- * all escaped. */
+/* Writes at most `most` bytes of text, made safe by sheaf_show and escaped for HTML. If the text is
+ * longer, writes an ellipsis after it. */
 void html_text(FILE *f, const char *text, size_t most);
 /* Write numbers in the form of count_text and size_text. */
 void html_count(FILE *f, uint64_t count);

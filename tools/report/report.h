@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a report (cmd_report.c): the data read for it, and the sections of its page. */
+ * The parts of a report (cmd_report.c): the data that is read for it, and the sections of its
+ * page. */
 #ifndef TOOLS_REPORT_REPORT_H
 #define TOOLS_REPORT_REPORT_H
 
@@ -9,25 +10,26 @@
 
 #include "sheaf.h"
 
-#define REPORT_NAME_MOST 80u            /* bytes of a key or class name that are shown */
+/* largest number of bytes of a key or class name that are shown */
+#define REPORT_NAME_MOST 80u
 #define REPORT_PICTURES_MOST 48u
 #define REPORT_LOOKS_MOST 400u
 #define REPORT_STRIPS_MOST 8u           /* number of samples of which crops are shown */
 #define REPORT_CROPS 6u                 /* number of crops of each of them */
 #define REPORT_CROP_SIDE 64u            /* pixels of a crop */
 
-/* A sample that is shown: a thumbnail of its image, or the beginning of its text. */
+/* A sample that the report shows: a thumbnail of its image, or the beginning of its text. */
 struct report_picture {
     char *key, *class_name;             /* class_name: or NULL */
-    const char *type;                   /* media type of the bytes, or NULL if there is no
-                                           picture */
+    /* media type of the picture's bytes; NULL if there is no picture */
+    const char *type;
     void *data;
     size_t size;
     char *text;                         /* instead; or NULL */
     struct sheaf_image image;
 };
 
-/* Random crops of one sample, below each other in one PNG. */
+/* A PNG with several random crops of one sample, one below the other. */
 struct report_strip {
     char *key;
     void *png;
@@ -64,14 +66,16 @@ struct report {
     FILE *f;
     const struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
-    const char *name;                   /* name of the data set as the user gave it */
+    /* name of the data set in the form in which the user gave it */
+    const char *name;
     const struct sheaf_reader_options *options;
     uint64_t *class_samples;            /* samples of each class, or NULL if unknown */
     const struct report_samples *samples;
     const struct report_check *check;
 };
 
-/* Reads samples. If a sample cannot be read, the error is kept in its place. (report_samples.c) */
+/* Reads the samples that the report shows. If a sample cannot be read, its error is shown instead.
+ * (report_samples.c) */
 void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *samples);
 void report_free_samples(struct report_samples *samples);
 

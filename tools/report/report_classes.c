@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report's charts of classes and fields, and how well an epoch is mixed. */
+ * Charts of a report about classes and fields, and about how well an epoch is shuffled. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "tools/report/report.h"
 #include "tools/tool.h"
 
-#define NAMED_MOST 36u      /* up to this many classes, each has a bar with its name */
+/* if there are at most this many classes, each one has a bar with its name */
+#define NAMED_MOST 36u
 #define BARS_MOST 300u
 #define RARE_MOST 12u
 #define FREQUENT 6u
@@ -22,7 +23,7 @@ struct class_count {
     uint64_t samples;
 };
 
-/* Sorts the largest class first. Equal ones keep their order. */
+/* Orders classes by their number of samples, the largest first. Equal classes keep their order. */
 static int compare_classes(const void *a, const void *b)
 {
     const struct class_count *x = a, *y = b;
@@ -58,7 +59,7 @@ static void named_bars(const struct report *r, const struct class_count *list, s
 }
 
 /* Prints bars without names, from the largest class to the smallest. If there are very many
- * classes, each bar is the mean of several. */
+ * classes, each bar shows the mean of several. */
 static void sorted_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const size_t bars = count < BARS_MOST ? count : BARS_MOST;
@@ -104,7 +105,8 @@ static void name_some(const struct report *r, const char *title, const struct cl
     fprintf(r->f, "</div></div>\n");
 }
 
-/* Prints the least, median and largest number of samples in a sentence, and remarks on them. */
+/* Prints a sentence with the least, median and largest number of samples in a class, and remarks
+ * about them. */
 static void say_classes(const struct report *r, const struct class_count *list, size_t count)
 {
     const uint64_t median = list[count / 2].samples;
@@ -218,7 +220,8 @@ static void field_row(const struct report *r, const struct sheaf_field_info *fie
     fprintf(r->f, "</td></tr>\n");
 }
 
-/* Largest number of rows, since field names may be made of numbers. */
+/* Largest number of rows in the table of fields. It is limited because field names may contain
+ * numbers. */
 #define FIELDS_MOST 24u
 
 void report_fields(const struct report *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frame of a report's page and its sections in words and tables: the data set, its shards, the
- * check. The page is one file that needs nothing else: no script, no font, no address. */
+ * The frame of a report's page, and its sections in words and tables: the data set, its shards, the
+ * check. The page is a single file that loads nothing: no script, no font, no other address. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Prints a bar for each shard, or for the mean of several shards. */
+/* Prints a bar for the size of each shard, or for the mean size of several shards. */
 static void shard_bars(const struct report *r, const uint64_t *bytes, uint64_t most)
 {
     const size_t count = r->info.shard_count;
@@ -316,8 +316,8 @@ static void check_made(const struct report *r)
         fprintf(r->f, "%s</pre>\n", v->problems > c->problem_count ? "..." : "");
 }
 
-/* Prints the first lines of a list that packing leaves beside a local data set, or in the directory
- * above a split. */
+/* Prints the first lines of a list (such as skipped.tsv) that packing leaves beside a local data
+ * set, or, if it is a split, in the directory above it. */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
@@ -348,7 +348,7 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns an upper bound of the number of appends. The manifest keeps the fingerprint of each
+/* Returns an upper bound of the number of appends. The manifest has the fingerprint of each earlier
  * state. */
 static unsigned times_grown(const struct report *r)
 {
@@ -368,7 +368,7 @@ static void put_image_count(const struct report *r, uint64_t count)
         html_count(r->f, count);
 }
 
-/* Prints what packing did to images, if it changed any. */
+/* Prints how many images packing converted or made smaller, if any. */
 static void images_made(const struct report *r)
 {
     const struct sheaf_dataset_info *i = &r->info;
@@ -383,7 +383,7 @@ static void images_made(const struct report *r)
     fprintf(r->f, " image%s became only smaller.</p>\n", plural(i->images_resized));
 }
 
-/* Returns whether the data set is a split in the directory where it was packed. */
+/* Returns whether the data set is a split that is still in the directory in which it was packed. */
 static bool is_split(const struct report *r)
 {
     char *text;
@@ -396,8 +396,9 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* Prints NAME.tsv, and NAME-1.tsv, ... for appended samples. A run without such files has none. All
- * splits share one NAME.tsv in the directory above them. */
+/* Prints the list NAME.tsv, and the lists NAME-1.tsv, NAME-2.tsv, ... of appended samples. A run in
+ * which no file was skipped (or converted) has no such list. All splits share one NAME.tsv in the
+ * directory above them. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
@@ -445,7 +446,8 @@ void report_checked(const struct report *r)
 
 /* ---- Details --------------------------------------------------------------------------------- */
 
-/* Prints the manifest's line with the packer's options, if it has the packer's form. */
+/* Prints the line of the manifest with the packer's options, if the manifest has the form that the
+ * packer writes. */
 static void print_options(const struct report *r)
 {
     static const char key[] = "\n  \"options\": {";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shows samples of a data set as thumbnails, and the sizes of its images. */
+ * Shows samples of a data set as thumbnails, and a chart of the sizes of its images. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static void size_table(const struct report *r)
     fprintf(r->f, "</table>\n");
 }
 
-/* Rounds up to one of 10, 15, 20, 30, ..., 100, 150, ... */
+/* Rounds a number up to the next one of 10, 15, 20, 30, ..., 100, 150, ... */
 static uint32_t round_up(uint32_t value)
 {
     static const uint32_t steps[] = { 10, 15, 20, 30, 40, 50, 60, 80 };

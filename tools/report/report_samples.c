@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the samples that a report shows: some for pictures, spread evenly over the classes; and
- * some for the sizes of images, spread evenly over the data set. Of a stream, it reads the first
- * samples. */
+ * some for the sizes of images, spread evenly over the data set. For a stream, reads the first
+ * samples instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static const char *const format_types[] = { "image/jpeg", "image/png", "image/gi
 
 /* ---- One sample ------------------------------------------------------------------------------ */
 
-/* Returns the first field that is an image, or NULL if there is none. */
+/* Returns the first field of the sample that is an image, or NULL if there is none. */
 static const struct sheaf_field *image_of(const struct sheaf_sample *sample,
                                           struct sheaf_image *image)
 {
@@ -83,7 +83,8 @@ static bool is_text(const struct sheaf_field *field)
     return size != 0;
 }
 
-/* Returns the beginning of the first text field on one line, or else a list of the fields. */
+/* Returns the beginning of the sample's first text field on one line. If there is no text field,
+ * returns a list of the fields. */
 static char *text_of(const struct sheaf_sample *sample)
 {
     char *text = NULL, bytes[SIZE_TEXT_ROOM];
@@ -111,7 +112,8 @@ static char *text_of(const struct sheaf_sample *sample)
     return text;
 }
 
-/* Makes crops of an image. They follow each other in memory, so they are one high picture. */
+/* Makes random crops of an image. They follow each other in memory, so together they form one high
+ * picture. */
 static void take_crops(struct report_samples *s, const struct sheaf_sample *sample,
                        const struct sheaf_field *field, const struct sheaf_image *image)
 {
@@ -179,8 +181,8 @@ static void note_problem(struct report_samples *s, const struct sheaf_error *err
         snprintf(s->problem, sizeof(s->problem), "%.500s", error->message);
 }
 
-/* Reads several samples at once. If one of them is bad, none is returned, and each is then read
- * alone. */
+/* Reads several samples in one call. If one of them is bad, the call returns none of them, and then
+ * each sample is read alone. */
 static void read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                       sample_fn *each, struct report_samples *s)
 {
@@ -238,7 +240,7 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     sheaf_reader_free(reader);
 }
 
-/* Returns the number of samples that the limit of bytes allows. */
+/* Returns how many samples can be read within the limit of bytes. */
 static size_t count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
@@ -247,7 +249,8 @@ static size_t count_of(const struct sheaf_dataset_info *info)
     return count > REPORT_LOOKS_MOST ? REPORT_LOOKS_MOST : count < AT_ONCE ? AT_ONCE : count;
 }
 
-/* Spreads numbers evenly over the data set, or over the chosen samples of a view. */
+/* Chooses numbers that are spread evenly over the data set, or over the chosen samples of a
+ * view. */
 static size_t spread(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                      uint64_t *numbers, size_t most)
 {
