@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that run to their end: pack, also in parts; verify, index, fetch. */
+ * The Python calls that run to their end: pack (also of one part), verify, index, fetch. */
 #include "module.h"
 
 /* ---- pack ----------------------------------------------------------------------------------- */
@@ -219,8 +219,8 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
                          "problem_count", (unsigned long long)result->problems);
 }
 
-/* Checks the data set, and then the columns, whose counts are added. Their records are not samples
- * of the data set. */
+/* Checks the data set and then its columns. The counts of the columns are added to the result.
+ * Records of columns are not samples of the data set. */
 static int verify_all(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *reading,
                       const struct sheaf_verify_options *options,

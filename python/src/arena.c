@@ -61,8 +61,8 @@ struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes)
     return a;
 }
 
-/* Backs the range from *backed to `end` with memory. If no memory is left, this function reports
- * it; touching the range would kill the process. */
+/* Backs the arena from *backed to `end` with memory. Returns false if there is no memory. (If the
+ * range were simply touched, the system would kill the process.) */
 static bool back_locked(struct shared_arena *a, size_t *backed, size_t end)
 {
     int code;
@@ -143,8 +143,8 @@ static void give_locked(struct shared_arena *a, size_t at, size_t bytes)
 void arena_give_piece(struct shared_arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
-        return;                     /* a child of a fork does nothing here, because the memory
-                                       belongs to the parent */
+        /* a forked child does nothing here, because the memory belongs to its parent */
+        return;
     pthread_mutex_lock(&a->lock);
     give_locked(a, (size_t)((char *)piece - a->base), whole_grains(bytes));
     one_user_less_and_unlock(a);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory that a DataLoader's worker shares with its program, for samples.
+ * The memory for samples that a DataLoader's worker shares with its program.
  *
  *     piece ... | free | piece ... | free, no memory yet || a reader's ... | no memory yet |
  *
- * The memory is a memfd of the largest size that it may reach. Only parts that were used once are
- * backed by memory. Pieces are taken at the lowest free place and reused, because fresh memory
- * would have to be cleared and mapped. The records about pieces belong to the worker alone. The
- * second part is for one reader, which puts its samples there (sheaf_reader_options.memory), so
- * that they need no copy.
+ * The memory is a memfd with the largest size that it may reach. Only the parts that have been used
+ * are backed by memory. A piece is allocated at the lowest free position, so that memory is reused,
+ * because fresh memory would have to be cleared and mapped. Only the worker has the tables of
+ * pieces. The second part of the memory is for one reader, which puts its samples there
+ * (sheaf_reader_options.memory), so that they need no copy.
  *
- * The functions need no GIL and may be called on any thread. In the child of a fork, which has the
- * same memory, nothing is ever given back. */
+ * The functions do not need the GIL and may be called on any thread. A forked child has the same
+ * memory; it never gives any of it back. */
 #ifndef PYTHON_ARENA_H
 #define PYTHON_ARENA_H
 
 #include "packing.h"
 #include "process.h"
 
-#define ARENA_GRAIN ((size_t)64 << 10)      /* the size of a piece is a multiple of this */
+/* the size of a piece is a multiple of this number of bytes */
+#define ARENA_GRAIN ((size_t)64 << 10)
 
 struct arena_gap {
     size_t at, bytes;
@@ -35,16 +36,17 @@ struct shared_arena {
         size_t backed;          /* end of the memory in the part for pieces */
         size_t reader_backed;   /* and in the reader's */
         size_t pieces;
-        struct arena_gap *gaps;       /* free ranges for pieces, by position; no two are adjacent */
+        /* free ranges for pieces, sorted by position; no two of them are adjacent */
+        struct arena_gap *gaps;
         size_t gap_count, gap_capacity;
         size_t reader_users;    /* the reader, and everything that it gave to keep */
         size_t users;           /* those, the owner, and every piece */
     } locked;
 };
 
-/* Opens an arena. Returns NULL if there is no memory to be shared. */
+/* Opens an arena. Returns NULL if shared memory cannot be allocated. */
 struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
-/* Closes the arena. It is freed when nobody uses it any more. NULL is allowed. */
+/* Closes the arena. Its memory is freed when its last user is gone. NULL is allowed. */
 void arena_close(struct shared_arena *arena);
 
 /* NULL: there is no room. */
@@ -52,10 +54,10 @@ void *arena_take_piece(struct shared_arena *arena, size_t bytes);
 /* NULL is fine. */
 void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 
-/* Gives a reader its part, which it uses until arena_leave. Returns false if the part is in use or
- * too small. */
+/* Gives a reader its part of the arena, which the reader uses until arena_leave. Returns false if
+ * the part is in use or too small. */
 bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
-/* Add and remove a user of the reader's part. The arena may be NULL. */
+/* These functions add and remove a user of the reader's part. The arena may be NULL. */
 void arena_use(struct shared_arena *arena);
 void arena_leave(struct shared_arena *arena);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs calls that nothing in the library can interrupt, such as opening a data set on a server that
- * does not respond. They run on a thread of their own. The waiting thread lets Python handle
- * signals about ten times a second. If a handler raises an exception, the call is left to its
- * thread, which discards the result. */
+ * Runs calls that the library cannot interrupt, such as opening a data set on a server that does
+ * not respond. Such a call runs on a thread of its own. The waiting thread lets Python handle
+ * signals about ten times a second. If a signal handler raises an exception, the waiting thread
+ * stops waiting, and the other thread discards the result when the call ends. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void *aside_main(void *argument)
     return NULL;
 }
 
-/* Waits for a tick. Returns whether the call is done. */
+/* Waits for about a tenth of a second. Returns whether the call is done. */
 static bool wait_a_tick(struct aside *a)
 {
     const struct timespec at = next_tick();

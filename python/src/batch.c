@@ -36,7 +36,8 @@ static PyObject *batch_names(struct batch_object *self, void *ignored);
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Makes room for more samples and holds in the batch's own tables. */
+/* Makes room for more samples, and for more references to their memory, in the tables of the
+ * batch. */
 static bool reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
     struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)
@@ -115,7 +116,8 @@ struct batch_object *batch_new(void)
     return batch;
 }
 
-/* Implements Batch(batch): the same samples in the same memory, as an object of a derived class. */
+/* Implements Batch(batch): makes an object of a derived class with the same samples in the same
+ * memory. */
 static PyObject *batch_of_batch(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "batch", NULL };
@@ -223,8 +225,8 @@ static PyObject *batch_seeds(struct batch_object *self, void *Py_UNUSED(ignored)
     return numbers;
 }
 
-/* Returns whether a sample has the same fields as the one before it, so that they share their
- * names. */
+/* Returns whether a sample has the same fields as the previous sample, so that both can share the
+ * objects for the names. */
 static bool is_like(const struct sheaf_sample *a, const struct sheaf_sample *b)
 {
     if (a->field_count != b->field_count)
@@ -256,7 +258,7 @@ static PyObject *batch_names(struct batch_object *self, void *Py_UNUSED(ignored)
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-/* Raises an exception that names the sample and the fields it has. */
+/* Raises an exception that names the sample and lists its fields. */
 static void raise_no_column(const struct sheaf_sample *sample, const char *name)
 {
     PyObject *key = text_of(sample->key), *names = PyList_New(0);
@@ -274,7 +276,7 @@ static void raise_no_column(const struct sheaf_sample *sample, const char *name)
     Py_XDECREF(names);
 }
 
-/* Returns the field of the sample, or NULL and an exception if the sample lacks it. */
+/* Returns the field of the sample, or NULL with an exception if the sample does not have it. */
 static const struct sheaf_field *column_field(struct batch_object *self, size_t index,
                                               const char *name)
 {
@@ -303,7 +305,7 @@ static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
     return list;
 }
 
-/* A rows x columns array, exported by the object that stack() makes. */
+/* An array of rows and columns, which the object that stack() returns exports. */
 struct stack {
     PyObject_HEAD
     struct batch_object *batch;
@@ -345,7 +347,7 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* The address of each row, and the type of the items. */
+/* The address of each row of an array, and the type of its items. */
 struct rows {
     const char **at;            /* an entry for each sample of the batch */
     char *made;                 /* memory made for the rows, or NULL */
@@ -361,7 +363,7 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* Leaves the rows where they are if they lie at equal distances; otherwise copies them. */
+/* Uses the rows where they lie if their distances are equal. Otherwise copies them. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;
@@ -388,7 +390,7 @@ static bool place_rows(struct stack *stack, const struct rows *rows)
     return true;
 }
 
-/* Returns a memoryview of the rows and frees the struct. */
+/* Returns a memoryview of the rows, and frees the struct. */
 static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 {
     struct stack *stack = PyObject_New(struct stack, stack_type);
@@ -437,7 +439,8 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
-/* Copies the bytes of a field of all samples, back to back, to `size` bytes of the caller. */
+/* Copies the bytes of a field of all samples, one after another, to memory of the caller that has
+ * `size` bytes. */
 static PyObject *batch_join(struct batch_object *self, PyObject *args)
 {
     unsigned long long address, size, at = 0;
@@ -461,7 +464,8 @@ static PyObject *batch_join(struct batch_object *self, PyObject *args)
     return name == NULL ? NULL : Py_NewRef(Py_None);
 }
 
-/* Returns whether every label of the batch is whole, so that the array consists of integers. */
+/* Returns whether all labels of the batch are integers, so that the array can consist of
+ * integers. */
 static bool labels_are_whole(const struct batch_object *self)
 {
     for (size_t i = 0; i < self->count; i++)

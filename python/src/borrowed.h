@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that are made of Python objects without a copy; see packer.c. */
+ * Samples that are made of Python objects without copying their bytes; see packer.c. */
 #ifndef PYTHON_BORROWED_H
 #define PYTHON_BORROWED_H
 
 #include "module.h"
 
-/* A sample whose parts are borrowed from Python objects, which are held. */
+/* A sample whose parts belong to Python objects. The struct holds references to these objects. */
 struct borrowed {
     struct sheaf_sample sample;
     struct sheaf_field *fields;
@@ -17,8 +17,9 @@ struct borrowed {
     PyObject *items;
 };
 
-/* Borrows the fields of a mapping from names to bytes-like objects. Returns -1 with an exception on
- * failure. The struct must be zeroed, and is freed in any case. */
+/* Makes fields of a mapping from names to bytes-like objects, without copying the bytes. Returns
+ * -1 with an exception on failure. The struct must be zero-initialised, and must be freed in any
+ * case. */
 int borrowed_fields(struct borrowed *b, PyObject *mapping);
 void borrowed_free(struct borrowed *b);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls: the library runs without the GIL, and returns to Python for callables and, about ten
- * times a second, for signals. */
+ * Long calls. The library runs without the GIL. It takes the GIL to call Python callables and,
+ * about ten times a second, to handle signals. */
 #include "module.h"
 
 void calls_take(struct calls *calls, PyObject *keywords)
@@ -29,7 +29,8 @@ PyObject *calls_raise(const struct sheaf_error *error)
     return PyErr_Occurred() ? NULL : error_raise(error);
 }
 
-/* Calls the callable with the arguments, which are stolen. An exception ends the work. */
+/* Calls the callable with the arguments, whose reference it takes over. If the callable raises an
+ * exception, the library's call is interrupted. */
 static void call(struct calls *calls, PyObject *callable, PyObject *args)
 {
     PyObject *result = args == NULL ? NULL : PyObject_Call(callable, args, NULL);

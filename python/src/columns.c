@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Columns: adding, listing, dropping, and writing them sample by sample. */
+ * The Python calls for columns: adding, listing, dropping, and writing them sample by sample. */
 #include "borrowed.h"
 
 #define COLUMN(name, kind) { #name, kind, offsetof(struct sheaf_column_options, name) }
@@ -90,7 +90,7 @@ PyObject *action_column_drop(PyObject *Py_UNUSED(module), PyObject *args)
     return code == SHEAF_OK && !PyErr_Occurred() ? Py_NewRef(Py_None) : calls_raise(&error);
 }
 
-/* Columns as they are listed. The GIL is held meanwhile. */
+/* Adds a column to the Python list of columns. The GIL must be held. */
 static void add_to_list(void *context, const struct sheaf_column_info *i)
 {
     PyObject *each = PyErr_Occurred() ? NULL

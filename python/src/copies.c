@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that run to their end and copy existing data: convert, also in parts; unpack, pipe; the
- * state of a stored plan; and the report of a job's failure. */
+ * The Python calls that run to their end and copy existing data: convert (also of one part),
+ * unpack, pipe. Also the state of a stored plan, and the report of a job's failure. */
 #include "module.h"
 
 #define COUNT(name) #name, (unsigned long long)r->name
@@ -21,8 +21,8 @@ struct copy {
     int code;
 };
 
-/* Initialises the struct. `reading` is a dict of the reader's options. Returns -1 with an exception
- * on failure. */
+/* Initialises the struct. `reading` is a dict with options of the reader. Returns -1 with an
+ * exception on failure. */
 static int copy_init(struct copy *c, PyObject *reading, PyObject *keywords)
 {
     *c = (struct copy){ .code = SHEAF_OK };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dataset: an open data set. It never changes, so readers and threads share it, and the child of a
- * fork may continue to use it. A spawned process opens it again. */
+ * Dataset: an open data set. It never changes, so readers and threads share it, and a forked child
+ * may continue to use it. A spawned process opens it again. */
 #include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* An opening, which may outlive the call that requested it: of sources, or of a channel with the
- * texts {name, root} or {name, root, manifest}. */
+/* The opening of a data set, which may continue after the call that requested it was abandoned.
+ * It opens sources, or a channel; the texts of a channel are {name, root} or {name, root,
+ * manifest}. */
 struct dataset_opening {
     char **sources;
     size_t count;
@@ -214,7 +215,8 @@ static void count_stretch(void *context, const struct sheaf_stretch *stretch)
     *(unsigned long long *)context += stretch->samples;
 }
 
-/* Returns the number of samples in an epoch. For a host's shards it depends on the remainder. */
+/* Returns the number of samples in an epoch. If hosts share the data set, the number depends on the
+ * remainder. */
 static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSED(args),
                                  PyObject *keywords)
 {
@@ -420,7 +422,7 @@ static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py
     return list;
 }
 
-/* Returns the label of each sample as an array of int64. */
+/* Returns the label of each sample, as an array of int64. */
 static PyObject *dataset_labels(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards. Objects of the library are for one thread at a time, and their threads do not survive a
- * fork. Python programs may do both, so they wait for each other, or get an exception. */
+ * Guards: they allow only one thread at a time to use an object of the library, and only the
+ * process that made it, because its threads do not exist in a forked child. A thread waits until
+ * the guard is free; a call in a forked child gets an exception. */
 #include "module.h"
 
 int guard_init(struct guard *guard)

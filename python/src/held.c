@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads in order and gives samples by ordinal; see held.h. */
+ * Reads samples in order and returns them by ordinal (number in the rank's part of the epoch); see
+ * held.h. */
 #include "held.h"
 
 #include <stdio.h>
@@ -8,12 +9,15 @@
 #include <string.h>
 
 #define WORD_BYTES ((size_t)64)
-#define AHEAD_BATCHES 8u        /* largest number of requests of a worker that may be under way */
+/* largest number of requests of one worker that wait for an answer */
+#define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
-#define ASKED_MOST 1024u        /* number of requests that is far above the number of workers, so
-                                   that a gap is found soon */
+/* a number of requests that is far above the number of workers, so that a gap in the requests is
+ * noticed soon */
+#define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
-#define PAST_STEP  ((uint64_t)256)  /* number of samples of a stream that are skipped in one call */
+/* number of samples of a stream that are skipped in one call */
+#define PAST_STEP  ((uint64_t)256)
 
 uint32_t *held_word(const struct held *h, size_t number)
 {
@@ -74,7 +78,8 @@ void held_forget_owner(struct held *h, int owner)
             end_lease(h, &h->leases[i]);
 }
 
-/* Takes back leases that workers are done with. Returns a free lease, or NULL. */
+/* Frees the memory of answers that the workers no longer use. Returns a free lease (the record of
+ * an answer's memory), or NULL. */
 static struct lease *free_lease(struct held *h)
 {
     struct lease *lease = NULL;
@@ -166,7 +171,8 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Keeps the reader's error. If the reader was only interrupted, the serving is ending. */
+/* Copies the reader's error. If the reader was only interrupted, the serving thread is about to
+ * end. */
 static int fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
@@ -176,8 +182,8 @@ static int fail(struct held *h, int code, struct sheaf_error *error)
     return code;
 }
 
-/* Holds samples that the reader returned for the ordinals from `from` on. Those below `wanted` are
- * not needed. */
+/* Keeps samples that the reader returned for the ordinals from `from` on. Samples with ordinals
+ * below `wanted` are not needed. */
 static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct sheaf_sample *samples,
                 size_t count, struct sheaf_kept *kept, struct sheaf_error *error)
 {
@@ -200,7 +206,8 @@ static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct she
     return SHEAF_OK;
 }
 
-/* Records ordinals that are missing between the returned samples, because they were skipped. */
+/* Records the ordinals that are missing between the returned samples, because their records were
+ * skipped. */
 static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample *samples,
                        size_t count)
 {
@@ -209,8 +216,8 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
             ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
 }
 
-/* Reads at most `max` samples and drops those below `wanted`. Returns SHEAF_END if there are no
- * more. */
+/* Reads at most `max` samples, and drops those with ordinals below `wanted`. Returns SHEAF_END if
+ * there are no more samples. */
 static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
@@ -232,7 +239,7 @@ static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf
                             : fail(h, code, error);
 }
 
-/* Reads a stream up to the ordinal, or to its end. */
+/* Reads a stream up to the sample with this ordinal, or to its end. */
 static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code = SHEAF_OK;
@@ -298,7 +305,7 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads on, `step` samples at a time, until the reader has returned the ordinals below `end`. */
+/* Reads `step` samples at a time until the reader has returned all ordinals below `end`. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {
@@ -327,7 +334,7 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether these ordinals are held, or the reader will come to them. */
+/* Returns whether the samples with these ordinals are kept, or will be read later. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -336,7 +343,7 @@ static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
     return first >= end || first >= h->place;
 }
 
-/* Moves the reader back. Samples that it will read again are no longer held. */
+/* Moves the reader back to an ordinal. Drops the kept samples that the reader will read again. */
 static int go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     for (struct piece **at = &h->first; *at != NULL;) {
@@ -369,8 +376,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the held samples of [first, end) into `out`, each once. Two pieces may have the same sample
- * if the reader went back. */
+/* Collects the kept samples with ordinals from `first` up to, but not including, `end` in `out`,
+ * each one once. If the reader was moved back, two pieces may contain the same sample. */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -385,8 +392,8 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* Records that the samples of `out` were handed out. A piece without other samples is then kept
- * only by the answer. */
+/* Records that the samples in `out` were given to a worker. If a piece has no other samples, only
+ * the answer keeps it in memory from now on. */
 static void give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
@@ -400,7 +407,9 @@ static void give_up(struct held *h)
     }
 }
 
-/* Writes the samples of `out` into a lease, or the message alone. */
+/* Writes the answer's message from the samples in `out`. With a lease, bytes that are not in the
+ * arena yet are copied there. Without a lease, they become part of the message. Returns false if
+ * there is no memory. */
 static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                  char **message)
 {
@@ -432,7 +441,8 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
     return true;
 }
 
-/* Lets the lease keep the pieces, each once. The samples of one piece are adjacent. */
+/* Adds references from the lease to the pieces in which the samples lie, one for each piece. The
+ * samples of one piece are adjacent. */
 static bool take_pieces(struct held *h, struct lease *lease)
 {
     lease->pieces = malloc((h->out_count + 1) * sizeof(lease->pieces[0]));
@@ -467,7 +477,8 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
     return SHEAF_ERR_MEMORY;
 }
 
-/* Repeats the rank's last sample after its end. Nothing is repeated if that sample was skipped. */
+/* Adds the rank's last sample once more, for requests after the end of its part. Adds nothing if
+ * that sample was skipped. */
 static void repeat_last(struct held *h)
 {
     if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)
@@ -481,8 +492,8 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Returns whether the reader's part of the epoch has these ordinals, or repeats its last sample for
- * them. */
+/* Returns whether the rank's part of the epoch has these ordinals. The ordinals after its end,
+ * which repeat its last sample, count as well. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))
@@ -495,7 +506,7 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Reads the ordinals if necessary, and puts them into `out`. */
+/* Reads the samples with these ordinals if necessary, and collects them in `out`. */
 static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                 struct sheaf_error *error)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples that the thread of serving.h has read: the reader's position in the pass, samples
- * that nobody has requested yet, and samples that workers have.
+ * The samples that the serving thread (serving.h) has read: the reader's position in the present
+ * pass over the loader, samples that nobody has requested yet, and samples that workers have
+ * received.
  *
  *     ordinals:  requested and given | held: read, not requested | position | not read yet ...
  *
- * A stream is only read forward: seeking means reading on, or reading from its beginning once more.
+ * A stream can only be read forward. Seeking in it means reading on, or reading from its beginning
+ * once more.
  *
  * Used only on the serving thread. */
 #ifndef PYTHON_HELD_H
@@ -16,14 +18,15 @@
 #define HELD_WORDS      256u                    /* answers that workers have, at most */
 #define HELD_OWN        (-2)    /* an owner: this process */
 
-/* Samples of one call of the reader, in the order of their ordinals. */
+/* A piece: the samples that one call of the reader returned, in the order of their ordinals. */
 struct piece {
     struct piece *next;         /* those held, by ordinal */
     const struct sheaf_sample *samples;
     size_t count;
     uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
-    size_t left;                /* number of samples not given yet; at 0 the piece is no longer
-                                   held */
+    /* number of samples not given to a worker yet; when it becomes 0, the piece is no longer
+     * kept here */
+    size_t left;
     size_t users;               /* the list, and the answers */
     struct sheaf_kept *kept;
 };
@@ -33,8 +36,8 @@ struct lease {
     int owner;                  /* -1: free */
     struct piece **pieces;
     size_t piece_count;
-    void *copy;                 /* a piece of the arena with the bytes that were not in it
-                                   before; or NULL */
+    /* a piece of the arena with bytes that were not in the arena before; or NULL */
+    void *copy;
     size_t copy_bytes;
 };
 
@@ -50,12 +53,13 @@ struct held {
     char *words;                /* of the arena */
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
-    uint64_t place;             /* the next ordinal that the reader returns; UINT64_MAX if it
-                                   must seek first */
-    uint64_t real;              /* number of samples of the rank; its last sample is repeated
-                                   after them */
-    uint64_t repeats, repeated_bytes;   /* number of repetitions of the last sample, and the
-                                           bytes of their fields */
+    /* ordinal of the next sample that the reader returns; UINT64_MAX if the reader must seek
+     * first */
+    uint64_t place;
+    /* number of samples in the rank's part; after them, its last sample is repeated */
+    uint64_t real;
+    /* how often the last sample was repeated, and total bytes of the fields in these repetitions */
+    uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;
@@ -77,24 +81,25 @@ void held_free(struct held *h);         /* except the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* Return the first ordinal that nobody has requested, after the first requested one; and the next
- * ordinal that somebody has requested. */
+/* held_gap returns the first ordinal that nobody has requested, after the first requested one.
+ * held_gap_end returns the next ordinal after it that somebody has requested. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* Returns whether there is room to hold the samples that are read before the requested ones, which
- * begin with `first`. */
+/* Returns whether there is room to keep the samples that must be read before the requested ones,
+ * which begin with ordinal `first`. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
-/* Notes that the samples before `first` will not be requested. */
+/* Records that the samples before ordinal `first` will not be requested. */
 void held_skip(struct held *h, uint64_t first);
-/* Drops samples that nobody will request and that were read only because later ones were
+/* Drops samples that nobody will request. They were read only because later samples were
  * requested. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes the answer for these ordinals, reading their samples if necessary. After the end of a
- * stream the answer has no samples. The caller frees *message. */
+/* Makes the answer for these ordinals; reads their samples if necessary. After the end of a stream,
+ * the answer has no samples. The caller frees *message. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
-/* Returns the word of an answer, which the receiver sets when it no longer uses the answer. */
+/* Returns the word of an answer: the number in shared memory that the receiver sets when it no
+ * longer uses the answer. */
 uint32_t *held_word(const struct held *h, size_t number);
 /* Frees everything that belongs to the owner. */
 void held_forget_owner(struct held *h, int owner);

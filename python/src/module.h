@@ -33,13 +33,14 @@
 extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type,
                     *packer_type;
 
-/* Makes a type and adds it to the module. Returns NULL on failure. */
+/* Makes a Python type and adds it to the module. Returns NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 
-/* Ends the deallocation of an object whose type may have been derived from. */
+/* Ends the deallocation of an object. The object's type may be a derived class. */
 void object_free(void *object);
 
-/* These functions add their part to the module. They return -1 on failure. */
+/* These functions add the types and functions of one file to the module. They return -1 on
+ * failure. */
 int errors_add(PyObject *module);
 int dataset_add(PyObject *module);
 int arena_add(PyObject *module);
@@ -54,16 +55,18 @@ int pixels_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 
-/* Raises the exception for an error. Returns NULL, for `return error_raise(...)`. */
+/* Raises the exception for an error. Returns NULL, so that a function can use `return
+ * error_raise(...)`. */
 PyObject *error_raise(const struct sheaf_error *error);
 /* Raises a StateError. */
 PyObject *error_raise_state(const char *format, ...);
 PyObject *error_raise_argument(const char *format, ...);
-/* Raises the exception for a code and a message, which another process has found. */
+/* Raises the exception for an error code and a message that another process has sent. */
 PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */
 const char *error_name(int code);
-/* Makes a str of text from the library, which may hold a file's name in any encoding. */
+/* Makes a str of a text from the library. The text may contain the name of a file, in any
+ * encoding. */
 PyObject *text_of(const char *text);
 
 /* ---- options.c ---------------------------------------------------------------------------- */
@@ -73,30 +76,31 @@ enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONT
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
                    OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 
-/* One keyword and its position in an options struct. An OPTION_CALL has no position: the caller
- * takes the callable from the keywords. */
+/* A keyword argument, and its offset in an options struct. An OPTION_CALL has no offset, because
+ * the caller takes the callable from the keywords. */
 struct option {
     const char *name;
     enum option_kind kind;
     size_t offset;
 };
 
-/* Sets the options that the keywords name. None keeps the default. Texts are borrowed from the
- * keywords. `table` ends with a NULL name. Returns -1 and an exception if a keyword is unknown or a
- * value is bad. */
+/* Sets the options for which there are keyword arguments. None keeps the default. Texts are
+ * borrowed from the keywords. The last row of `table` has a NULL name. Returns -1 with an exception
+ * if a keyword is unknown or a value is invalid. */
 int options_set(void *options, const struct option *table, PyObject *keywords);
 
 /* Frees the names of columns, which options_set copies. */
 void options_free_columns(struct sheaf_reader_options *options);
 
-/* Returns the keyword's value, borrowed, or NULL if it is missing or None. */
+/* Returns the value of a keyword argument (a borrowed reference), or NULL if it is missing or
+ * None. */
 PyObject *options_call(PyObject *keywords, const char *name);
 
 extern const struct option pack_options_table[], reader_options_table[];
-/* Frees the memory that the options took from the keywords. */
+/* Frees memory that was allocated for the options while the keywords were parsed. */
 void pack_options_free(struct sheaf_pack_options *options);
 
-/* Byte strings from a path or a sequence of paths. */
+/* Byte strings made of a path or of a sequence of paths. */
 struct sources {
     PyObject *list;             /* of bytes, which own the texts */
     const char **texts;
@@ -112,22 +116,23 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    uint32_t rank, world_size;  /* rank and world size of a channel when it was opened; 0 of 0 if
-                                   unknown */
+    /* for a channel: rank and world size when it was opened; 0 of 0 if unknown */
+    uint32_t rank, world_size;
     const char *world_by;       /* what says so */
     char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
     struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */
 };
 
-/* Returns a new reference to a Dataset, either the given one or one opened from a source. */
+/* Returns a new reference to a Dataset. `source` is a Dataset itself, or is opened. */
 PyObject *dataset_of(PyObject *source);
 
 /* ---- numbered.c --------------------------------------------------------------------------- */
 
 PyObject *dataset_read(struct dataset_object *self, PyObject *args);
 PyObject *dataset_find(struct dataset_object *self, PyObject *args);
-/* Returns the numbers of a list in memory of PyMem, or NULL with an exception. */
+/* Returns the numbers in a list as an array, which the caller frees with PyMem_Free. Returns NULL
+ * with an exception on failure. */
 uint64_t *numbers_of(PyObject *list, size_t *count);
 
 /* ---- views.c ------------------------------------------------------------------------------- */
@@ -138,7 +143,8 @@ PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* Memory that samples lie in. It is released when nobody uses it any more. */
+/* A hold: a counted reference to memory in which samples lie. The memory is released with its last
+ * user. */
 typedef void hold_fn(void *what);
 struct hold {
     size_t users;
@@ -146,17 +152,18 @@ struct hold {
     void *what;
 };
 
-/* Makes a hold with one user. Returns NULL without an exception if memory is exhausted. */
+/* Makes a hold with one user. Returns NULL, without an exception, if memory is exhausted. */
 struct hold *hold_new(hold_fn *release, void *what);
 void hold_drop(struct hold *hold);
 
-/* Samples in memory that the batch holds. They never change, and live as long as any sample or view
- * of the batch. */
+/* A batch of samples in memory that the batch keeps alive. They never change. The memory stays as
+ * long as any sample or view of the batch exists. */
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    struct sheaf_sample *own;       /* same pointer as `samples` if the samples belong to more
-                                       than one hold; or NULL */
+    /* the batch's own array of samples, if they lie in the memory of several holds; it equals
+     * `samples` then; otherwise NULL */
+    struct sheaf_sample *own;
     size_t count;
     struct hold **holds;
     size_t hold_count;
@@ -164,18 +171,19 @@ struct batch_object {
 
 /* A batch with no samples. */
 struct batch_object *batch_new(void);
-/* Appends samples and takes over their hold. The batch must not have been given to the program.
- * Returns false without an exception if memory is exhausted; then nothing was taken. */
+/* Appends samples and takes over the hold of their memory. The program must not have the batch yet.
+ * Returns false, without an exception, if memory is exhausted; nothing was taken over then. */
 bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count);
-/* Returns some of the samples as a batch, or NULL and an exception if memory is exhausted. */
+/* Returns a range of the samples as a batch of its own, or NULL with an exception if memory is
+ * exhausted. */
 struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* Returns the Batch that lies in a buffer. The bytes of its fields are in the buffer too, or in
- * `there`; that memory is released when nothing of the batch is left. Returns NULL with an
- * exception, and releases nothing, on failure. */
+/* Returns the Batch that lies in a buffer. The bytes of its fields are in the buffer as well, or in
+ * the memory `there`. `release` is called for `what` when no part of the batch is used any more. On
+ * failure, returns NULL with an exception and releases nothing. */
 PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
                      void *what);
 
@@ -186,7 +194,8 @@ PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- sending.c ---------------------------------------------------------------------------- */
 
-/* Returns the arena of an object (arena.h), or NULL with an exception if the object has none. */
+/* Returns the C arena (arena.h) of a Python object, or NULL with an exception if the object has
+ * none. */
 struct shared_arena;
 struct shared_arena *arena_of(PyObject *object);
 
@@ -196,19 +205,19 @@ PyObject *batch_receive(PyObject *module, PyObject *args);
 
 /* Sample number `index` of the batch. */
 PyObject *sample_new(struct batch_object *batch, size_t index);
-/* Returns the bytes of a field as a memoryview that keeps the batch alive. */
+/* Returns the bytes of a field as a memoryview, which keeps the batch alive. */
 PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
-/* Returns NULL without an exception if there is no such field. */
+/* Returns the field with this name, or NULL, without an exception, if there is none. */
 const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
-/* label_is_whole returns whether the label is an integer. label_object returns it as an int if it
- * is, else as a float. */
+/* label_is_whole returns whether a label is an integer. label_object returns an integer label as an
+ * int, and any other label as a float. */
 bool label_is_whole(double label);
 PyObject *label_object(double label);
 
 /* ---- watch.c ------------------------------------------------------------------------------ */
 
-/* Interrupts a reader from time to time while a call waits, so that the call can let Python handle
- * signals. The calls are made without the GIL. */
+/* Interrupts a reader regularly while a call waits, so that the call can let Python handle signals.
+ * The functions are called without the GIL. */
 struct signal_watch;
 
 struct signal_watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
@@ -218,21 +227,24 @@ void watch_free(struct signal_watch *watch);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 
-/* A long call without the GIL, and the Python callables that it calls. */
+/* The state of a long call without the GIL, with the Python callables that the library calls during
+ * it. */
 struct calls {
     PyThreadState *thread;      /* saved while the library runs */
     PyObject *progress, *report, *note, *plan;      /* borrowed; NULL: none */
-    volatile int interrupt;     /* set if a callable or a signal's handler raised an exception */
+    /* set if a callable or a signal handler raised an exception */
+    volatile int interrupt;
 };
 
 /* Takes the callables from the keywords of a call. */
 void calls_take(struct calls *calls, PyObject *keywords);
 void calls_begin(struct calls *calls);      /* lets the GIL go */
 void calls_end(struct calls *calls);
-/* Raises, after calls_end, the exception of a callable, or else the error. Returns NULL. */
+/* Called after calls_end. Raises the exception of a callable if there is one, otherwise the error.
+ * Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
-/* Functions for the options structs, with the struct calls as context. */
+/* Functions for the options structs of the library. Their context is a struct calls. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
 void calls_note(void *context, const char *about, const struct sheaf_error *note);
@@ -242,15 +254,16 @@ void calls_plan(void *context, const struct sheaf_plan_shard *shard);
 
 typedef void aside_fn(void *what);
 
-/* Runs run(what) and lets Python handle signals meanwhile. Returns 0. If a handler raised an
- * exception, returns -1 with it, and discard(what) is called when run() has ended, perhaps much
- * later, on another thread, even after Python has ended. Neither function may use Python. `what`
- * must not be shared. */
+/* Runs run(what) on another thread and lets Python handle signals meanwhile. Returns 0 when it has
+ * ended. If a signal handler raises an exception, returns -1 with this exception at once. When
+ * run() ends later, discard(what) is called on the other thread, perhaps even after Python has
+ * ended. Neither function may use Python. Nothing else may use `what`. */
 int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */
 
-/* A guard limits an object with threads to one thread at a time and to its own process. */
+/* A guard allows only one thread at a time to use an object, and only in the process that made the
+ * object. */
 struct guard {
     PyThread_type_lock lock;
     unsigned long owner;        /* the thread that holds the lock, or 0 */
@@ -258,14 +271,14 @@ struct guard {
 };
 
 int guard_init(struct guard *guard);
-/* Waits for other threads. Returns -1 and a StateError in a callable of the same call, and in the
- * child of a fork. */
+/* Enters the guard after waiting for other threads. Returns -1 with a StateError inside a callable
+ * of the same call, and in a forked child. */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
-bool guard_is_own(const struct guard *guard);       /* Returns whether a call of this thread is
-                                                       under way. */
-bool guard_is_foreign(const struct guard *guard);   /* Returns whether this process is a child of
-                                                       a fork. */
+/* returns whether this thread is inside a call that has entered the guard */
+bool guard_is_own(const struct guard *guard);
+/* returns whether this process is a forked child of the process that made the object */
+bool guard_is_foreign(const struct guard *guard);
 void guard_free(struct guard *guard);
 
 /* ---- packer.c ----------------------------------------------------------------------------- */
@@ -304,7 +317,7 @@ PyObject *action_plan_info(PyObject *module, PyObject *args);
 
 /* ---- python/src/reader.c, also for the server ----------------------------------------------- */
 
-/* Returns the counts as a dict, or NULL with an exception. */
+/* Returns a reader's counts as a dict, or NULL with an exception. */
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats);
 
 #endif

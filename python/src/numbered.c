@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access: the samples of a list of numbers, or of keys, as a Batch. Threads may do this in
- * parallel. */
+ * Random access: returns the samples of a list of numbers, or of a list of keys, as a Batch.
+ * Several threads may do this at the same time. */
 #include "module.h"
 
 #include <string.h>
 
-/* Samples read by number; their bytes, and the data set, which has the names of classes. */
+/* Samples that were read by number: the memory of their bytes, and the data set, which owns the
+ * names of classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;
@@ -111,8 +112,8 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* Returns the keys of a list as an array in memory of PyMem that points into its strings, or NULL
- * with an exception. */
+/* Returns the keys in a list as an array that points into its strings. The caller frees the array
+ * with PyMem_Free. Returns NULL with an exception on failure. */
 static const char **keys_of(PyObject *list)
 {
     const Py_ssize_t size = PyList_Size(list);
@@ -135,7 +136,8 @@ static const char **keys_of(PyObject *list)
     return keys;
 }
 
-/* Returns the samples that were found, or a KeyError if one of the keys has none. */
+/* Returns the samples that were found as a Batch, or raises a KeyError if there is no sample for a
+ * key. */
 static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
                                 const struct sheaf_sample *samples, const size_t *firsts,
                                 struct sheaf_kept *kept)

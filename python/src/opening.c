@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a reader. This may have to wait for a server, so it runs on another thread. If the wait is
- * abandoned, the opening continues for nobody, with a data set that must live as long. */
+ * Opens a reader. This may have to wait for a server, so it runs on another thread. If the program
+ * stops waiting, the opening continues in vain. Its data set must live until the opening ends. */
 #include "reader.h"
 
 #include <stdatomic.h>
@@ -42,9 +42,9 @@ static void run(void *what)
                                 &o->reader, &o->error);
 }
 
-/* Abandoned openings that have ended. A thread that Python does not know cannot release their
- * data sets, not even by a pending call, because Python may have ended. The next opening
- * releases them. */
+/* Openings that were abandoned and have ended since. A thread that Python does not know cannot
+ * release their data sets. (A pending call cannot do it either, because Python may have ended.) The
+ * next opening releases them. */
 static struct reader_opening *_Atomic left;
 
 static void discard(void *what)
@@ -100,7 +100,8 @@ static struct reader_opening *opening_new(PyObject *dataset,
     return o;
 }
 
-/* Reports the records that were skipped meanwhile. An exception ends the reports. */
+/* Reports the records that were skipped while the reader was being opened. Stops at the first
+ * exception of the program's callable. */
 static int tell(struct reader_object *self)
 {
     calls_begin(&self->calls);

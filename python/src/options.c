@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns keyword arguments into the library's options structs, by tables; and sources into arrays of
+ * Converts keyword arguments to the library's options structs, by tables; and sources to arrays of
  * paths. */
 #include "module.h"
 
@@ -199,8 +199,8 @@ static int set_texts(void *member, const struct option *option, PyObject *value)
     return 0;
 }
 
-/* Sets a copy of the names in one block of memory, because a reader may be opened when the caller
- * has gone on. */
+/* Copies the names of columns into one block of memory, because a reader may still be opening after
+ * the caller has stopped waiting. */
 static int set_columns(struct sheaf_reader_options *options, const struct option *option,
                        PyObject *value)
 {

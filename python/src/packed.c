@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches of bytes that packing.c wrote, and Batches as such bytes: for pickles, and for messages
- * of another process. */
+ * Converts Batches to bytes and back, by packing.c, for pickles and for messages between
+ * processes. */
 #include "module.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static const void *data_at(struct packed_span *span, uint64_t offset, uint64_t s
     return span->base + offset;
 }
 
-/* Returns the head of packed bytes if they are long enough for the tables that it describes,
- * otherwise NULL. */
+/* Returns the head of packed bytes, or NULL if they are too short for the tables that the head
+ * describes. */
 static const struct packed_head *head_of(const struct packed_span *span)
 {
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;
@@ -101,8 +101,8 @@ static bool get(struct packed_span *span, struct packed_span *data, const struct
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    hold_fn *release;           /* releases `what`, whose memory has the fields; NULL if the
-                                   fields are in the view */
+    /* releases `what`, in whose memory the fields lie; NULL if the fields lie in the view */
+    hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */
 };
@@ -117,7 +117,7 @@ static void release_source(void *what)
     PyMem_Free(source);
 }
 
-/* Returns the batch that the view describes. Takes over the view on success. */
+/* Returns the batch that packed bytes describe. On success, takes over the view of the bytes. */
 static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there, hold_fn *release,
                         void *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packer: writes a data set of samples that the program makes. */
+ * Packer: writes a data set of samples that a Python program makes. */
 #include "borrowed.h"
 
 #include <string.h>
@@ -82,8 +82,8 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
-/* Sets *label to the number. An integer that is not exact as a double is refused here, because it
- * would become another label before the library could refuse it. */
+/* Sets *label to the number. Refuses an integer that is not exact as a double. It must be refused
+ * here, because the conversion would turn it into another label that the library would accept. */
 static int take_label(PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
@@ -169,8 +169,8 @@ static PyObject *leave(struct packer_object *self, int code)
     return result;
 }
 
-/* Ends the last call of a packer. Its destination is released before this returns, because the
- * object itself may be freed much later. */
+/* Ends the last call of a packer. Releases its destination before it returns, because Python may
+ * free the object itself much later. */
 static PyObject *leave_for_good(struct packer_object *self, int code)
 {
     struct sheaf_packer *packer = self->packer;

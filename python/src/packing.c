@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes batches as bytes; see packing.h. Bytes that are not in the arena yet are copied column by
- * column, the first field of every sample, then the second, so that fields of one size form an
- * array. */
+ * Writes batches as bytes; see packing.h. Bytes of fields that are not in the arena yet are copied
+ * column by column: the first field of every sample, then the second field, and so on. So fields of
+ * the same size form an array. */
 #include "packing.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static size_t aligned(size_t place, size_t alignment)
     return (place + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment of a field, the same as in sheaf_reader_keep: enough for numbers, and
- * fields of one size are adjacent. */
+/* Returns the alignment of a field, as in sheaf_reader_keep. It is enough for an array of numbers,
+ * and fields of the same size are adjacent. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -40,8 +40,8 @@ static bool is_in(const struct packed_extent *there, const struct sheaf_field *f
     return from < there->bytes && field->size <= there->bytes - from;
 }
 
-/* Returns whether field f of sample i has the same names as in the sample before, so that they are
- * written once. */
+/* Returns whether field number f of sample number i has the same names as in the previous sample.
+ * If so, the names are written only once. */
 static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
 {
     const struct sheaf_field *own = &samples[i].fields[f], *before;
@@ -92,8 +92,8 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Copies the fields whose bytes are not `there` to `at`, and records where the bytes of each field
- * are. Returns the end of the copied bytes. */
+/* Copies the fields whose bytes do not lie in `there` to `at`, and records the position of each
+ * field's bytes. Returns the end of the copied bytes. */
 static size_t put_data(const struct sheaf_sample *samples, size_t count,
                        struct packed_field *fields,
                        const struct packed_extent *there, char *base, size_t at)
@@ -125,7 +125,8 @@ static size_t put_data(const struct sheaf_sample *samples, size_t count,
     return at;
 }
 
-/* Writes the names of one sample's fields, or refers to those of the sample before. */
+/* Writes the names of a sample's fields, or refers to the names of the previous sample if they are
+ * the same. */
 static void put_names(const struct sheaf_sample *samples, size_t i, struct packed_field *field,
                       char *base, size_t *at)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches as bytes that mean the same at any address: the form of pickles and of messages between
- * processes.
+ * Batches as bytes that are valid at any address. They are the content of pickles and of messages
+ * between processes.
  *
  *     head | samples | fields of all | labels of all | keys, names [| bytes of the fields]
  *
- * All offsets of tables and texts are relative to the head. Those of the fields' bytes are relative
- * to the head as well, or to the start of an arena (arena.h) that both processes have. packing.c
- * writes the bytes without Python, and packed.c makes Batches of them. */
+ * All offsets of tables and texts are relative to the head. The offsets of the fields' bytes are
+ * relative to the head as well, or to the start of an arena (arena.h) that both processes have
+ * mapped. packing.c writes the bytes without using Python, and packed.c makes Batches of them. */
 #ifndef PYTHON_PACKING_H
 #define PYTHON_PACKING_H
 
@@ -27,8 +27,9 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    uint64_t fields, labels;                /* indexes of the sample's first field and label;
-                                               they follow those of the sample before */
+    /* indexes of the sample's first field and first label in the tables; they follow those of
+     * the previous sample */
+    uint64_t fields, labels;
     uint64_t number, record;
     uint64_t shard, repeated;
     uint64_t seed;
@@ -55,20 +56,21 @@ struct packed_extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    size_t data;                /* largest number of bytes to be copied; 0 for none */
+    /* largest number of bytes that must be copied; 0 if there are none */
+    size_t data;
     bool refers;                /* some are there already */
 };
 
 struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
-/* Returns the number of bytes of head, tables and texts. */
+/* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes head, tables and texts to `base`. Copies the bytes of fields that are not in `there` to
- * data + data_at; offsets in `there` are relative to its start. Returns the end of the copied
- * bytes. */
+/* Writes head, tables and texts to `base`. Copies the bytes of fields that do not lie in `there` to
+ * data + data_at. Offsets of fields in `there` are relative to its start. Returns the end of the
+ * copied bytes. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
-/* Returns the number of bytes in the fields of these samples. */
+/* Returns the total number of bytes in the fields of these samples. */
 size_t packed_payload(const struct sheaf_sample *samples, size_t count);
 
 #endif

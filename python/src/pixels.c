@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * PixelPool: threads of the library that make the crops of batches; and the batches under way. */
+ * PixelPool: threads of the library that make the crops of batches; and the batches whose crops are
+ * being made. */
 #include "module.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ struct pool_object {
     struct sheaf_pixels_pool *pool;
 };
 
-/* Crops that are being made, or were made, in memory of the program. */
+/* The crops of a batch, which are being made or were made, in memory of the program. */
 struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
@@ -27,7 +28,7 @@ static PyTypeObject *pool_type, *crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Takes the names of masks. The strings belong to the list. */
+/* Takes the names of mask fields from a list. The strings stay owned by the list. */
 static bool take_masks(PyObject *list, const char **masks, size_t *count)
 {
     const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;
@@ -141,8 +142,8 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Takes the buffers for the views' crops and, as the last one, the buffer for the boxes. Returns
- * false with an exception on failure. */
+/* Takes the buffers for the crops of each view and, as the last one, the buffer for the boxes.
+ * Returns false with an exception on failure. */
 static bool take_buffers(struct crops_object *self, PyObject *list, void **out)
 {
     const size_t samples = self->samples->count;

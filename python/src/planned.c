@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planned: the samples of a stored plan, for the processes that transform them. One thread at a
- * time uses it. It is not meant for users' programs. */
+ * Planned: the samples of a stored plan, for processes that transform them before packing. Only one
+ * thread at a time may use it. The library's Python code uses it; programs of users do not. */
 #include "module.h"
 
 struct planned_object {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader: its life, epochs and positions, and its properties; see reader.h. */
+ * Reader: its life, its epochs and positions, and its properties; see reader.h. */
 #include "reader.h"
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -40,9 +40,9 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* Records that the library's reader went to another position, or failed to. The rest of the
- * previous epoch is discarded, even if there is an exception. If an exception hides an error, the
- * next call raises it. */
+/* Records that the library's reader moved to another position, or tried to. The rest of the
+ * previous epoch's samples is dropped, even if an exception is raised. If an exception of the
+ * program hides an error of the library, the next call raises the error. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;
@@ -121,8 +121,8 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        note_place(self, code);     /* if the position was refused instead, the reader stays
-                                       where it is */
+        /* if the position was refused, the reader stays at its old position */
+        note_place(self, code);
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);
         reader_leave(self);
@@ -262,8 +262,8 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    /* Another thread's call may be waiting for a server. It then ends as if the reader had been
-     * closed before. */
+    /* A call of another thread may be waiting for a server. That call then ends as if the reader
+     * had been closed before it. */
     if (!guard_is_own(&self->guard)) {
         self->closing = true;
         sheaf_reader_interrupt(self->reader);

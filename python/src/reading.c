@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes samples from the library and returns them one by one or in batches; see reader.h. The
- * program has not received all samples that the library has returned, so its position is that many
- * samples before the library's. */
+ * Takes samples from the library and returns them to the program, one by one or in batches; see
+ * reader.h. The library may have returned more samples than the program has received. The program's
+ * position is this number of samples before the library's position. */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of reading ahead for a program that takes sample by sample: few enough to stay in the
- * cache, and not to be kept in memory by one sample that the program keeps. */
+/* Limits of the samples to take from the library at once, for a program that takes them one by one.
+ * They should stay in the CPU's cache. Also, if the program keeps one sample, all of them stay in
+ * memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
-/* Keeps a report that cannot be delivered yet. Without memory for it, the report is lost. */
+/* Stores a report that cannot be delivered yet. If memory is exhausted, the report is lost. */
 static void keep_skip(struct teller *teller, const char *where, const struct sheaf_error *error)
 {
     struct skipped *s = malloc(sizeof(*s));
@@ -84,7 +85,7 @@ static void release_kept(void *kept)
     sheaf_kept_free(kept);
 }
 
-/* Kept samples in an arena, which a child of a fork has as well. */
+/* Kept samples in an arena. A forked child has the arena as well. */
 struct shared {
     struct sheaf_kept *kept;
     struct shared_arena *arena;
@@ -134,8 +135,8 @@ static bool take(struct reader_object *self, const struct given *given)
     return true;
 }
 
-/* Adds up to `max` samples to the batch, and notes the end or an error. Returns -1 with an
- * exception if a signal or the report raised one. */
+/* Adds up to `max` samples to the batch, and records the end of the epoch or an error. Returns -1
+ * with an exception if a signal handler or the program's callable raised one. */
 static int fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
@@ -165,7 +166,8 @@ static int fetch(struct reader_object *self, size_t max)
     }
 }
 
-/* Makes a new batch of the samples that the program has not received, so that more can be added. */
+/* Makes a new batch of the samples that the program has not received, so that more samples can be
+ * added to it. */
 static int rebase(struct reader_object *self)
 {
     struct batch_object *batch;
@@ -182,8 +184,9 @@ static int rebase(struct reader_object *self)
     return 0;
 }
 
-/* Makes the batch hold `want` samples; fewer before the end or an error, or if one call returns
- * fewer and `enough` is set. Returns -1 with an exception on failure. */
+/* Adds samples until the batch has `want` samples, or until the end of the epoch or an error. If
+ * `enough` is set, a single call of the library is enough, even if it returns fewer. Returns -1
+ * with an exception on failure. */
 static int fill(struct reader_object *self, size_t want, bool enough)
 {
     if (rebase(self) != 0)

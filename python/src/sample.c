@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample: a read-only mapping from field names to the fields' bytes, and the buffers of these.
- * Objects are made only when they are used. A sample is a reference to its batch and an index in
- * it. */
+ * Sample: a read-only mapping from field names to the fields' bytes, and the buffers of these
+ * bytes. Python objects are made only when they are used. A sample consists of a reference to its
+ * batch and an index in the batch. */
 #include "module.h"
 
 #include <math.h>
@@ -88,7 +88,8 @@ const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const 
     return NULL;
 }
 
-/* Finds the field for a key. Returns 1, 0 if there is none, or -1 with an exception. */
+/* Finds the field for a key. Returns 1 if there is one, 0 if there is none, and -1 with an
+ * exception on failure. */
 static int find(struct sample_object *self, PyObject *key, const struct sheaf_field **field)
 {
     const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : "";
@@ -166,7 +167,7 @@ static PyObject *list_of(struct sample_object *self, make_fn *make)
     return list;
 }
 
-/* Raises an exception that names the sample and the fields it has. */
+/* Raises an exception that names the sample and lists its fields. */
 static void raise_no_field(struct sample_object *self, PyObject *key)
 {
     PyObject *names = list_of(self, make_name), *own = text_of(self->sample->key);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arena: a worker sends batches in memory that it shares with its program, which makes Batches of
- * them.
+ * Arena: a worker sends batches through memory that it shares with its program, which makes Batches
+ * of them.
  *
  *     worker:  batch --message: its word, and where in the arena the fields are--> queue
  *     program: Batch of the message; its word tells when nothing of it is left
  *
- * Bytes that are not in the arena yet are copied into a piece. Each batch under way has a WORD,
- * which the program sets when nothing of the batch is left. Until then the worker keeps the batch
- * and the piece. Memory that a child of a fork may see is never given back, on either side. */
+ * Bytes that are not in the arena yet are copied into a piece of it. Each batch that was sent has a
+ * WORD: a number in the arena, which the program sets when it no longer uses any part of the batch.
+ * Until then the worker keeps the batch and the piece. Memory that a forked child may still see is
+ * never given back, on either side. */
 #include "arena.h"
 #include "module.h"
 
@@ -86,7 +87,7 @@ static void look_at_words(struct arena_object *self)
             end_sending(self, &self->sent[i]);
 }
 
-/* Writes the message. Returns -1 if the arena has no room. */
+/* Writes the message about a batch. Returns -1 if the arena has no room. */
 static int write_message(struct arena_object *self, struct batch_object *batch,
                          const struct layout *l, struct sent *sent, PyObject *message)
 {
@@ -176,7 +177,8 @@ static void arena_dealloc(struct arena_object *self)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* A batch's word, in the program's mapping of the arena. */
+/* The word of a batch (which says that the batch is no longer used), in the program's mapping of
+ * the arena. */
 struct use {
     Py_buffer view;
     uint32_t *word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as
- * an object of the program. Workers talk to it in Python (sheaf/_served.py). */
+ * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as a
+ * Python object. Workers talk to the thread by Python code (sheaf/_served.py). */
 #include "module.h"
 #include "serving.h"
 
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-#define ARENA_PART   8u             /* part of the memory for bytes that are not in the arena
-                                       already */
+/* 1 / ARENA_PART of the memory is for bytes that are not in the arena already */
+#define ARENA_PART   8u
 
-/* The reports of skipped records, kept until the program asks for them. */
+/* The reports about skipped records. They are stored until the program asks for them. */
 struct reports {
     pthread_mutex_t lock;
     struct {
@@ -91,7 +91,8 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* An opening, which may outlive the call that requested it; the data set is then kept for ever. */
+/* The opening of a server's reader. It may continue after the call that requested it was abandoned;
+ * the data set is then never freed. */
 struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
@@ -165,8 +166,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    options.remainder = SHEAF_KEEP;     /* The program itself pads, by ordinals, unless the
-                                           padding must be the same on other hosts. */
+    /* The program itself pads the epoch, by repeating ordinals. Only if other hosts must pad in
+     * the same way, the library does it. */
+    options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
         options_set(&options, reader_options_table, keywords) != 0) {
         options_free_columns(&options);
@@ -314,7 +316,8 @@ struct own_use {
     unsigned forks;                 /* forks_begun when it came */
 };
 
-/* Ends the use of an answer. Memory that a child of a fork may see is not reused. */
+/* Called when this process no longer uses an answer. If a forked child may still see the memory,
+ * the memory is not reused. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
@@ -342,7 +345,7 @@ static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *mes
     return batch;
 }
 
-/* Returns the Batch of an answer, or None. Takes over the message. */
+/* Returns the Batch of an answer, or None if it has no samples. Takes over the message. */
 static PyObject *batch_of(struct serving *serving, const struct serving_answer *answer,
                           char *message)
 {
@@ -375,8 +378,8 @@ static PyObject *batch_of(struct serving *serving, const struct serving_answer *
     Py_RETURN_NONE;
 }
 
-/* Waits for the answer and lets Python handle signals meanwhile. Returns false with an
- * exception. */
+/* Waits for the answer, and lets Python handle signals meanwhile. Returns false with an exception
+ * on failure. */
 static bool wait_for_answer(struct server_object *self, struct serving *serving,
                             const struct serving_ask *ask, struct serving_answer *answer,
                             char **message)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h. held.c reads and keeps them, serving_ranks.c knows
- * which ranks share it, and serving_life.c has the program's functions. */
+ * The thread that serves samples; see serving.h. held.c reads and keeps the samples.
+ * serving_ranks.c knows the ranks that share the thread. serving_life.c has the functions that the
+ * program calls. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -32,8 +33,9 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
-/* Drops a client. The child of a fork closes all descriptors in the list. A descriptor that is
- * closed must therefore not stay in the list: its number may belong to another file by then. */
+/* Removes a client and closes its descriptor. A forked child closes all descriptors in the list of
+ * clients. So a closed descriptor must not stay in the list, because its number may already belong
+ * to another file. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
@@ -45,7 +47,8 @@ void serving_drop_client(struct serving *s, struct client *c)
     close(descriptor);
 }
 
-/* Sends all bytes. Returns false if the client is gone or the serving is ending. */
+/* Sends all bytes to the client. Returns false if the client is gone or the serving thread is about
+ * to end. */
 static bool send_all(struct serving *s, const struct client *c, const void *data, size_t size)
 {
     const char *at = data;
@@ -68,7 +71,7 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
     return true;
 }
 
-/* Gives the answer to this process, which takes over the message. */
+/* Passes the answer to a request of this process, which takes over the message. */
 static void hand_over(struct serving *s, const struct serving_answer *answer, char *message)
 {
     pthread_mutex_lock(&s->lock);
@@ -88,7 +91,7 @@ static void hand_over(struct serving *s, const struct serving_answer *answer, ch
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Delivers an answer and takes over the message. A client that is gone is dropped. */
+/* Delivers an answer to a client and takes over the message. A client that is gone is removed. */
 static void deliver(struct serving *s, struct client *c, const struct serving_answer *answer,
                     char *message)
 {
@@ -113,7 +116,8 @@ static void deliver_error(struct serving *s, struct client *c, int code, const c
     deliver(s, c, &answer, message);
 }
 
-/* Replies to a hello. The arena's descriptor goes with the first bytes. */
+/* Replies to a client's first message. The descriptor of the arena is sent together with the first
+ * bytes. */
 static bool welcome(struct serving *s, struct client *c)
 {
     struct shared_arena *arena = s->held.arena;
@@ -157,7 +161,8 @@ static void accept_client(struct serving *s, int listener)
     s->clients[s->client_count++] = (struct client){ .descriptor = descriptor, .end = UINT64_MAX };
 }
 
-/* Receives a part of a hello or a request. Returns false if the client is gone. */
+/* Receives a part of a client's first message, or of a request. Returns false if the client is
+ * gone. */
 static bool receive(struct serving *s, struct client *c)
 {
     const size_t wanted = c->is_welcome ? sizeof(c->ask) : sizeof(c->hello);
@@ -220,8 +225,8 @@ static void note_ranks(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Returns the first client, in the earliest pass, among the clients whose requests can be
- * answered. */
+/* Returns the client whose request should be answered first, among the clients whose requests can
+ * be answered. A request for an earlier pass over the loader comes first. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -260,8 +265,8 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Returns whether the program has begun the pass that the client requests, but at another
- * position. */
+/* Returns whether another rank has begun the pass with the same number as the client requests, but
+ * at another position. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -291,7 +296,8 @@ static bool refuse_one_elsewhere(struct serving *s)
     return false;
 }
 
-/* Turns to the pass that a client requests. Returns false if the client was answered instead. */
+/* Moves to the pass over the loader that a client requests. Returns false if the client got an
+ * answer instead. */
 static bool turn_to(struct serving *s, struct client *c)
 {
     struct serving_pass pass;
@@ -313,7 +319,8 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Records the ordinals skipped in the pass. Without memory for them, they are not reported. */
+/* Records the ordinals that were skipped in the pass. If memory is exhausted, they are not
+ * reported. */
 static void note_holes_locked(struct serving *s)
 {
     const struct ranges *holes = &s->held.holes;
@@ -333,14 +340,15 @@ static void note_holes_locked(struct serving *s)
         memcpy(noted->items, holes->items, holes->count * sizeof(holes->items[0]));
 }
 
-/* Updates the statistics before an answer is sent, so that its receiver sees its cost. */
+/* Updates the statistics before an answer is sent, so that its receiver already sees the cost of
+ * its samples. */
 static void note_stats(struct serving *s)
 {
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
-    stats.samples += s->held.repeats;       /* a reader also counts the samples that it repeats
-                                               itself */
+    /* a reader also counts the samples that it repeats itself */
+    stats.samples += s->held.repeats;
     stats.repeated += s->held.repeats;
     stats.payload_bytes += s->held.repeated_bytes;
     pthread_mutex_lock(&s->lock);
@@ -380,9 +388,9 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* Seeks past the beginning of a pass, before all requested ordinals, once nobody will request that
- * part, or if the samples before the request are too many to be held. This is not done in a pass
- * that continues from a state, because samples would be left out there. */
+/* Seeks past the beginning of a pass, up to the first requested ordinal. Does so once nobody will
+ * request the beginning, or if too many samples would have to be kept before the requested one. A
+ * pass that continues from a saved state is not handled this way, because samples would be lost. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
@@ -394,7 +402,7 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* Skips the turns of ranks that have left the pass, from the ordinal on. */
+/* Skips the samples, from the ordinal on, that belong to ranks which have left the pass. */
 static void pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
@@ -407,8 +415,8 @@ static void pass_over(struct serving *s, const struct client *c, uint64_t from)
         s->asked_first = from;
 }
 
-/* Handles a gap that nobody will request. Returns true if it is handled or the client got an
- * error. */
+/* Handles a range of ordinals that nobody will request. Returns true if it was handled, or if the
+ * client got an error as its answer. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))
@@ -420,8 +428,8 @@ static bool close_gap(struct serving *s, struct client *c, uint64_t from)
     return true;
 }
 
-/* Does one step for the client whose turn it is. Returns false if it must wait for other
- * requests. */
+/* Does one step of the work for the client that comes next. Returns false if the client must wait
+ * for requests of other clients. */
 static bool step(struct serving *s)
 {
     struct client *c;
@@ -465,7 +473,7 @@ static struct client *one_waiting(struct serving *s)
     return NULL;
 }
 
-/* Limits the wait when nothing can be done because a client waits for others, which may not
+/* Limits the time for which a client waits for requests of others, because the others may not
  * exist. */
 static void limit_wait(struct serving *s)
 {
@@ -488,7 +496,7 @@ static void limit_wait(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-/* Takes this process's request. Returns false if the serving is ending. */
+/* Takes a request of this process. Returns false if the serving thread is about to end. */
 static bool take_post(struct serving *s, int *listener)
 {
     struct client *own = &s->clients[0];
@@ -506,8 +514,8 @@ static bool take_post(struct serving *s, int *listener)
     return goes_on;
 }
 
-/* Takes messages, and waits for them unless there is `work`. Returns false if the serving is
- * ending. */
+/* Receives messages. Waits for messages only if there is no other work (`work` is not set). Returns
+ * false if the serving thread is about to end. */
 static bool take_in(struct serving *s, bool work)
 {
     struct pollfd *polled = calloc(s->client_count + 2, sizeof(*polled));
@@ -529,8 +537,8 @@ static bool take_in(struct serving *s, bool work)
 
         (void)!read(s->wake, &ignored, sizeof(ignored));
     }
-    for (size_t i = count; i-- > 1;)        /* the last descriptor takes the place of a dropped
-                                               one */
+    /* backwards, because the last client moves to the index of a removed one */
+    for (size_t i = count; i-- > 1;)
         if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
             serving_drop_client(s, &s->clients[i]);
     if (polled[1].revents != 0)

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * One reader for all workers of a rank: a thread that answers, over a Unix socket, requests for
- * samples by their ordinals. Its own process makes requests without a socket.
+ * One reader for all workers of a rank: a thread that answers requests for samples by their
+ * ordinals (numbers in the rank's part of the epoch). Workers send requests over a Unix socket. Its
+ * own process makes requests without a socket.
  *
  *     worker: ASK pass, first, count --> thread: reads in order, keeps what is not requested yet
  *     worker: Batch in shared memory <-- ANSWER: message, and the word that ends its use
  *
- * The reader only goes forward, whatever the order of requests. Batches before the requested one
- * are kept for the workers that will request them. If all workers have gone past the beginning of a
- * pass, the reader seeks past it. A later gap that all workers have gone past will never be
- * requested: something outside distributes the samples a second time. That is an error, because the
- * program would get less data than there is. It is also an error at the beginning of a pass that
- * continues from a state.
+ * A pass is one iteration over the loader. The reader only moves forward, whatever the order of
+ * requests. Samples before the requested ones are kept for the workers that will request them. If
+ * all workers have gone past the beginning of a pass, the reader seeks past it. If all workers have
+ * gone past a later gap, the gap will never be requested, because something outside distributes the
+ * samples a second time. This is an error, because the program would get less data than there is.
+ * At the beginning of a pass that continues from a saved state, it is also an error.
  *
- * Samples lie in an arena (arena.h) that the worker maps. An answer's word is set when nothing of
- * its batch is left. When a connection ends, everything it holds is freed. If the arena has no
- * room, bytes are sent instead, so nothing waits for views that a program keeps.
+ * Samples lie in an arena (arena.h) that the worker maps. The word of an answer is set when no part
+ * of its batch is used any more. When a connection ends, everything that it holds is freed. If the
+ * arena has no room, the bytes are sent in the message instead, so that nothing waits for views
+ * that a program keeps.
  *
- * A pipe has one reader for all ranks of a host. The serving is then SHARED: it turns to another
- * pass when all ranks are done with the current one, and skips nothing for ranks that are late. A
- * rank that leaves a pass early loses the rest of its turns and takes nothing from the others. A
- * rank that does not come at all is waited for until a limit.
+ * A pipe has one reader for all ranks of a host. The thread is then SHARED by the ranks. It moves
+ * to another pass when all ranks are done with the present one, and skips nothing for ranks that
+ * are late. A rank that leaves a pass early loses the rest of its samples and does not affect the
+ * others. The thread waits for a rank that has not begun at all, up to a limit of time.
  *
- * The thread never needs the GIL. In the child of a fork only the descriptors are closed. */
+ * The thread never needs the GIL. In a forked child, only the descriptors are closed. */
 #ifndef PYTHON_SERVING_H
 #define PYTHON_SERVING_H
 
@@ -30,8 +32,9 @@
 
 struct serving;
 
-/* A client's first message: its rank, among the ranks that share the serving, and the number of the
- * rank's workers. The reply is followed by the arena's descriptor unless `bytes` is 0. */
+/* The first message of a client: its rank, among the ranks that share the thread, and the number of
+ * the rank's workers. The descriptor of the arena follows the reply, unless `bytes` in the reply is
+ * 0. */
 struct serving_hello {
     uint32_t rank, workers;
 };
@@ -44,14 +47,15 @@ struct serving_ask {
     uint64_t pass, first, count;
 };
 
-/* An answer. It is followed by `bytes` bytes: a packed batch (packed.c) of `samples`, or the
- * message of an error. */
+/* An answer to a request. It is followed by `bytes` bytes: a packed batch (packed.c) of `samples`
+ * samples, or an error message. */
 struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
     uint64_t samples, bytes;
-    uint64_t real;              /* samples of the rank's part of the epoch; for a stream
-                                   UINT64_MAX before its end is found */
+    /* number of samples in the rank's part of the epoch; for a stream UINT64_MAX until its end
+     * is found */
+    uint64_t real;
 };
 #define SERVING_NO_WORD   UINT32_MAX
 #define SERVING_WORD_FREE 0u    /* value of a word whose answer is done with */
@@ -63,39 +67,44 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* The beginning of a pass: an ordinal of this rank's part of an epoch. For ranks that share a
- * serving, the lower half of the number is a checksum of the values on which they must agree. */
+/* The position at which a pass begins: an epoch, and an ordinal of this rank's part of it. If ranks
+ * share the thread, the lower half of the pass's number is a checksum of the values on which the
+ * ranks must agree. */
 #define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;
 };
 
-/* Starts a serving. Takes over the reader, which is at `epoch`, and the arena, which may be NULL.
- * If `ranks` is more than one, they share it, and each of them is waited for until it has come, for
- * at most `wait_seconds`. Returns NULL with errno if nothing was taken. */
+/* Starts the serving thread. Takes over the reader, which must be at the beginning of `epoch`, and
+ * the arena, which may be NULL. If `ranks` is more than one, this number of ranks share the thread,
+ * which waits for each of them to come, for at most `wait_seconds`. Returns NULL with errno on
+ * failure; nothing was taken over then. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
                               uint64_t wait_seconds, struct shared_arena *arena);
-/* Lets workers connect to this abstract address. Returns false with errno on failure. */
+/* Lets workers connect to this abstract socket address. Returns false with errno on failure. */
 bool serving_listen(struct serving *serving, const char *name);
-/* Tells where a pass begins, before its ordinals are requested. A later pass ends the earlier
- * ones. */
+/* Tells the thread where a pass begins. Must be called before ordinals of the pass are requested. A
+ * later pass ends the earlier ones. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
-/* Returns the reader's statistics. Sets *failed if the reader can only be closed. */
+/* Returns the reader's statistics. Sets *failed if the reader has failed and can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
-/* Returns whether all ranks that share the serving have finished the pass. If not, sets *missing to
+/* Returns whether all ranks that share the thread have finished the pass. If not, sets *missing to
  * the number of ranks that have not begun it. */
 bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
-/* Returns how many ordinals of the pass below `end` were skipped as corrupt, among those read. */
+/* Returns how many ordinals of the pass below `end` were skipped as corrupt, among the ordinals
+ * that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
-/* Post a request of this process for 1 to SERVING_ASK_MOST samples, and take its answer. Both wait
- * for at most a tick and return false if that was too short: for an earlier request that was
- * abandoned, or for the answer. The caller frees the message. */
+/* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples, and
+ * serving_collect takes its answer. Both wait for about a tenth of a second at most. serving_post
+ * returns false if an earlier, abandoned request is not finished by then, and serving_collect if
+ * the answer is not ready. The caller frees the message. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
-/* Return the arena with its answers, and the word of one. */
+/* These functions return the arena with the answers, and the word that ends the use of an
+ * answer. */
 struct shared_arena *serving_arena(struct serving *serving);
 uint32_t *serving_word(struct serving *serving, uint32_t number);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a serving: serving.c is the thread, serving_ranks.c knows which ranks share it, and
- * serving_life.c has the program's functions. Fields outside of `locked` belong to the thread. */
+ * The internals of the serving thread: serving.c is the thread itself, serving_ranks.c knows the
+ * ranks that share it, and serving_life.c has the functions that the program calls. Fields outside
+ * of `locked` belong to the thread. */
 #ifndef PYTHON_SERVING_INSIDE_H
 #define PYTHON_SERVING_INSIDE_H
 
@@ -16,9 +17,11 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    struct serving_ask ask;         /* the request that the client waits for; count 0 if none */
+    /* the request for which the client waits; its count is 0 if the client waits for nothing */
+    struct serving_ask ask;
     bool is_noted;                  /* in the pass */
-    uint64_t end;                   /* end of the pass that the client was told, or UINT64_MAX */
+    /* end of the pass, if the client was told the end; otherwise UINT64_MAX */
+    uint64_t end;
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
     size_t input_size;
@@ -27,8 +30,9 @@ struct client {
 /* A rank of the host. */
 struct member {
     uint32_t workers;               /* 0: it has not come yet */
-    uint32_t joined, left;          /* number of the rank's workers that made a request in the
-                                       pass, and number of those that are gone */
+    /* number of the rank's workers that made a request in the pass, and number of its workers
+     * that are gone */
+    uint32_t joined, left;
 };
 
 /* A request of this process. */
@@ -44,8 +48,8 @@ struct serving {
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    uint64_t wait_ns, waits_since;  /* how long to wait for missing ranks, and when the wait
-                                       began (0: nobody waits) */
+    /* how long to wait for missing ranks, and when the wait began (0 if no client waits) */
+    uint64_t wait_ns, waits_since;
     uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -53,7 +57,8 @@ struct serving {
         int listener;               /* -1: nobody else may come */
         bool ending;
         uint64_t over;              /* a pass that all have ended */
-        uint32_t missing;           /* number of ranks that have not begun the current pass */
+        /* number of ranks that have not begun the present pass */
+        uint32_t missing;
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
         struct sheaf_reader_stats stats;
@@ -79,10 +84,11 @@ static inline bool serving_is_shared(const struct serving *s)
 }
 
 /* serving_missing returns the number of ranks that have not begun the pass. serving_pass_is_over
- * returns whether all ranks have finished it. */
+ * returns whether all ranks have finished the pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Returns whether every worker has gone past the ordinal, or will make no more requests. */
+/* Returns whether every worker has gone past the ordinal, or will make no more requests in this
+ * pass. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program's functions for a serving: begin and end it, tell where passes begin, ask for its
- * state, and make requests without a socket; see serving.h. */
+ * The functions that the program calls for the serving thread: begin and end it, tell where passes
+ * begin, ask for its state, and make requests without a socket; see serving.h. */
 #include "serving_inside.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ranks of a host that share a serving: which of them have connected, have gone past an
- * ordinal, or have finished the current pass. A rank reads with one worker or several, each with a
- * connection. It has finished a pass when all of them were told its end or are gone, or when one of
- * them makes a request in a later pass. In the latter case it has left this pass early, and nobody
- * will request the rest of its turns. */
+ * The ranks of a host that share the serving thread: which of them have connected, have gone past
+ * an ordinal, or have finished the present pass. A rank reads with one or several workers, each
+ * with a connection. A rank has finished a pass when all its workers were told the end of the pass
+ * or are gone. It has also finished when one of its workers makes a request in a later pass. In
+ * this case it has left the pass early, and nobody will request the rest of its samples. */
 #include "serving_inside.h"
 
 static bool is_of(const struct client *c, uint32_t rank)
@@ -23,8 +23,8 @@ static bool has_moved_on(const struct serving *s, uint32_t rank)
     return false;
 }
 
-/* Returns whether one of its workers is in the middle of the pass, because it was not told the
- * end. */
+/* Returns whether one of the rank's workers is in the middle of the pass, because it was not told
+ * the end yet. */
 static bool is_reading(const struct serving *s, uint32_t rank)
 {
     for (size_t i = 0; i < s->client_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views: writes their documents and the files of numbers that a function chose, and finds when
- * samples come in an epoch. */
+ * Views: writes their documents, and the files of numbers that a function has chosen. Also finds
+ * when samples occur in an epoch. */
 #include "module.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets signals through while a reader waits.
+ * Lets Python handle signals while a reader waits.
  *
- * Python only records a signal when it comes. The handler runs when the main thread checks for
- * signals, and a thread that waits in the library does not check. So a second thread tests ten
- * times a second whether a call has been under way since its last test, and if so interrupts the
- * reader. The call returns, lets Python handle signals, and begins again. */
+ * When a signal arrives, Python only records it. The handler runs when the main thread checks for
+ * signals, and a thread that waits in the library does not check. So a second thread examines ten
+ * times a second whether the same call is still running as in its last check. If so, it interrupts
+ * the reader. The call returns, lets Python handle signals, and begins again. */
 #include "module.h"
 
 #include <stdlib.h>
