@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_append: adds samples to a data set. The packer does the work (packer/grow.h). This file
- * tells it which keys the data set has, which takes a reader. */
+ * sheaf_append: adds samples to a data set. The packer does most of the work (packer/grow.h). This
+ * file tells the packer which keys the data set already has; finding them needs a reader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/sized.h"
 #include "packer/pack.h"
 
-/* Another split of the data that the data set is a split of. */
+/* Another split of the same data. The data set to which samples are appended is one of several
+ * splits. */
 struct other_split {
     char name[SPLIT_NAME_BYTES];
     struct sheaf_dataset *dataset;
@@ -28,9 +29,9 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds which keys a data set has among its first `samples`, and sets their known[] to `name`.
- * Reads the samples that may have one of the keys. If they do not all fit into the memory, they are
- * requested in two halves. */
+/* Finds which keys a data set has among its first `samples` samples, and sets known[] for these
+ * keys to `name`. Reads the samples that may have one of the keys. If not all of them fit into the
+ * memory, requests the keys in two halves. */
 static int find_known(const struct append *a, const struct sheaf_dataset *dataset,
                       const char *name, uint64_t samples, const char *const *keys, size_t count,
                       const char **known, struct sheaf_error *err)
@@ -71,7 +72,8 @@ static int is_known(void *context, uint64_t samples, const char *const *keys, si
 
 /* ---- Other splits ---------------------------------------------------------------------------- */
 
-/* Returns the name of the split `name` beside the data set, in allocated memory; or NULL. */
+/* Returns the URL of the split `name` beside the data set, in allocated memory. Returns NULL if
+ * there is none. */
 static char *other_url(const struct append *a, const char *name)
 {
     size_t size = strlen(a->directory);
@@ -87,7 +89,8 @@ static char *other_url(const struct append *a, const char *name)
                     a->directory, name) < 0 ? NULL : url;
 }
 
-/* Opens the split `name` beside the data set. If it is not there any more, a note says so. */
+/* Opens the split `name` beside the data set. If it does not exist any more, reports this as a
+ * note. */
 static int open_other(struct append *a, const char *name, struct sheaf_error *err)
 {
     struct other_split *other = &a->others[a->other_count];
@@ -110,7 +113,7 @@ static int open_other(struct append *a, const char *name, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Opens the other splits of the data, if the data set was packed as one of several. */
+/* Opens the other splits of the same data, if the data set was packed as one of several splits. */
 static int open_others(struct append *a, struct sheaf_error *err)
 {
     char names[SPLIT_LIMIT][SPLIT_NAME_BYTES];
@@ -126,7 +129,8 @@ static int open_others(struct append *a, struct sheaf_error *err)
 
 #define MANIFEST_SUFFIX "/" MANIFEST_NAME
 
-/* Sets the directory. The caller may name a data set by its manifest. */
+/* Sets the data set's directory. The caller may name the data set by its directory or its
+ * manifest. */
 static int name_directory(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     const size_t size = strlen(dataset), suffix = strlen(MANIFEST_SUFFIX);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion: the same samples in another container.
+ * Conversion: writes the same samples to another container.
  *
- * Shards keep their samples, so the result equals packing the files into the new container. If the
- * source is one foreign file or standard input, its shards are unknown, and a view mixes the shards
- * of its sources. Then shards are cut by size, as in packing. With a new order, the samples follow
- * the order of an epoch with one lane, and new shards are cut where their share of the samples or
- * bytes is reached. */
+ * Each new shard has the samples of one old shard, so the result equals packing the files into the
+ * new container. This is impossible if the source is one foreign file or standard input, whose
+ * shards are unknown, or a view, which mixes the shards of its sources. In these cases shards are
+ * cut by size, as in packing. If the caller wants a new order, the samples have the order of an
+ * epoch with one lane, and a new shard begins where its share of the samples or bytes begins. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -24,7 +24,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
-/* Continues to report this call's progress while the packer waits. */
+/* Reports the progress of this call while the packer waits. The packer's own numbers are
+ * ignored. */
 static void show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
@@ -87,7 +88,8 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
     }
 }
 
-/* Leaves out a sample that does not fit or fails a check, as if it could not be read. */
+/* Leaves out a sample that the container cannot store or that fails a check, in the same way as a
+ * sample that could not be read. */
 static int leave_out(struct convert *c, const struct sheaf_sample *sample,
                      const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
@@ -111,8 +113,8 @@ static int leave_out(struct convert *c, const struct sheaf_sample *sample,
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
-/* Counts a record without features, which is one field now. A record that is copied to TFRecord as
- * it is has lost nothing. */
+/* Counts a record that is not an Example and so becomes one field. A record that is copied
+ * unchanged to TFRecord is not counted, because it loses nothing. */
 static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
                          const struct kept_features *kept)
 {
@@ -149,7 +151,7 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of the first of some samples.  *count becomes the number of these
+/* Converts or checks the images of the first few samples. Sets *count to the number of these
  * samples, which must be appended before the next call. */
 static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                    struct sheaf_error *err)
@@ -175,7 +177,7 @@ static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t
     return code;
 }
 
-/* Returns whether Sheaf made all records, which then are Examples with keys. */
+/* Returns whether Sheaf wrote all records. Then all of them are Examples with keys. */
 static bool are_ours(const struct sheaf_dataset *d)
 {
     bool ours = d->sources != NULL || (d->has_manifest && d->manifest.ours);
@@ -216,15 +218,16 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* Strings that the packer's options point to. */
 struct source_names {
-    char identity[288];         /* identity of the data set and of the way it is read; "" if
-                                   unknown */
+    /* identity of the data set and of the way in which it is read; "" if it is unknown */
+    char identity[288];
     char origin[288];           /* the same, wherever it is */
     const char **sources;
-    const struct manifest **manifests;      /* of the data set, or of each source of a view */
+    /* manifests of the data set, or of each source of a view */
+    const struct manifest **manifests;
 };
 
-/* Names the files that the packer must not remove: the sources, and the files of a list or
- * pattern. */
+/* Tells the packer which files it must not remove: the sources, and the files that a list or
+ * pattern names. */
 static int name_sources(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -254,7 +257,7 @@ static int name_sources(struct convert *c, struct source_names *names, struct sh
     return SHEAF_OK;
 }
 
-/* Returns whether the samples get other shards or another order. */
+/* Returns whether the samples are put into new shards or into a new order. */
 static bool is_anew(const struct convert *c)
 {
     return c->packing.reshard != 0 || c->packing.reshuffle != 0;
@@ -274,7 +277,8 @@ static int name_columns(const struct convert *c, char *text, size_t room, struct
     return code;
 }
 
-/* Computes the identity that a later run must match to resume this one. */
+/* Computes the identity of this conversion. A later run can resume it only with the same
+ * identity. */
 static int identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
@@ -314,7 +318,7 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
-/* Plans shards of even size, if the amount of data is known. */
+/* Plans shards of equal size, if the amount of data is known. */
 static int plan_shards(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -338,8 +342,8 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Opens the field map. If the fields are counted, a name that no sample has is found before
- * anything is written. */
+/* Opens the map of field names. If the data set's fields were counted, a name that no sample has is
+ * found before anything is written. */
 static int open_map(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -358,7 +362,7 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
-/* Lets the new data set keep what the sources say of their samples. */
+/* Lets the new data set inherit what the manifests of the sources state about their samples. */
 static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;
@@ -374,8 +378,8 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Checks the free space, unless the new data set may be much smaller than the old one. Existing
- * shards that are replaced were removed before this. */
+/* Checks that there is enough free space, unless the new data set may be much smaller than the old
+ * one. Existing shards that will be replaced were already removed. */
 static int check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
@@ -432,7 +436,8 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the shard of a sample: the one whose share contains the middle of the sample's bytes. */
+/* Returns the new shard of a sample: the shard whose share of the data contains the middle of the
+ * sample's bytes. */
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
     uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;
@@ -492,8 +497,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Checks that the output equals the input. The reader has reported the samples that it skipped, and
- * checks its own sum. */
+/* Checks that the number of samples written equals the number read. The reader has reported the
+ * samples that it skipped, and checks its own numbers. */
 static int check_sum(const struct convert *c, const struct sheaf_pack_result *result,
                      struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that are common to converting a whole data set and a part of one. */
+ * Functions for converting a whole data set, and for converting a part of one. */
 #ifndef COPY_CONVERT_H
 #define COPY_CONVERT_H
 
@@ -12,34 +12,39 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
-    uint64_t shards;            /* number of new shards; 0 if the packer cuts the shards or they
-                                   begin where the data set's own do */
-    uint64_t payload_bytes;     /* payload of the data set, of which each new shard gets an equal
-                                   share; 0 if shards get equal numbers of samples */
+    /* number of new shards; 0 if the packer cuts shards by size, or if they begin where the old
+     * shards begin */
+    uint64_t shards;
+    /* payload of the data set, of which each new shard gets an equal share; 0 if each shard gets
+     * an equal number of samples */
+    uint64_t payload_bytes;
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    bool looks;                 /* whether features are kept to see which records have none */
+    /* whether features of records are kept only to notice which records have none */
+    bool looks;
     uint64_t opaque;            /* number of records without features, which become one field */
     char first_opaque[200];     /* key of the first, possibly truncated */
-    uint64_t left_out;          /* number of samples that are skipped because they do not fit or
-                                   fail a check */
+    /* number of samples left out because the container cannot store them or they fail a check */
+    uint64_t left_out;
 };
 
-/* Initialises a conversion. Half of the memory is for reading, and the packer reports this call's
- * progress. */
+/* Initialises a conversion. Half of the memory is for reading. The packer reports the progress of
+ * this conversion. */
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends the samples that were read last. If an error concerns a sample, its message says where
- * the sample is. `shard` is the new shard of the sample before, or NULL if no shard is cut here. */
+/* Appends the samples that were read last. If an error concerns a sample, its message states the
+ * sample's location. `shard` is the new shard of the previous sample; it is NULL if this function
+ * must not cut shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */
 int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
-/* Keeps a record's features if records of this container are written and can have them. */
+/* Keeps the features of the records that are read, if records of the new container can store
+ * features. */
 void convert_keep(struct convert *c, enum sheaf_container container);
-/* Reports the records that became one field because they are not tf.train.Examples. */
+/* Reports how many records became a single field because they are not tf.train.Examples. */
 void convert_tell(const struct convert *c);
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
 

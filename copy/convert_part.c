@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the part of one machine: some shards of a stored plan of a data set. */
+ * Converts the part of one machine: some shards of a plan that was stored for a data set. */
 #include <string.h>
 
 #include "base/error.h"
@@ -31,7 +31,8 @@ static int open_source(const struct sheaf_plan_info *plan, const char *url,
                    "set %s, found %s", plan->root, plan->fingerprint, info.fingerprint);
 }
 
-/* Copies `samples` samples from number `first` of the data set on. The reader is at `at`. */
+/* Copies `samples` samples of the data set, from number `first` on, to a shard. *at is the number
+ * of the sample that the reader returns next. */
 static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_t samples,
                       uint64_t *at, struct sheaf_error *err)
 {

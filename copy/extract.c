@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Extraction into one directory tree. A file is written under a temporary name first, so that a
- * killed run leaves only complete files and can be resumed. */
+ * Writes files into one directory tree. A file is first written under a temporary name. So a killed
+ * run leaves only complete files, and can be resumed. */
 #include "copy/extract.h"
 
 #include <errno.h>
@@ -23,11 +23,11 @@
 #define COMPARE_BYTES ((size_t)16 << 10)
 #define PART_NAME ".sheaf-unpack"       /* temporary name, in the file's own directory */
 
-/* A slot of the table. A directory's slot follows from the hash of its path, and a new directory
- * replaces the old one. */
+/* An entry of the table of open directories. A directory's entry follows from the hash of its path.
+ * A new directory replaces the old one in its entry. */
 struct directory_slot {
-    char *path;             /* path of a directory relative to the root; NULL if the slot is
-                               empty */
+    /* path of a directory relative to the root; NULL if the entry is empty */
+    char *path;
     int fd;
 };
 
@@ -35,8 +35,9 @@ struct extract {
     char *directory;        /* for messages */
     int root;               /* descriptor, locked so that no other run writes here */
     bool resume;            /* whether existing files with the same content are kept */
-    struct keyset written;  /* paths that this run has written or kept, so that two samples cannot
-                               share a file */
+    /* paths of the files that this run has written or kept, so that two samples cannot have the
+     * same file */
+    struct keyset written;
     struct directory_slot slots[SLOT_COUNT];
 };
 
@@ -62,7 +63,8 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
     return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
 
-/* Creates `path` and its parents. The user chose the path, so links are followed. */
+/* Creates the directory `path` and its parents. Symbolic links are followed, because the user chose
+ * the path. */
 static int make_root(char *path)
 {
     for (char *p = path + 1; *p; p++) {
@@ -99,7 +101,7 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
     }
     for (size_t end = copy ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; end--)
         copy[end - 1] = '\0';
-    /* On a file system without locks, the extraction continues without one. */
+    /* If the file system has no locks, the extraction continues without a lock. */
     if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(x->root);
         free(copy);
@@ -133,7 +135,7 @@ void extract_close(struct extract *extract)
     free(extract);
 }
 
-/* Returns the fault of a path inside the root, or NULL. */
+/* Returns why a path is not allowed inside the root, or NULL if it is allowed. */
 static const char *path_problem(const char *path)
 {
     const char *p = path;
@@ -152,8 +154,8 @@ static const char *path_problem(const char *path)
     return NULL;
 }
 
-/* Opens the directory path[0..size), and creates it component by component. Returns the descriptor,
- * or -1 with errno. */
+/* Opens the directory whose path is the first `size` bytes of `path`, and creates missing
+ * components. Returns its descriptor, or -1 with errno. */
 static int walk(int root, const char *path, size_t size)
 {
     char *copy = strndup(path, size);
@@ -179,8 +181,8 @@ static int walk(int root, const char *path, size_t size)
     return fd;
 }
 
-/* Returns the descriptor of a directory under the root, from the table if it is there, or -1 with
- * errno. The table owns the descriptor. */
+/* Returns the descriptor of a directory under the root, or -1 with errno. The table of open
+ * directories owns the descriptor. */
 static int directory_of(struct extract *x, const char *path, size_t size)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
@@ -208,7 +210,8 @@ static int directory_of(struct extract *x, const char *path, size_t size)
     return fd;
 }
 
-/* Returns 1 if the file has these bytes, 0 if not, or a negative errno value. */
+/* Returns 1 if the file's content equals the bytes, 0 if it does not, and a negative errno value on
+ * failure. */
 static int has_bytes(int fd, const uint8_t *data, size_t size)
 {
     uint8_t there[COMPARE_BYTES];
@@ -233,8 +236,8 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
-/* Records a path. A file that this run has written or kept must not also be written or kept for
- * another sample. */
+/* Records the path of a file. A file that this run has written or kept must not be written or kept
+ * for a second sample. */
 static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
 {
     const int code = keyset_check(&x->written, path, error);
@@ -247,7 +250,8 @@ static int note_path(struct extract *x, const char *path, struct sheaf_error *er
     return err_because(error, code, SHEAF_REASON_REPEATED_KEY);
 }
 
-/* Compares a file of an earlier run. Sets *kept if it already has the right content. */
+/* Compares an existing file of an earlier run with the data. Sets *kept if it has the right
+ * content. */
 static int keep_file(const struct extract *x, int directory, const char *name, const char *path,
                      const void *data, size_t size, bool *kept, struct sheaf_error *error)
 {
@@ -270,7 +274,8 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     return SHEAF_OK;
 }
 
-/* Gives the written file its name if that is free. Returns 0 or an errno value. */
+/* Gives a file that was written its final name, if no other file has the name. Returns 0 or an
+ * errno value. */
 static int extract_publish(int directory, const char *name)
 {
     if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)
@@ -282,8 +287,8 @@ static int extract_publish(int directory, const char *name)
     return unlinkat(directory, PART_NAME, 0) != 0 ? errno : 0;
 }
 
-/* Writes a file so that it is complete under its name or does not exist, whenever the process ends.
- * Returns 0 or an errno value. */
+/* Writes a file. If the process ends at any point, the file is complete under its name or does not
+ * exist. Returns 0 or an errno value. */
 static int write_file(int directory, const char *name, const void *data, size_t size, bool resume)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes files into one directory tree, and never anywhere else, whatever their names say.
+ * Writes files into one directory tree, and never outside of it, whatever the names of the files
+ * are.
  *
- * A path is walked component by component from the root's descriptor, and symbolic links are not
- * followed. So nothing that is put into the tree meanwhile can lead out of it. Some directories are
- * kept open in a small table, since shuffled samples alternate between all directories. */
+ * A path is opened component by component from the root's descriptor, and symbolic links are not
+ * followed. So a link that another program puts into the tree cannot lead outside. Some directories
+ * stay open in a small table, because shuffled samples alternate between all directories. */
 #ifndef COPY_EXTRACT_H
 #define COPY_EXTRACT_H
 
@@ -15,15 +16,16 @@
 
 struct extract;
 
-/* Opens the directory, and creates it and its parents if necessary. `directory` is borrowed until
- * extract_close. With `resume`, an existing file with the same content counts as written by an
- * earlier run. */
+/* Opens the root directory, and creates it and its parents if necessary. `directory` is borrowed
+ * until extract_close. If `resume` is set, an existing file with the right content is kept as the
+ * file of an earlier run. */
 int extract_open(const char *directory, bool resume, struct extract **extract,
                  struct sheaf_error *error);
 
-/* Writes a new file with that content and creates its parent directories. Refuses an absolute path,
- * a component that is empty, "." or "..", a symbolic link on the way, and an existing file (but see
- * `resume`). If the process ends at any point, the file is complete or does not exist. */
+/* Writes a new file with this content and creates its parent directories. Refuses an absolute path,
+ * a component that is empty, "." or "..", a symbolic link in the path, and an existing file (but
+ * see `resume` in extract_open). If the process ends at any point, the file is complete or does not
+ * exist. */
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
                  struct sheaf_error *error);
 

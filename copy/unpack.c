@@ -20,7 +20,7 @@ void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size
     options->sizeof_options = size;
 }
 
-/* The state of unpacking, with the keys of earlier samples. */
+/* The state of unpacking, which includes the keys of all earlier samples. */
 struct unpacking {
     struct copying in;
     struct extract *extract;
@@ -42,7 +42,8 @@ static int write_field(struct extract *extract, const struct sheaf_sample *sampl
     return extract_file(extract, path, field->data, field->size, err);
 }
 
-/* Gives a sample with a repeated key a new key. Returns SHEAF_END if it is left out. */
+/* Gives a sample with a repeated key a new key. Returns SHEAF_END if the sample is left out
+ * instead. */
 static int take_key(struct unpacking *u, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const char *key = sample->key;
@@ -110,8 +111,8 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
     return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the output and the samples left out equal the input. The reader checks its own
- * sum. */
+/* Checks that the number of samples written and left out equals the number read. The reader checks
+ * its own numbers. */
 static int check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;

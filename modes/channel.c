@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public functions for channels: they find the data that a channel's name stands for on this
- * machine. channel_config.c parses the platform's text. If the text and the path disagree, the path
- * decides. */
+ * The public functions for channels. They find the data for which a channel's name stands on this
+ * machine. channel_config.c parses the platform's configuration. If the configuration and the
+ * content of the channel's path disagree, the path decides. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +31,11 @@
 
 struct sheaf_channel {
     char *name, *root;
-    char *attributes;           /* the attributes that the caller names, or NULL to use the
-                                   configuration's */
-    char *manifest;             /* manifest of a channel whose objects are distributed; NULL if
-                                   it is in the directory */
+    /* the attributes that the caller has named; NULL if those of the configuration are used */
+    char *attributes;
+    /* manifest for a channel whose objects are distributed among hosts; NULL if it is in the
+     * channel's directory */
+    char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
     enum sheaf_channel_kind kind;
@@ -70,8 +71,8 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
 
 /* ---- The configuration ---------------------------------------------------------------------- */
 
-/* Reads the platform's file, or the variable that its toolkit makes of the file. Sets *text to NULL
- * if there is neither. */
+/* Reads the platform's configuration file, or the variable in which its toolkit stores the content
+ * of the file. Sets *text to NULL if neither exists. */
 static int read_text(const char *path, const char *variable, char **text,
                      struct sheaf_error *err)
 {
@@ -87,8 +88,8 @@ static int read_text(const char *path, const char *variable, char **text,
     return *text != NULL ? SHEAF_OK : err_memory(err, strlen(value));
 }
 
-/* Reads the configuration. Sets *known if it names the channel; otherwise *err says that it does
- * not. */
+/* Reads the configuration. Sets *known to whether it contains the channel. If it does not, *err has
+ * a message about this. */
 static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error *err)
 {
     char *path = store_join(c->root, "input/config/inputdataconfig.json");
@@ -119,7 +120,7 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Returns the directory that the variable SM_CHANNEL_<NAME> names, or NULL. */
+/* Returns the directory in the variable SM_CHANNEL_<NAME>, or NULL if the variable is not set. */
 static const char *directory_of_variable(const char *name)
 {
     char variable[sizeof("SM_CHANNEL_") + CHANNEL_NAME_MOST];
@@ -144,7 +145,8 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the channel's data. `err` holds the message for the case that there is no data. */
+/* Finds the data of the channel. `err` already contains the message for the case that there is no
+ * data. */
 static int find(struct sheaf_channel *c, const char *path, bool known, struct sheaf_error *err)
 {
     const char *variable = directory_of_variable(c->name);
@@ -172,8 +174,8 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint that is added to a message. If the records of a pipe come from an augmented
- * manifest, each attribute is a record, but the platform does not tell the job so. */
+/* Returns a hint for an error message. If a pipe is fed from an augmented manifest, each attribute
+ * is a record of its own, but the platform does not tell the job this. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||
@@ -297,8 +299,8 @@ void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_
 
 /* ---- As a data set -------------------------------------------------------------------------- */
 
-/* Returns the attributes that the caller or the configuration names, as in "a-ref,b". Returns "" if
- * there are none, and NULL if memory is exhausted. */
+/* Returns the attributes that the caller or the configuration has named, as in "a-ref,b". Returns
+ * "" if there are none, and NULL if memory is exhausted. */
 static char *attribute_list(const struct sheaf_channel *c)
 {
     struct buf list = BUF_INIT(SIZE_MAX);
@@ -320,7 +322,7 @@ static char *attribute_list(const struct sheaf_channel *c)
     return (char *)list.data;
 }
 
-/* Finds this host's number. Returns SHEAF_END if nothing states it. */
+/* Finds the number of this host. Returns SHEAF_END if it is not stated anywhere. */
 static int find_host(const struct sheaf_channel *c, struct host *host, struct sheaf_error *err)
 {
     char *config = store_join(c->root, "input/config");
@@ -452,7 +454,8 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
 
 /* ---- Failure -------------------------------------------------------------------------------- */
 
-/* Returns the length of the message that the platform shows, cut between characters. */
+/* Returns the length of the part of a message that the platform shows. It ends between two
+ * characters. */
 static size_t shown_size(const char *message)
 {
     const size_t size = strlen(message);

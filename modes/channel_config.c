@@ -41,7 +41,7 @@ static int get_text(const json_t *object, const char *member, const char **text,
     return SHEAF_OK;
 }
 
-/* Gets a member that is an object. Sets *value to NULL if it is missing. */
+/* Sets *value to a member that must be an object, or to NULL if it is missing. */
 static int get_object(const json_t *object, const char *member, const json_t **value,
                       struct sheaf_error *err)
 {
@@ -51,7 +51,7 @@ static int get_object(const json_t *object, const char *member, const json_t **v
     return err_set(err, SHEAF_ERR_CORRUPT, "%s is not an object", member);
 }
 
-/* Parses a number that the platform may have written as text. */
+/* Parses a number. The platform may have written it as a string. */
 static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *err)
 {
     const char *text = json_string_value(value);
@@ -143,8 +143,8 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* Sets the error for an unknown channel. The message lists the channels that exist, up to the limit
- * of its length. */
+/* Sets the error for an unknown channel. The message lists the existing channels, as far as it has
+ * room. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The configuration of one channel in a platform's inputdataconfig.json. Pure: text in, values out.
+ * The configuration of one channel in the platform's file inputdataconfig.json. The functions
+ * convert text to values and have no side effects.
  *
  *     {"train": {"TrainingInputMode": "Pipe", "ContentType": "x", "CompressionType": "None",
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",
  *                "ShuffleConfig": {"Seed": 7}}, ...}
  *
- * Outside of the platform an entry may say where the data is, in the form of the platform's own
- * requests: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType", "S3DataDistributionType",
+ * Outside of the platform, an entry may also state where the data is, in the form of the platform's
+ * own requests: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType", "S3DataDistributionType",
  * "AttributeNames"}}. Unknown members are ignored. */
 #ifndef MODES_CHANNEL_CONFIG_H
 #define MODES_CHANNEL_CONFIG_H
@@ -21,7 +22,8 @@
 #define CHANNEL_NAME_MOST 64u
 #define CHANNELS_MOST     20u       /* of a job, in SageMaker */
 
-/* A channel's configuration. Strings point into the JSON, and are "" if it does not have them. */
+/* The configuration of a channel. The strings point into the JSON document. A string that the
+ * document does not have is "". */
 struct channel_config {
     json_t *json;               /* the whole document; NULL if there is no configuration */
     const char *mode, *content_type, *compression, *wrapper, *distribution;
@@ -34,15 +36,14 @@ struct channel_config {
 /* Returns whether a channel may have that name. */
 bool channel_name_is_good(const char *name);
 
-/* Parses the configuration of a channel. `text` is NULL if there is none. Returns
- * SHEAF_ERR_NOT_FOUND if the configuration has no such channel, SHEAF_ERR_CORRUPT if it is
- * malformed. */
+/* Parses the configuration of a channel. `text` is NULL if there is no configuration. Returns
+ * SHEAF_ERR_NOT_FOUND if the configuration does not contain the channel, and SHEAF_ERR_CORRUPT if
+ * it is malformed. */
 int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);
 
-/* Compares two words without regard to case, as the platform does. Returns whether they are
- * equal. */
+/* Returns whether two words are equal. Ignores upper and lower case, as the platform does. */
 bool channel_word_is(const char *text, const char *word);
 
 #endif

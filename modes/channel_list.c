@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A channel whose source is a manifest file. The objects that the manifest lists are the data set,
- * as if they lay in the directory where File mode would have put them. */
+ * Opens a channel whose source is a manifest file. The objects that the manifest lists form the
+ * data set, as if they were in the directory into which File mode would have copied them. */
 #include "modes/channel_list.h"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@
 struct shard_list {
     char **urls;
     size_t count, capacity;
-    char *manifest;             /* URL of a dataset.json directly under the prefix, or NULL */
+    /* URL of a dataset.json directly under the prefix; NULL if there is none */
+    char *manifest;
 };
 
 static int add_shard(struct shard_list *s, char *url, struct sheaf_error *err)
@@ -63,7 +64,8 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts the shards in byte order, as in a directory, and removes repeated ones. */
+/* Sorts the shards in byte order of their names, as in a directory, and removes shards that are
+ * listed twice. */
 static void sort(struct shard_list *s)
 {
     size_t kept = 0;

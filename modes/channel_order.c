@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order that a job's hyperparameters specify. Pure: text in, values out.
+ * The order of reading that a job's hyperparameters specify. The functions convert text to values
+ * and have no side effects.
  *
  *     {"sheaf_seed": "7", "sheaf_shuffle_buffer": "20000", "learning-rate": "0.1", ...}
  *
- * The platform turns every value into text. Its toolkits may add quotes around the text or turn it
- * back into a number. The other hyperparameters belong to the user's program. */
+ * The platform turns every value into a string. Its toolkits may add quotes to the string or turn
+ * it back into a number. All other hyperparameters belong to the user's program. */
 #include "modes/channel_order.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define PREFIX "sheaf_"
 
-/* Parses a number in one of the forms "7", "\"7\"" and 7. */
+/* Parses a number that has one of the forms "7", "\"7\"" and 7. */
 static bool parse_number(const json_t *value, uint64_t most, uint64_t *number)
 {
     const char *text = json_string_value(value);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of reading that a job's hyperparameters specify. Pure: text in, values out. */
+ * The order of reading that a job's hyperparameters specify. The functions convert text to values
+ * and have no side effects. */
 #ifndef MODES_CHANNEL_ORDER_H
 #define MODES_CHANNEL_ORDER_H
 
 #include "sheaf.h"
 
-/* Does the work of sheaf_channel_order on the text of the hyperparameters. */
+/* Parses the text of the hyperparameters, for sheaf_channel_order. */
 int channel_order_parse(const char *text, size_t size, struct sheaf_reader_options *options,
                         struct sheaf_error *err);
 

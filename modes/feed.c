@@ -2,9 +2,9 @@
  *
  * sheaf_feed: the writing side of SageMaker's Pipe mode.
  *
- * The pipe of an epoch is created before the previous epoch ends, so that a reader that continues
- * finds it. It is removed when the epoch is over. Its reader has it open by then and does not need
- * its name. */
+ * The pipe of an epoch is created before the previous epoch ends, so that a program that reads one
+ * epoch after the other finds it. The pipe is removed when the epoch is over. The program has
+ * opened it by then and does not need its name any more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -126,8 +126,9 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
     free(path);
 }
 
-/* Locks the pipe, because two feeders of one pipe would mix their bytes. The feeder that holds the
- * lock removes its file, so a lock on a removed file does not count. */
+/* Locks the pipe, because two processes that feed the same pipe would mix their bytes. The process
+ * that holds the lock later removes the lock file. So a lock on a file that was removed does not
+ * count. */
 static int take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };
@@ -165,7 +166,7 @@ static void give_lock(struct feed *f)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Passes content to the pipe in the form that the reader expects. */
+/* Writes content to the pipe in the form that the program at its other end expects. */
 static int put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
 {
     if (f->options->record_wrapper)
@@ -242,7 +243,7 @@ static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_
 
 /* ---- Epochs ---------------------------------------------------------------------------------- */
 
-/* Waits for the epoch's reader. Meanwhile its data is fetched. */
+/* Waits until a program opens the pipe of the epoch. Meanwhile fetches the data for the epoch. */
 static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *err)
 {
     const struct timespec late = { .tv_nsec = LATE_NS };
@@ -263,7 +264,8 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Ends an epoch and checks that all of the host's objects and all their bytes were fed. */
+/* Ends an epoch. Checks that all objects of this host, and all their bytes, were fed to the
+ * pipe. */
 static int finish_epoch(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)
@@ -330,8 +332,9 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
     for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
-    if (code != SHEAF_OK) {     /* Removes the pipe first: otherwise a reader could see its end
-                                   and open the next pipe. */
+    /* The pipe is removed first. Otherwise the program could see the end of the pipe and open
+     * the next one. */
+    if (code != SHEAF_OK) {
         remove_pipe(f, epoch - 1);
         remove_pipe(f, epoch);
     }
@@ -404,8 +407,8 @@ static int run(struct feed *f, const char *source, struct sheaf_error *err)
     return code;
 }
 
-/* Writing to a pipe without a reader sends SIGPIPE to this thread, whose caller knows nothing of
- * pipes. So the signal is blocked, and removed if it came. */
+/* Writing to a pipe without a reader sends SIGPIPE to this thread. The caller of the library does
+ * not expect this signal. So it is blocked, and removed if it has arrived. */
 int sheaf_feed(const char *source, const char *directory,
                const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
                struct sheaf_error *err)

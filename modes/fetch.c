@@ -4,10 +4,10 @@
  * mode.
  *
  * First the function finds out everything that can be known in advance: the objects, their sizes,
- * whether their names can be file names, which files exist already, and whether there is room. Then
- * it requests the parts of the missing files in order, as many at once as memory and PARTS_MOST
- * allow. Manifests come first. When these have their final names, the files that belong to them
- * follow, and the shards are last. */
+ * whether their names can be file names, which files exist already, and whether the disk has room.
+ * Then it requests the parts of the missing files in order, with as many requests at the same time
+ * as memory and PARTS_MOST allow. Manifests come first. When the manifests have their final names,
+ * the other files of their data sets follow. Shards come last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -27,7 +27,8 @@
 #include "modes/share.h"
 #include "store/interrupt.h"
 
-#define PARTS_MOST  192         /* requests under way, and parts that wait for a disk */
+/* largest number of parts that are requested or wait to be written to the disk */
+#define PARTS_MOST  192
 #define LEAST_BYTES ((uint64_t)16 << 20)
 
 struct fetch_run {
@@ -36,8 +37,8 @@ struct fetch_run {
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
-    uint32_t *items;            /* indexes of objects: first those of this host, later only the
-                                   missing ones */
+    /* indexes of objects: at first the objects of this host, later only the missing ones */
+    uint32_t *items;
     size_t item_count;
     struct fetch_known known;
     struct fetch_destination to;
@@ -93,8 +94,8 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Handles two list entries that name the same object: removes one of them. *kept counts the objects
- * that stay. */
+/* Handles two entries of a list that name the same object, by removing one of them. *kept counts
+ * the objects that stay. */
 static int check_pair(struct fetch_run *f, size_t *kept, uint32_t next, struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
@@ -164,8 +165,8 @@ static int find_missing(struct fetch_run *f, struct sheaf_error *err)
     return code;
 }
 
-/* The order of files. Manifests come first, then their indexes and other files, then shards.
- * Without its manifest, a part of a data set would look like complete foreign shards. */
+/* The order in which files are fetched: manifests first, then their indexes and other files, then
+ * shards. Without its manifest, a part of a data set would look like complete foreign shards. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch_run *f, uint32_t number)
@@ -191,8 +192,8 @@ static int sort_items(struct fetch_run *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks the free space. An existing file is replaced only when the new one is complete, so its
- * space does not count as free. */
+/* Checks that the disk has enough free space. An existing file is replaced only when the new one is
+ * complete, so its space does not count as free. */
 static int check_room(const struct fetch_run *f, struct sheaf_error *err)
 {
     struct store_space space;
@@ -216,8 +217,8 @@ static int check_room(const struct fetch_run *f, struct sheaf_error *err)
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Removes the leftovers of a killed run, except for kept partial files. No other run is at work
- * here. */
+/* Removes the remains of a killed run, except partial files that are kept for resuming. No other
+ * run is working in this directory. */
 static int clear_partial(const struct fetch_run *f, struct sheaf_error *err)
 {
     const int fd = openat(f->to.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -286,7 +287,7 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* Returns whether the next item may begin: all files of earlier phases are finished. */
+/* Returns whether the next file may be begun. All files of earlier phases must be finished. */
 static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
@@ -297,7 +298,7 @@ static bool may_begin(struct flight *x)
     return true;
 }
 
-/* Selects the file to request next. x->file stays NULL after the last file, and while the next one
+/* Selects the file to request next. x->file stays NULL after the last file, and while the next file
  * must wait. */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
@@ -402,7 +403,7 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
     return code == SHEAF_OK ? look(x, err) : code;
 }
 
-/* Checks that the listed objects equal the kept and the fetched ones. */
+/* Checks that the number of listed objects equals the number of kept and fetched ones. */
 static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
 {
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)

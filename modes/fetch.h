@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a fetch. A planning thread requests PARTS, which are ranges of at most
- * FETCH_PART_BYTES of an object. The store calls back when a part has arrived. A worker writes it,
- * and hashes the parts that are next in the order of the file:
+ * The parts of a fetch. A planning thread requests PARTS, which are ranges of an object with at
+ * most FETCH_PART_BYTES bytes. The store calls a function when a part has arrived. A worker then
+ * writes the part, and hashes the parts that come next in the order of the file:
  *
  *     requested ... arrived ... written    in any order
  *     hashed                               in the order of the file; the last part ends the file
@@ -21,8 +21,8 @@
 
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
-/* Copies the caller's options, with defaults for fields that the caller's header lacks. Returns the
- * caller's watch. */
+/* Copies the caller's options. Fields that the caller's version of the struct does not have get
+ * their defaults. Returns the struct watch for the caller's functions. */
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
@@ -49,7 +49,8 @@ struct fetch_file {
     char temporary[32];         /* its name in the partial directory */
     size_t parts;               /* that the planning thread holds */
     uint64_t asked_bytes;       /* so far; the planning thread's */
-    XXH3_state_t *hash;         /* the hash in use; at most one of the two is set */
+    /* the hash that is used to check the file; at most one of these two is set */
+    XXH3_state_t *hash;
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
     struct fetch_part *head, *tail;     /* parts not hashed yet; guarded by the lock */
@@ -58,13 +59,16 @@ struct fetch_file {
     bool is_draining;           /* a worker is hashing */
     unsigned number;            /* of the object */
     uint64_t resumed_bytes;     /* that an earlier run had fetched */
-    bool is_second;             /* the file is fetched once more because its bytes were damaged; */
-    bool is_damaged;            /* the first time, and it is to be fetched once more */
+    /* whether the file is fetched a second time because its bytes were damaged the first time */
+    bool is_second;
+    /* whether the bytes were damaged the first time, so that the file must be fetched once more */
+    bool is_damaged;
     bool failed;                /* likewise */
 };
 
 struct fetch_part {
-    struct read_item base;      /* the first member; it belongs to the planning thread's window */
+    /* must be the first member; it belongs to the planning thread's window of outstanding work */
+    struct read_item base;
     struct job job;
     struct fetch_file *file;
     struct fetch_part *next;    /* of the file */
@@ -75,41 +79,43 @@ struct fetch_part {
 
 /* ---- fetch_file.c ---- */
 
-/* Begins a file under a temporary name. A file of no bytes is finished at once. Frees the file on
- * failure. Bytes may have been damaged in transit. So if a file fails its check, it only becomes
- * `is_damaged` the first time. If `is_second` is set, the failure is an error. */
+/* Begins a file under a temporary name. A file without bytes is finished at once. On failure, frees
+ * the file. If a file fails its check, its bytes may have been damaged in transit. So the first
+ * time, only `is_damaged` is set. If `is_second` is set, the failure is an error. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);
-/* Requests the next part. The caller collects it when it is done and frees it. */
+/* Requests the next part of the file. The caller must collect the part from the window when it is
+ * done, and free it. */
 int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
-/* Closes a file of which no part is under way. Removes the temporary file, unless it was finished
- * or is kept for another run. */
+/* Closes a file. None of its parts may be outstanding. Removes the temporary file, unless the file
+ * was finished or is kept for another run. */
 void fetch_file_close(struct fetch_file *file);
 /* Hashes the next bytes of the file. */
 void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
 
 /* ---- fetch_kept.c: beginnings of files that an earlier run has left ---- */
 
-/* Returns whether the name is that of a kept partial file. */
+/* Returns whether this is the name of a partial file that is kept for resuming. */
 bool fetch_kept_is(const char *name);
-/* Returns the number of bytes of an object that a kept file has. */
+/* Returns how many bytes of an object the kept partial file has. */
 uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct object *object);
-/* Continues a kept file under the file's temporary name. Returns SHEAF_END if there is none. */
+/* Renames the kept partial file to the file's temporary name, so that it is continued. Returns
+ * SHEAF_END if there is no partial file. */
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
-/* Keeps the bytes of an unfinished file for a later run. */
+/* Keeps the bytes of an unfinished file, so that a later run can resume it. */
 void fetch_kept_leave(struct fetch_file *file);
-/* Removes the kept files that belong to none of these objects. */
+/* Removes kept partial files that do not belong to any of these objects. */
 int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, size_t count,
                      struct sheaf_error *err);
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
 
-/* Computes the times of a finished copy: its object's time, with a part of the stamp as the
- * fraction of a second. */
+/* Computes the modification time for a finished copy: the time of its object, with a part of the
+ * object's stamp as the fraction of a second. */
 void fetch_mark_times(const struct object *object, struct timespec times[2]);
-/* Returns whether the file is a finished copy of the object. */
+/* Returns whether a file is a finished copy of the object, by its size and modification time. */
 bool fetch_mark_fits(const struct object *object, const struct stat *st);
 
 /* ---- fetch_known.c: what the data sets among the objects say of their shards ---- */
@@ -124,7 +130,8 @@ void fetch_known_free(struct fetch_known *known);
 
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
-/* Writes the manifest lines of these units to `name` in the directory. */
+/* Writes the lines of the manifest that belong to these units (see objects.h) to the file `name` in
+ * the directory. */
 int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);
 

@@ -62,8 +62,8 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* Compares the MD5. A different ETag is an error only if the store says that its ETags are MD5s;
- * otherwise *checked is set to false. */
+/* Compares the file's MD5 with the object's ETag. If they differ, this is an error only if the
+ * store states that its ETags are MD5s. Otherwise *checked is set to false. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];
@@ -96,8 +96,8 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     struct timespec times[2];
     int fd, code, failed;
 
-    /* A later run trusts the size and the time, so these must not become visible before the bytes
-     * are stored. */
+    /* A later run trusts the size and the time. So these must not become visible before the bytes
+     * are on the disk. */
     fetch_mark_times(f->object, times);
     failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
     if (close(f->fd) != 0 && failed == 0)
@@ -154,7 +154,7 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Ends a file whose bytes are all there. The bytes of a damaged file are not counted. */
+/* Ends a file when all its bytes are written. The bytes of a damaged file are not counted. */
 static void finish_or_fail(struct fetch_file *f)
 {
     struct sheaf_error err;
@@ -171,7 +171,8 @@ static void finish_or_fail(struct fetch_file *f)
     pthread_mutex_unlock(&f->to->lock);
 }
 
-/* Returns the memory of a part to the planning thread, and the file with its last part. */
+/* Returns the memory of a part to the planning thread. With the last part of a file, also returns
+ * the file. */
 static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
@@ -189,8 +190,8 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
                        part->file->object->name, r->size, (unsigned long long)r->offset);
 }
 
-/* Hashes the file's parts as far as they are written. If another worker already does so, it will
- * find this part too. */
+/* Hashes the file's parts in order, as far as they are written. If another worker is already doing
+ * this, that worker will also hash this part. */
 static void drain(struct fetch_file *f, struct fetch_part *written)
 {
     struct fetch_destination *to = f->to;
@@ -211,8 +212,9 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        f->is_useless |= is_last && !failed;    /* the file is finished now, or is complete and
-                                                   wrong */
+        /* after its last part, the file is either finished, or complete and wrong; in both cases
+         * the temporary file is of no use */
+        f->is_useless |= is_last && !failed;
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;
         if (!failed)
@@ -284,7 +286,8 @@ int fetch_file_ask(struct fetch_file *f, struct inflight *window, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Continues the file that an earlier run left, or begins a new one. */
+/* Opens the temporary file: continues the partial file that an earlier run has kept, or begins a
+ * new one. */
 static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_error *err)
 {
     int code;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Partial large files, which a failed or interrupted run leaves for the next one.
+ * Partial large files, which a failed or interrupted run keeps for the next run.
  *
- * A partial file holds the bytes that were hashed, without holes. Its name contains the object and
- * its ETag, so it is resumed only if the object is the same. The complete file is checked if
- * anything is known to check it against. */
+ * A partial file has the bytes that were hashed, without holes. Its name contains the object's name
+ * and ETag, so it is resumed only if the object is the same. When the file is complete, it is
+ * checked by its hash or MD5 if one is known. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #define NAME_BYTES 48
 #define READ_BYTES ((size_t)1 << 20)
 
-/* Returns whether a partial file can be kept. A smaller object has no complete part before its
- * end. */
+/* Returns whether a partial copy of this object can be kept. A smaller object consists of only one
+ * part, so a partial copy would have no complete part. */
 static bool may_be_kept(const struct object *o)
 {
     return o->bytes > FETCH_PART_BYTES && o->stamp != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The hashes in the dataset.json files of a source. A file of that name that is not the manifest of
- * a data set is an ordinary file. */
+ * Finds the hashes of shards in the files dataset.json of a source. A file with this name that is
+ * not the manifest of a data set is treated as an ordinary file. */
 #include <stdlib.h>
 #include <string.h>
 

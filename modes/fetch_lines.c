@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the augmented manifest beside the objects that it names, which are useless without it. A
- * host with a part of the objects gets the lines of that part, byte for byte. */
+ * Writes the augmented manifest beside the objects that it names, because they are useless without
+ * it. If a host has only a part of the objects, it gets the lines of this part, byte for byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes of about a MiB into a pipe, which is made as large as allowed. (vmsplice would save a
- * copy, but a page could not be reused until the reader has read it, and the writer cannot know
- * when that is.)
+ * Writes into a pipe about one MiB at a time. The pipe is made as large as allowed. (vmsplice would
+ * save a copy, but a page could be reused only after the reader has read it, and the writer cannot
+ * know when that is.)
  *
  * The caller must block SIGPIPE. */
 #include "modes/fifo.h"
@@ -17,8 +17,8 @@
 #include "base/error.h"
 
 #define HOLD_BYTES   ((size_t)1 << 20)
-#define DIRECT_BYTES ((size_t)256 << 10)    /* data of at least this size is written without a
-                                               copy */
+/* data of at least this size is written directly, without a copy to the buffer */
+#define DIRECT_BYTES ((size_t)256 << 10)
 #define PIPE_BYTES   (1 << 20)              /* the most that an unprivileged process may have */
 #define LOOK_MS      50                     /* interval at which an interruption is looked for */
 
@@ -71,13 +71,14 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
         if (watch_check(f->watch, err) != SHEAF_OK)
             return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
-            return SHEAF_OK;    /* if the reader has gone, the next write reports it */
+            /* if the program at the other end has closed the pipe, the next write reports this */
+            return SHEAF_OK;
         if (n < 0 && errno != EINTR)
             return err_errno(err, errno, "waiting for the named pipe's reader");
     }
 }
 
-/* Writes both buffers one after the other, in as few calls as the pipe allows. */
+/* Writes both buffers, one after the other, in as few system calls as the pipe allows. */
 static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err)
 {
     while (v[0].iov_len + v[1].iov_len != 0) {
@@ -106,7 +107,7 @@ static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Writes the held bytes and all of `data` except its last byte. */
+/* Writes the bytes in the buffer, and then all bytes of `data` except the last one. */
 static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
 {
     struct iovec v[2] = { { f->held.data, f->held.size },

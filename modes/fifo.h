@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The writing end of a named pipe, whose reader may open it late and close it early.
+ * The writing end of a named pipe. The program that reads it may open it late and close it early.
  *
- * The bytes go through a buffer. Its last byte is held back until more bytes come or the epoch
- * ends. So a feeder that dies never ends the stream where an object ends, and its reader cannot
- * take a part of the data for the whole. */
+ * The bytes go through a buffer. The last byte is always held back until more bytes come or the
+ * epoch ends. So if the writing process dies, the stream never ends at the end of an object, and
+ * the reading program cannot mistake a part of the data for the whole. */
 #ifndef MODES_FIFO_H
 #define MODES_FIFO_H
 
@@ -15,25 +15,28 @@
 
 struct fifo {
     int fd;
-    struct watch *watch;        /* shows the progress, and tells whether the call was interrupted
-                                   while the pipe is full */
+    /* shows the progress, and tells whether the call was interrupted, while the pipe is full */
+    struct watch *watch;
     const struct sheaf_progress *progress;
     struct buf held;
     uint64_t written;           /* bytes written to the pipe */
     size_t pipe_bytes;          /* of the pipe's own buffer */
 };
 
-/* Creates the pipe or uses an existing one. Returns SHEAF_ERR_EXISTS if the path is something
- * else. */
+/* Creates the pipe, or uses an existing one. Returns SHEAF_ERR_EXISTS if there is another kind of
+ * file at the path. */
 int fifo_make(const char *path, struct sheaf_error *err);
 
-/* Opens the pipe if it has a reader. Returns SHEAF_OK, or SHEAF_END if there is no reader yet. */
+/* Opens the pipe for writing. Returns SHEAF_OK, or SHEAF_END if no program has opened it for
+ * reading yet. */
 int fifo_open(struct fifo *fifo, const char *path, struct watch *watch,
               const struct sheaf_progress *progress, struct sheaf_error *err);
 
-/* Write to the pipe. These functions return SHEAF_END once the reader has gone. */
+/* These functions write to the pipe. They return SHEAF_END if the program at the other end has
+ * closed it. */
 int fifo_put(struct fifo *fifo, const void *data, size_t size, struct sheaf_error *err);
-/* Writes the buffered bytes except for the last one. Used before waiting for something. */
+/* Writes the bytes in the buffer except the last one. Called before the caller waits for
+ * something. */
 int fifo_flush(struct fifo *fifo, struct sheaf_error *err);
 int fifo_end(struct fifo *fifo, struct sheaf_error *err);
 

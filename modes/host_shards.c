@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A host's shards; see host_shards.h.
+ * The shards of one host; see host_shards.h.
  *
- * SageMaker does not publish how it chooses the objects of a host ("about 1/n of them"), so the
- * choice is not relied on. The directory shows which shards this host has. Hosts agree on the
- * length of an epoch without asking each other, because each computes it from common knowledge: the
- * manifest and the number of hosts n. If S shards are distributed evenly, each host has between
- * floor(S/n) and ceil(S/n) of them:
+ * SageMaker does not document how it chooses the objects of a host ("about 1/n of them"), so this
+ * file does not rely on a particular choice. The directory shows which shards this host has. Hosts
+ * agree on the length of an epoch without communicating, because each computes it from the manifest
+ * and the number n of hosts. If S shards are distributed evenly, each host has between floor(S/n)
+ * and ceil(S/n) of them:
  *
  *     pad    the epoch is as long as the ceil(S/n) largest shards together, which no host exceeds;
  *            each host repeats some of its own samples up to that number
  *     drop   the epoch is as long as the floor(S/n) smallest shards together, which every host has
  *
- * A host whose shards do not fit is refused when it reads (see check_host in reader_options.c). An
- * error on one host ends the job, while a wrong count would hang it. */
+ * A host whose shards do not fit this assumption is refused when it reads (see check_host in
+ * reader_options.c). An error on one host ends the job, while a wrong count would make it hang. */
 #include "modes/host_shards.h"
 
 #include <inttypes.h>
@@ -28,8 +28,8 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-#define HOST_SEED 0x686f7374u   /* seed for the hash that is the fingerprint of a host's part of
-                                   a data set */
+/* seed of the hash from which the fingerprint of a host's part of a data set is made */
+#define HOST_SEED 0x686f7374u
 
 /* ---- Which shards are here ------------------------------------------------------------------ */
 
@@ -63,7 +63,7 @@ static int sort_names(struct here *h)
     return SHEAF_OK;
 }
 
-/* Returns the number of the shard with this name, or UINT32_MAX. */
+/* Returns the number of the shard with this name, or UINT32_MAX if there is none. */
 static uint32_t find_shard(const struct here *h, const char *name)
 {
     size_t low = 0, high = h->dataset->manifest.shard_count;
@@ -129,8 +129,8 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Removes the shards that this host does not have. The others keep their order and their sections
- * in the index. */
+/* Removes the shards that this host does not have. The remaining shards keep their order and their
+ * sections in the index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {
     size_t kept = 0;
@@ -157,8 +157,8 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint for positions on this host, from the data set's fingerprint, this host's
- * shards, and the number of hosts. */
+/* Computes the fingerprint for positions on this host. It depends on the data set's fingerprint,
+ * this host's shards, and the number of hosts. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);
@@ -188,8 +188,8 @@ static int check_shards(const struct here *h, const struct host *host)
     return SHEAF_OK;
 }
 
-/* Reduces the data set to this host's shards. A single host has all shards, so its data set is
- * complete. */
+/* Reduces the data set to the shards of this host. If there is only one host, it has all shards,
+ * and the data set stays complete. */
 static int take(struct sheaf_dataset *d, struct here *h, const struct host *host)
 {
     int code = sort_names(h);
@@ -209,7 +209,9 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
         dataset_forget_counts(d);
-        d->has_keys = false;    /* the table of keys has the numbers of the whole data set */
+        /* the numbers in the table of keys are those of the whole data set, so the table cannot
+         * be used */
+        d->has_keys = false;
     }
     if (code == SHEAF_OK)
         code = dataset_move(d, h->directory, h->err);
@@ -219,7 +221,8 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     return code;
 }
 
-/* Checks that this host has the index. The platform may have given it to another host. */
+/* Checks that this host has the index file, because the platform may have given it to another
+ * host. */
 static int check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the number of this process, and the number of processes, in the environment that launchers
- * set. Ranks that read and parts that are packed use the same variables. But a job array is only a
- * set of parts, because each of its jobs may have ranks of its own. */
+ * Finds the number of this process, and the number of processes, in the environment variables that
+ * launchers set. Readers (ranks) and packers (parts) use the same variables. But a job array is
+ * used only for parts, because each of its jobs may have several ranks of its own. */
 #include "modes/launcher.h"
 
 #include <jansson.h>
@@ -23,8 +23,9 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    /* TOGETHER: the launcher sets both or neither, so a single one shows a failed launch. IN_STEP:
-     * every process of a Slurm job has them, but they count only in a job step. */
+    /* TOGETHER: the launcher sets both variables or none, so if only one is set, the launch has
+     * failed. IN_STEP: every process of a Slurm job has the variables, but they count only in a job
+     * step. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -79,9 +80,9 @@ static int check_member(const struct launch_member *member, const char *source,
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process. A batch script and the shell of salloc also have the
- * variables of their job, but each is a single process. Only srun sets the number of a step. Slurm
- * uses two special numbers for the script and the shell. */
+/* Returns whether srun started this process. A batch script, and the shell of salloc, also have the
+ * variables of their job, but each is a single process. Only srun sets the number of a job step.
+ * Slurm uses two special step numbers for the script and the shell. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };
@@ -130,7 +131,8 @@ static int from_launchers(const struct launcher *launchers, size_t count,
 
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
-/* Uses a job array. An array whose indices are not evenly spaced does not tell a job's rank. */
+/* Uses the variables of a job array. If the indices of an array are not evenly spaced, they do not
+ * determine the part of a job. */
 static int from_array(struct launch_member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {
@@ -167,8 +169,8 @@ static int from_array(struct launch_member *member, struct sheaf_error *err)
 
 /* ---- Lists of hosts -------------------------------------------------------------------------- */
 
-/* Finds a host's rank, which is its position in the list. Names must not be parsed for it, because
- * algo-10 comes before algo-2. */
+/* Finds the rank of a host, which is its position in the list of hosts. The number in a host's name
+ * must not be used, because algo-10 comes before algo-2 in the list. */
 static int find_rank(const json_t *hosts, const char *current, const char *source,
                     struct launch_member *member, struct sheaf_error *err)
 {
@@ -227,7 +229,7 @@ static int from_config(const char *directory, const char *source, struct launch_
     return code;
 }
 
-/* Uses one of SageMaker's two ways to state the hosts. */
+/* Uses one of the two ways in which SageMaker states the hosts: variables, or a file. */
 static int from_sagemaker(const char *config, const char *const *directories, size_t count,
                           struct launch_member *member, const char **source,
                           struct sheaf_error *err)
@@ -285,8 +287,9 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
     return code;
 }
 
-/* Refuses a world that covers all hosts. Its size shows that it has more processes than this host.
- * Each of these would skip parts of this host's samples as read by the others. */
+/* Refuses a world that covers all hosts, which shows in its size: it has more processes than this
+ * host. Each process would leave samples of this host to processes on other hosts, which do not
+ * have them. */
 static int check_world(const char *config, const struct launch_member *local,
                        struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists prefixes, directories and single objects, and holds the code that all lists share. */
+ * Lists prefixes, directories and single objects. Also has the code that all lists share. */
 #include "modes/objects.h"
 
 #include <errno.h>
@@ -73,7 +73,8 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    if ((n & (n + 1)) == 0) {           /* room for n + 2 is made when n + 1 is a power of two */
+    /* whenever n + 1 is a power of two, the array is enlarged */
+    if ((n & (n + 1)) == 0) {
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 
         if (grown == NULL)
@@ -117,7 +118,7 @@ static int check(struct watch *watch, const struct objects *o, struct sheaf_erro
     return watch_check(watch, err);
 }
 
-/* Returns whether the name is that of a temporary file, which a writer has not published yet. */
+/* Returns whether this is the name of a temporary file, which its writer has not published yet. */
 static bool is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);
@@ -183,8 +184,8 @@ static int walk(const char *root, const char *beginning, struct objects *o, stru
                            : store_walk(root, take_entry, &walking, err);
 }
 
-/* Lists a prefix: a directory, or else, as in SageMaker, the beginning of some names in one
- * ("s3://bucket/train/shard-"). */
+/* Lists a prefix. It is a directory, or else, as in SageMaker, the beginning of names in a
+ * directory ("s3://bucket/train/shard-"). */
 static int list_prefix(const struct source *s, struct objects *o, struct watch *watch,
                        struct sheaf_error *err)
 {
@@ -283,7 +284,7 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
     return code;
 }
 
-/* Lists the objects of a source in the way of its kind. */
+/* Lists the objects of a source, in the way that its kind requires. */
 static int list_source(const struct source *s, const char *attributes, struct watch *watch,
                        struct objects *o, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the sizes of objects for which a manifest states only the name. */
+ * Requests the sizes of objects whose manifest states only their names. */
 #include "modes/objects.h"
 #include "packer/source/size_queue.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selects the shards in a data set's directory. A program that reads all objects one after the
- * other would take the index, the manifest and other files for samples. */
+ * Selects the shards in the directory of a data set. A program that reads all objects one after the
+ * other would mistake the index, the manifest and other files for samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static struct object *find(const struct objects *o, const char *name)
     return bsearch(name, o->items, o->count, sizeof(o->items[0]), by_name);
 }
 
-/* Moves the shards to the front, in the manifest's order. */
+/* Moves the shards to the beginning of the list, in the manifest's order. */
 static int keep(struct objects *o, const struct manifest *m, struct sheaf_error *err)
 {
     struct object *shards = calloc(m->shard_count + 1, sizeof(*shards));
@@ -66,8 +66,8 @@ static int read_manifest(const char *directory, struct manifest *m, struct sheaf
     return code;
 }
 
-/* Refuses an object that an unfinished run has put in the place of a manifest. It is shorter than
- * any manifest, so only short objects are read. */
+/* Refuses an object that an unfinished run has put in place of a manifest. Such an object is
+ * shorter than any manifest, so only short objects are read. */
 static int refuse_stand_in(const struct objects *o, const struct object *object,
                            struct sheaf_error *err)
 {
@@ -92,8 +92,8 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Sets *keep to whether others may use the existing data set or shards while the run of this claim
- * is unfinished. */
+/* Sets *keep to whether the existing data set or shards may be used while the run of this claim has
+ * not finished. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
@@ -109,7 +109,8 @@ static int claim_keeps(const struct objects *o, const char *name, bool *keep,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *keep to whether all unfinished runs append to existing data sets or index them. */
+/* Sets *keep to whether all unfinished runs only append to existing data sets or index them, so
+ * that these may be used. */
 static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -137,7 +138,8 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
                       : dataset_refuse_unfinished_split(o->root, err);
 }
 
-/* Adds a file. For an absent file, a store that may not be listed answers that access is denied. */
+/* Adds a file of the data set. If the program may not list the store, the store answers "access
+ * denied" for a file that does not exist. */
 static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
 {
     struct objects *o = context;

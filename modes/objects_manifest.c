@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the objects of SageMaker's two kinds of manifest, in the order of the manifest. */
+ * Lists the objects of SageMaker's manifest files and augmented manifests, in the order of the
+ * manifest. */
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -49,7 +50,8 @@ static int add_object(struct objects *o, const struct attribute *a, struct sheaf
     return code == SHEAF_OK ? objects_add(o, &found, NULL, err) : code;
 }
 
-/* Adds an attribute's value: the text of a string, or otherwise the value as the line writes it. */
+/* Adds the value of an attribute. For a string this is its text, otherwise the value in the form in
+ * which the line has it. */
 static int add_value(struct objects *o, const struct attribute *a, struct sheaf_error *err)
 {
     struct object found = { .name = a->name, .text = a->text, .bytes = a->size };

@@ -75,7 +75,7 @@ const char *safe_path_base(const char *name)
     return slash == NULL ? name : slash + 1;
 }
 
-/* Opens a directory inside an open one, and creates it if it is missing. */
+/* Opens a directory inside another one that is open, and creates it if it does not exist. */
 static int descend(int fd, const char *name, size_t size)
 {
     char component[NAME_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Safe file names for objects: which names are allowed, and how a file gets its name without ever
+ * Safe file names for objects: which names are allowed, and how a file is created without ever
  * leaving the directory. */
 #ifndef MODES_SAFE_PATH_H
 #define MODES_SAFE_PATH_H
@@ -9,20 +9,21 @@
 
 #include "sheaf.h"
 
-/* Returns why no file in a directory can have the name, or NULL if one can. Pure. */
+/* Returns why a file in a directory cannot have this name, or NULL if it can. The function has no
+ * side effects. */
 const char *safe_path_problem(const char *name);
 
-/* Compares names in an order that makes colliding names adjacent: byte order, but with '/' before
- * everything else. Pure, like the next function. */
+/* Compares names in an order in which colliding names are adjacent: byte order, but with '/' before
+ * all other bytes. Like the next function, it has no side effects. */
 int safe_path_compare(const char *a, const char *b);
-/* Returns whether `b`, which comes after `a` in that order, needs a directory where `a` is a
- * file. */
+/* Returns whether `b` needs a directory with the name of the file `a`. `b` must come after `a` in
+ * the order of safe_path_compare. */
 int safe_path_is_below(const char *a, const char *b);
 
-/* Opens the directory for the file `name`, and creates missing directories. Symbolic links are not
- * followed. */
+/* Opens the directory of the file `name`, and creates missing directories. Does not follow symbolic
+ * links. */
 int safe_path_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err);
-/* Returns the part of a name after its last slash. */
+/* Returns the base name, which is the part after the last slash. */
 const char *safe_path_base(const char *name);
 
 #endif

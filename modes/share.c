@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shares units among hosts: a Fisher-Yates shuffle, then every n-th unit. */
+ * Divides units among hosts: shuffles the units (Fisher-Yates), and then gives each host every n-th
+ * unit. */
 #include "modes/share.h"
 
 #include "base/rng.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A window of pieces in the order of the stream. The planning thread begins pieces while the budget
- * and the number of requests allow, and takes the oldest one. */
+ * Reads objects ahead: a window of pieces in the order of the stream. The planning thread begins
+ * further pieces as long as the budget and the limit of requests allow, and takes the oldest
+ * piece. */
 #include "modes/supply.h"
 
 #include <stdlib.h>
@@ -13,11 +14,12 @@
 #include "base/flag.h"
 #include "store/read_item.h"
 
-/* 128 requests of about 20 ms each fetch 6000 small objects a second. Large objects need fewer. */
+/* Number of requests at once. 128 requests of about 20 ms each fetch 6000 small objects per second.
+ * For large objects, fewer are enough. */
 #define REQUESTS   128
 #define PIECE_BYTES ((size_t)8 << 20)
 
-/* An open object, shared by the pieces that read it. */
+/* An open object, which all pieces that read it share. */
 struct opened {
     struct store_object *object;
     size_t users;
@@ -88,7 +90,8 @@ static void cancel(struct inflight_item *item)
         read_item_cancel(item);
 }
 
-/* Appends an entry, which is a read of the open object, or complete already if there is none. */
+/* Appends a piece to the window. It reads from the open object; if `opened` is NULL, it is complete
+ * already. */
 static struct supply_entry *append(struct supply *s, size_t size, struct opened *opened)
 {
     struct supply_entry *e = malloc(sizeof(*e) + size);
@@ -144,7 +147,7 @@ static void begin_epoch(struct supply *s)
         }
 }
 
-/* Moves past units that have no data. Returns false at the epoch's end. */
+/* Moves past units that have no data. Returns false at the end of the epoch. */
 static bool has_more(struct supply *s)
 {
     const struct objects *o = s->setup.objects;
@@ -176,7 +179,7 @@ static void end_epoch(struct supply *s)
     s->at = (struct supply_cursor){ .epoch = s->at.epoch + 1 };
 }
 
-/* Begins the next piece. The budget must have been taken for it. */
+/* Begins to read the next piece. Its memory must already be taken from the budget. */
 static int begin_piece(struct supply *s, const struct object *object, size_t size,
                        struct sheaf_error *err)
 {
@@ -203,8 +206,8 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether another piece may begin. A read of a local file is done when the call returns, so
- * more than one of them gains nothing. */
+/* Returns whether another piece may be begun. A read of a local file is finished when the call
+ * returns, so there is only one at a time. */
 static bool may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the content of objects ahead, one object after the other and epoch after epoch. Many
- * requests are under way at once, one for each small object and one for each range of a large one,
- * and the bytes come out in order.
+ * requests run at the same time: one for each small object, and one for each range of a large
+ * object. The bytes are returned in order.
  *
  *     piece | piece | piece | end of epoch | piece | ...        in the order of delivery
  *       ^ done          ^ under way           ^ not started: the budget is used up
@@ -21,7 +21,8 @@ struct supply;
 struct supply_setup {
     const struct objects *objects;
     struct share share;
-    uint64_t first_epoch, end_epoch;    /* end_epoch is not begun; UINT64_MAX if there is no end */
+    /* the first epoch, and the epoch before which to stop; UINT64_MAX if there is no end */
+    uint64_t first_epoch, end_epoch;
     uint64_t memory_bytes;              /* at least SUPPLY_LEAST */
     const volatile int *interrupt;      /* NULL: never */
 };
@@ -30,8 +31,8 @@ struct supply_setup {
 struct supply_piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
-    const struct object *object;    /* the object of the piece; NULL at the end of an epoch,
-                                       where there is no data */
+    /* the object of the piece; NULL for the mark at the end of an epoch, which has no data */
+    const struct object *object;
     bool begins, ends;          /* the object */
     const void *data;
     size_t size;
@@ -39,15 +40,16 @@ struct supply_piece {
 
 int supply_open(struct supply **supply, const struct supply_setup *setup,
                 struct sheaf_error *err);
-/* Ends the requests under way and frees the supply. NULL is allowed. */
+/* Cancels the running requests and frees the supply. NULL is allowed. */
 void supply_close(struct supply *supply);
 
-/* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the last
- * epoch. */
+/* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the end
+ * of the last epoch. */
 int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);
-/* Begins as many requests as there is room for. Used by callers that wait for something else. */
+/* Begins as many requests as there is room for. A caller may use it while it waits for something
+ * else. */
 int supply_fill(struct supply *supply, struct sheaf_error *err);
 /* Skips the rest of an epoch, including its end. */
 int supply_pass(struct supply *supply, uint64_t epoch, struct sheaf_error *err);

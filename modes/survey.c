@@ -52,8 +52,8 @@ static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Reads a manifest. A file with a manifest's name that is not a manifest of ours counts as an
- * ordinary file. */
+/* Reads a manifest of a data set. A file that has the name of a manifest but is not one is treated
+ * as an ordinary file. */
 static int read_manifest(const struct objects *o, const struct object *object,
                          struct sheaf_survey *s, struct sheaf_error *err)
 {
@@ -88,8 +88,8 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
     return code;
 }
 
-/* Finds the kind of store that has the objects, which may differ from the store of a manifest
- * file. */
+/* Finds the kind of store of the objects, which may differ from the store of the manifest file that
+ * lists them. */
 static int find_place(const struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
 {
     char *url = object_url(o, &o->items[0]);

@@ -2,8 +2,8 @@
  *
  * sheaf_warm: reads files only to make their file system load them.
  *
- * A file system that fetches on demand is fastest with large sequential reads of several files at
- * once. Large files are divided, so that a single one does not delay the end. */
+ * A file system that loads files on demand is fastest with large sequential reads of several files
+ * at the same time. Large files are divided, so that a single file does not delay the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #define STRETCH_BYTES ((uint64_t)256 << 20)
 #define READ_BYTES    ((size_t)4 << 20)
 #define READERS_MOST  64
-#define READERS_USUAL 16        /* number of readers, which wait for a network and not for a
-                                   processor */
+/* number of reading threads; they wait for the network and not for a processor */
+#define READERS_USUAL 16
 #define LOOK_NS       50000000
 
 struct file_warming;
@@ -38,7 +38,8 @@ struct file_warming {
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
     struct {
-        size_t item;            /* this and the next field: the position to be read next */
+        /* the item that is read next; the next field is the position in it */
+        size_t item;
         uint64_t offset;
         uint64_t bytes;         /* that were read */
         bool stop;
