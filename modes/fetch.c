@@ -94,8 +94,9 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Handles two entries of a list that name the same object, by removing one of them. *kept counts
- * the objects that stay. */
+/* Checks an entry of the sorted list: its name, and whether the name collides with the previous
+ * entry. An entry that names the same object as the previous one is left out. *kept counts the
+ * entries that stay. */
 static int check_pair(struct fetch_run *f, size_t *kept, uint32_t next, struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The samples that the serving thread (serving.h) has read: the reader's position in the present
- * pass over the loader, samples that nobody has requested yet, and samples that workers have
+ * pass of the loader, samples that nobody has requested yet, and samples that workers have
  * received.
  *
  *     ordinals:  requested and given | held: read, not requested | position | not read yet ...

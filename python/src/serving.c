@@ -226,7 +226,7 @@ static void note_ranks(struct serving *s)
 }
 
 /* Returns the client whose request should be answered first, among the clients whose requests can
- * be answered. A request for an earlier pass over the loader comes first. */
+ * be answered. A request for an earlier pass of the loader comes first. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -296,7 +296,7 @@ static bool refuse_one_elsewhere(struct serving *s)
     return false;
 }
 
-/* Moves to the pass over the loader that a client requests. Returns false if the client got an
+/* Moves to the pass of the loader that a client requests. Returns false if the client got an
  * answer instead. */
 static bool turn_to(struct serving *s, struct client *c)
 {
