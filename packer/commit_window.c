@@ -3,7 +3,6 @@
  * Commits several shards side by side; see commit_window.h. */
 #include "packer/commit_window.h"
 
-#include "base/bytes.h"
 #include "base/error.h"
 
 void commit_window_open(struct commit_window *w, unsigned most)
@@ -37,7 +36,7 @@ void commit_window_end(struct commit_window *w, const struct sheaf_error *error)
     pthread_mutex_lock(&w->lock);
     w->locked.running--;
     if (error == NULL)
-        w->locked.width = MIN(w->locked.width + 1, w->most);
+        w->locked.width = w->most;
     else if (w->locked.error.code == SHEAF_OK)
         w->locked.error = *error;
     pthread_cond_broadcast(&w->changed);

@@ -5,9 +5,8 @@
  *
  * In a remote store, committing a shard takes several round trips that move few bytes, so
  * several shards are committed at once. The first shard is committed alone. If this fails
- * because the store is full or refuses everything, no other shard is tried. Each success allows
- * one more shard at the same time, so their number doubles with each round. After a failure, no
- * further shard is begun. */
+ * because the store is full or refuses everything, no other shard is tried. When it has succeeded,
+ * up to `most` shards are committed at once. After a failure, no further shard is begun. */
 #ifndef PACKER_COMMIT_WINDOW_H
 #define PACKER_COMMIT_WINDOW_H
 

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/image_memory.h"
+#include "publish/entries.h"
 #include "store/store.h"
 
 #define FETCHING_JOBS 4u
@@ -171,34 +172,97 @@ static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard
            (entry->skipped.size == 0 || run->problems->on_error == SHEAF_SKIP);
 }
 
+/* A search for shards that an earlier run has finished. */
+struct kept_search {
+    struct running *running;
+    struct output_listing *listing;     /* NULL: the destination may not be listed */
+};
+
+static int name_of(const struct pack_run *run, const struct plan_shard *shard,
+                   char name[SHARD_NAME_BYTES], struct sheaf_error *err)
+{
+    return output_shard_name(run->output, shard->split, shard->number, name, err);
+}
+
+/* Names a shard whose entry is to be read. Shards that were not listed are skipped, which saves a
+ * request for each. */
+static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
+                            struct sheaf_error *err)
+{
+    const struct kept_search *s = context;
+    const struct pack_run *run = s->running->run;
+    const struct plan_shard *shard = &run->rows.plan->shards[run->first + number];
+    char name[SHARD_NAME_BYTES];
+    bool has = true;
+    int code = name_of(run, shard, name, err);
+
+    *found = (struct entries_shard){ shard->split, shard->number };
+    if (code == SHEAF_OK && s->listing != NULL)
+        code = output_listing_has_entry(s->listing, run->output, shard->split, name, &has, err);
+    return code != SHEAF_OK || has ? code : SHEAF_END;
+}
+
+/* Keeps a shard if its files belong to the entry. They are read only if the listing does not show
+ * that. */
+static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
+                      struct sheaf_error *err)
+{
+    struct running *r = s->running;
+    const struct pack_run *run = r->run;
+    const struct plan_shard *shard = &run->rows.plan->shards[run->first + i];
+    struct journal_entry own = { .facts = { .bytes = 0 } };
+    const struct journal_entry *entry = listed;
+    char name[SHARD_NAME_BYTES];
+    uint64_t stamp;
+    int code = name_of(run, shard, name, err);
+
+    r->kept[i] = code == SHEAF_OK && s->listing != NULL &&
+                 output_listing_is_known(s->listing, shard->split, listed);
+    if (code == SHEAF_OK && !r->kept[i]) {
+        entry = &own;
+        code = output_find_shard(run->output, shard->split, name, &own, &r->kept[i], &stamp, err);
+    }
+    r->kept[i] = code == SHEAF_OK && r->kept[i] && is_of_use(run, shard, entry);
+    if (r->kept[i])
+        code = problems_read(run->problems, (const char *)entry->skipped.data, entry->skipped.size,
+                             err);
+    if (r->kept[i] && code == SHEAF_OK && run->problems->converted != NULL)
+        code = problems_read(run->problems->converted, (const char *)entry->converted.data,
+                             entry->converted.size, err);
+    if (r->kept[i] && code == SHEAF_OK)
+        count_kept(r, shard, entry);
+    journal_entry_free(&own);
+    return code;
+}
+
+static int search_entries(const struct kept_search *s, struct sheaf_error *err)
+{
+    const struct pack_run *run = s->running->run;
+    const size_t count = run->end - run->first;
+    struct entries *entries = NULL;
+    int code = entries_open(run->output, count, shard_with_entry, s, &entries, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const struct journal_entry *entry;
+
+        code = entries_next(entries, &entry, err);
+        if (code == SHEAF_OK)
+            code = keep_shard(s, i, entry, err);
+        if (code == SHEAF_OK || code == SHEAF_END)
+            code = watch_check(run->watch, err);
+    }
+    entries_close(entries);
+    return code;
+}
+
 static int find_kept(struct running *r, struct sheaf_error *err)
 {
-    const struct pack_run *run = r->run;
-    struct journal_entry entry = { .facts = { .bytes = 0 } };
-    int code = SHEAF_OK;
+    struct kept_search search = { .running = r };
+    int code = output_list(r->run->output, &search.listing, err);
 
-    for (size_t i = run->first; i < run->end && code == SHEAF_OK; i++) {
-        const struct plan_shard *shard = &run->rows.plan->shards[i];
-        bool *kept = &r->kept[i - run->first];
-        char name[SHARD_NAME_BYTES];
-        uint64_t stamp;
-
-        code = output_shard_name(run->output, shard->split, shard->number, name, err);
-        if (code == SHEAF_OK)
-            code = watch_check(run->watch, err);
-        if (code == SHEAF_OK)
-            code = output_find_shard(run->output, shard->split, name, &entry, kept, &stamp, err);
-        *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, &entry);
-        if (!*kept)
-            continue;
-        code = problems_read(run->problems, (const char *)entry.skipped.data, entry.skipped.size,
-                             err);
-        if (code == SHEAF_OK && run->problems->converted != NULL)
-            code = problems_read(run->problems->converted, (const char *)entry.converted.data,
-                                 entry.converted.size, err);
-        count_kept(r, shard, &entry);
-    }
-    journal_entry_free(&entry);
+    if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS)
+        code = search_entries(&search, err);
+    output_listing_free(search.listing);
     return code;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "formats/manifest_growth.h"
 #include "base/keyset.h"
+#include "publish/several.h"
 #include "store/over.h"
 #include "store/store.h"
 
@@ -196,11 +197,24 @@ int destination_split(const struct output *o, const char *directory, const char 
 
 /* ---- Inspecting ------------------------------------------------------------------------------ */
 
+/* The names in a directory. */
+struct inspected_names {
+    struct inspection *inspection;
+    const char *directory, *split;      /* `split` is NULL for DEST if the run has splits */
+    bool has_shards;            /* whether a file has the name of a shard */
+    char *stray;                /* a file with another name that Sheaf uses; NULL: none */
+    struct sheaf_error *err;
+};
+
 struct inspection {
     const struct output *output;
     unsigned asked;
     struct destination *found;
     struct keyset known;        /* shards with an owner: SPLIT/PREFIX-<digits> */
+    struct inspected_names names[SPLIT_LIMIT + 1];     /* of the splits, and of DEST */
+    size_t names_count;
+    char **below;               /* names of the directories in DEST */
+    size_t below_count;
     const char *directory, *split;      /* that are listed */
     struct sheaf_error *err;
 };
@@ -228,15 +242,52 @@ static int note_dataset(struct inspection *x, const char *directory)
 #define NAMED_MOST 5            /* files that an error names */
 
 /* Counts a file that is missing or has another size, and adds it to the text. */
-static int note_lost(struct buf *text, size_t *lost, const char *name, int found, uint64_t bytes,
-                     uint64_t expected, struct sheaf_error *err)
+static int note_lost(struct buf *text, size_t *lost, const char *name,
+                     const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
     if ((*lost)++ >= NAMED_MOST)
         return SHEAF_OK;
-    if (found == SHEAF_ERR_NOT_FOUND)
+    if (!seen->is_there)
         return buf_printf(text, err, "%s%s (missing)", *lost == 1 ? "" : ", ", name);
     return buf_printf(text, err, "%s%s (%llu byte%s, expected %llu)", *lost == 1 ? "" : ", ", name,
-                      (unsigned long long)bytes, plural(bytes), (unsigned long long)expected);
+                      (unsigned long long)seen->bytes, plural(seen->bytes),
+                      (unsigned long long)expected);
+}
+
+/* Returns the name and the size that a file of a data set should have: of a shard, or after the
+ * last shard, of the index. */
+static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
+{
+    *bytes = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
+    return i < m->shard_count ? m->shards[i].name : INDEX_NAME;
+}
+
+#define SEEN_AT_ONCE 64u
+
+/* Checks some of the files, from the file `first` on. All requests are under way at once. */
+static int check_some(const char *directory, const struct manifest *m, size_t first, size_t count,
+                      struct buf *text, size_t *lost, struct sheaf_error *err)
+{
+    struct store_seen seen[SEEN_AT_ONCE];
+    char *urls[SEEN_AT_ONCE] = { NULL };
+    uint64_t expected;
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        urls[i] = store_join(directory, file_of(m, first + i, &expected));
+        code = urls[i] == NULL ? err_memory(err, strlen(directory)) : SHEAF_OK;
+    }
+    if (code == SHEAF_OK)
+        code = store_see_all((const char *const *)urls, count, seen, err);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+        const char *name = file_of(m, first + i, &expected);
+
+        if (!seen[i].is_there || seen[i].bytes != expected)
+            code = note_lost(text, lost, name, &seen[i], expected, err);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(urls[i]);
+    return code;
 }
 
 /* Checks that a data set has the files in its manifest, with their sizes. Returns SHEAF_ERR_CHANGED
@@ -244,26 +295,18 @@ static int note_lost(struct buf *text, size_t *lost, const char *name, int found
 static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)16 << 10);
+    const size_t files = m->shard_count + 1;
     size_t lost = 0;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i <= m->shard_count && code == SHEAF_OK; i++) {
-        const char *name = i < m->shard_count ? m->shards[i].name : INDEX_NAME;
-        const uint64_t expected = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
-        char *url = store_join(directory, name);
-        uint64_t bytes = 0;
-
-        code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, &bytes, err);
-        if (code == SHEAF_ERR_NOT_FOUND || (code == SHEAF_OK && bytes != expected))
-            code = note_lost(&text, &lost, name, code, bytes, expected, err);
-        free(url);
-    }
+    for (size_t i = 0; i < files && code == SHEAF_OK; i += SEEN_AT_ONCE)
+        code = check_some(directory, m, i, MIN(files - i, SEEN_AT_ONCE), &text, &lost, err);
     if (code == SHEAF_OK && lost != 0)
         code = err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was published, "
                                         "but of its %zu files %zu %s missing or altered: %.*s%s",
-                                        directory, m->shard_count + 1, lost,
-                                        lost == 1 ? "is" : "are", (int)text.size,
-                                        (const char *)text.data, lost > NAMED_MOST ? ", ..." : ""),
+                                        directory, files, lost, lost == 1 ? "is" : "are",
+                                        (int)text.size, (const char *)text.data,
+                                        lost > NAMED_MOST ? ", ..." : ""),
                            SHEAF_REASON_ALTERED);
     buf_free(&text);
     return code;
@@ -316,10 +359,14 @@ static bool is_split_run(const struct output *o)
     return o->journal.plan.splits[0][0] != '\0';
 }
 
-static int inspect_datasets(struct inspection *x)
+static int inspect_datasets(void *inspection, struct sheaf_error *err)
 {
+    struct inspection *x = inspection;
     const struct output *o = x->output;
-    int code = is_split_run(o) ? inspect_dataset(x, o->dest, false) : SHEAF_OK;
+    int code;
+
+    x->err = err;
+    code = is_split_run(o) ? inspect_dataset(x, o->dest, false) : SHEAF_OK;
 
     x->found->is_finished = true;
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
@@ -332,45 +379,53 @@ static int inspect_datasets(struct inspection *x)
 
 /* Makes "SPLIT/PREFIX-<digits>" from a name of the form PREFIX-<digits>.<...>. Returns false for
  * any other name. */
-static bool stem_of(const struct inspection *x, const char *name, char stem[2 * SHARD_NAME_BYTES])
+static bool stem_of(const struct output *o, const char *split, const char *name,
+                    char stem[2 * SHARD_NAME_BYTES])
 {
-    const char *prefix = x->output->prefix;
-    const size_t size = strlen(prefix);
+    const size_t size = strlen(o->prefix);
     size_t digits;
 
-    if (strncmp(name, prefix, size) != 0 || name[size] != '-')
+    if (strncmp(name, o->prefix, size) != 0 || name[size] != '-')
         return false;
     digits = strspn(name + size + 1, "0123456789");
     if (digits < 6 || name[size + 1 + digits] != '.')
         return false;
-    return snprintf(stem, 2 * SHARD_NAME_BYTES, "%s/%.*s", x->split, (int)(size + 1 + digits),
+    return snprintf(stem, 2 * SHARD_NAME_BYTES, "%s/%.*s", split, (int)(size + 1 + digits),
                     name) < 2 * SHARD_NAME_BYTES;
 }
 
-static int know_shard(struct inspection *x, const char *name, struct sheaf_error *err)
+static int know_shard(struct inspection *x, const char *split, const char *name,
+                      struct sheaf_error *err)
 {
     char stem[2 * SHARD_NAME_BYTES];
     int code = SHEAF_ERR_EXISTS;
 
-    if (stem_of(x, name, stem))
+    if (stem_of(x->output, split, name, stem))
         code = keyset_check(&x->known, stem, NULL);
     if (code == SHEAF_OK)
         keyset_add(&x->known, stem);
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Records the shard that an entry of the journal names. The entry's name begins with the names of
- * its split and shard. */
+/* Records the shard that an entry of the journal names, and leftovers of a run, except temporary
+ * files. The entry's name begins with the names of its split and shard. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
-    const size_t size = strlen(x->split);
+    const struct output *o = x->output;
+    int code = SHEAF_OK;
 
-    if (size == 0)
-        return know_shard(x, name, err);
-    if (strncmp(name, x->split, size) != 0 || name[size] != '.')
-        return SHEAF_OK;
-    return know_shard(x, name + size + 1, err);
+    x->found->has_leftovers |= !journal_is_temporary(name);
+    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++) {
+        const char *split = o->journal.plan.splits[i];
+        const size_t size = strlen(split);
+
+        if (size == 0)
+            code = know_shard(x, split, name, err);
+        else if (strncmp(name, split, size) == 0 && name[size] == '.')
+            code = know_shard(x, split, name + size + 1, err);
+    }
+    return code;
 }
 
 static int know_manifest(struct inspection *x, struct manifest *m, int code)
@@ -378,7 +433,7 @@ static int know_manifest(struct inspection *x, struct manifest *m, int code)
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
-        code = know_shard(x, m->shards[i].name, x->err);
+        code = know_shard(x, x->split, m->shards[i].name, x->err);
     manifest_clear(m);
     return code;
 }
@@ -388,24 +443,23 @@ static int find_unknown(void *context, const struct store_entry *entry)
     struct inspection *x = context;
     char stem[2 * SHARD_NAME_BYTES];
 
-    if (!stem_of(x, entry->name, stem) || keyset_has(&x->known, stem))
+    if (!stem_of(x->output, x->split, entry->name, stem) || keyset_has(&x->known, stem))
         return SHEAF_OK;
     x->found->unknown = store_join(x->directory, entry->name);
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Lists the journal's entries first, then the manifest, then the files. Files that are finished or
- * removed meanwhile are then known from one of the lists. */
-static int list_files(struct inspection *x, const char *directory, const char *split)
+/* Finds a shard without an owner in a directory that has shards. The journal's entries were listed
+ * before. Then the manifest is read, then the files are listed. Files that are finished or removed
+ * meanwhile are then known from one of the lists. */
+static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
     int code;
 
     x->directory = directory;
     x->split = split;
-    code = journal_list(x->output->dest, know_entry, x, x->err);
-    if (code == SHEAF_OK)
-        code = know_manifest(x, &m, destination_read_manifest(directory, &m, x->err));
+    code = know_manifest(x, &m, destination_read_manifest(directory, &m, x->err));
     if (code == SHEAF_OK)       /* and data sets that are being removed */
         code = know_manifest(x, &m, destination_read_replaced(directory, &m, x->err));
     if (code == SHEAF_OK)
@@ -413,83 +467,163 @@ static int list_files(struct inspection *x, const char *directory, const char *s
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Finds leftovers of a run, except temporary files. */
-static int find_leftover(void *context, const char *name, struct sheaf_error *err)
+static int note_split(struct inspection *x, const char *name)
 {
-    (void)err;
-    *(bool *)context |= !journal_is_temporary(name);
-    return SHEAF_OK;
-}
-
-static int note_split(void *context, char *directory, const char *name, struct sheaf_error *err)
-{
-    struct inspection *x = context;
+    char *directory = store_join(x->output->dest, name);
     struct manifest_found f;
     bool is;
-    int code = destination_split(x->output, directory, name, &f, &is, err);
+    int code = directory == NULL ? err_memory(x->err, strlen(name))
+                                 : destination_split(x->output, directory, name, &f, &is, x->err);
 
+    if (directory == NULL)
+        return code;
     if (code == SHEAF_OK && is)
         code = note_dataset(x, directory);
     manifest_found_free(&f);
+    free(directory);
     return code;
 }
 
-static int inspect_files(struct inspection *x)
+/* Handles the names that were listed. Most destinations have none of them, so this makes no
+ * request. */
+static int inspect_listed(struct inspection *x)
 {
-    const struct output *o = x->output;
-    int code = journal_list(o->dest, find_leftover, &x->found->has_leftovers, x->err);
+    int code = SHEAF_OK;
 
-    if (code == SHEAF_OK && x->found->dataset == NULL)
-        code = destination_for_each_below(o->dest, note_split, x, x->err);
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK && x->found->unknown == NULL; i++)
-        code = list_files(x, o->directories[i], o->journal.plan.splits[i]);
-    keyset_free(&x->known);
+    for (size_t i = 0; i < x->below_count && code == SHEAF_OK && x->found->dataset == NULL; i++)
+        code = note_split(x, x->below[i]);
+    for (size_t i = 0; i < x->names_count && code == SHEAF_OK && x->found->unknown == NULL; i++)
+        if (x->names[i].has_shards)
+            code = inspect_shards(x, x->names[i].directory, x->names[i].split);
     return code;
 }
 
-/* Names the first of the files that is there. */
-static int find_stray(struct inspection *x, char *urls[], size_t count)
+/* ---- Listing --------------------------------------------------------------------------------- */
+
+static int list_journal(void *inspection, struct sheaf_error *err)
 {
-    struct store_seen *seen = calloc(count, sizeof(seen[0]));
-    int code = seen == NULL ? err_memory(x->err, count * sizeof(seen[0]))
-                            : store_see_all((const char *const *)urls, count, seen, x->err);
+    struct inspection *x = inspection;
 
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        if (!seen[i].is_there || x->found->stray != NULL)
-            continue;
-        x->found->stray = urls[i];
-        urls[i] = NULL;
-    }
-    free(seen);
-    return code;
+    return journal_list(x->output->dest, know_entry, x, err);
 }
 
-/* Finds leftover files with fixed names, such as an index. Such a file has no owner if the
- * directory has no data set and no run. An edit writes no reports. */
-static int inspect_stray(struct inspection *x)
+static int keep_below(void *context, const struct store_entry *entry)
+{
+    struct inspection *x = context;
+    char **grown = reallocarray(x->below, x->below_count + 1, sizeof(grown[0]));
+
+    if (grown == NULL)
+        return SHEAF_ERR_MEMORY;
+    x->below = grown;
+    grown[x->below_count] = strdup(entry->name);
+    return grown[x->below_count++] == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+}
+
+static int list_below(void *inspection, struct sheaf_error *err)
+{
+    struct inspection *x = inspection;
+    const int code = store_list_directories(x->output->dest, keep_below, x, err);
+
+    if (code == SHEAF_ERR_MEMORY)
+        return err_memory(err, x->below_count * sizeof(x->below[0]));
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
+}
+
+/* Returns whether a name is one that Sheaf uses in such a directory, besides those of shards:
+ * reports are in DEST, the others in each split. An edit writes no reports. */
+static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
-    const struct output *o = x->output;
-    const size_t most = COUNT_OF(names) * (o->split_count + 1);
-    char **urls = calloc(most, sizeof(urls[0]));
-    size_t count = 0;
-    int code = urls == NULL ? err_memory(x->err, most * sizeof(urls[0])) : SHEAF_OK;
+    const struct output *o = l->inspection->output;
+    const size_t first = l->directory == o->dest && !o->is_edit ? 0 : 2;
+    const size_t end = l->split == NULL ? 2 : 4;
 
-    for (size_t i = 0; i < COUNT_OF(names) && code == SHEAF_OK; i++) {
-        const uint32_t directories = i < 2 ? 1 : o->split_count;    /* reports are in DEST */
-        char name[GROWN_NAME_BYTES];
+    for (size_t i = first; i < end; i++) {
+        char found[GROWN_NAME_BYTES];
 
-        manifest_part_name(names[i], o->part, i < 2 ? 0 : o->generation, name);
-        for (uint32_t s = 0; s < directories && !(i < 2 && o->is_edit) && code == SHEAF_OK; s++) {
-            urls[count] = store_join(i < 2 ? o->dest : o->directories[s], name);
-            code = urls[count++] == NULL ? err_memory(x->err, sizeof(name)) : SHEAF_OK;
-        }
+        manifest_part_name(names[i], o->part, i < 2 ? 0 : o->generation, found);
+        if (strcmp(name, found) == 0)
+            return true;
     }
-    if (code == SHEAF_OK)
-        code = find_stray(x, urls, count);
-    for (size_t i = 0; i < count; i++)
-        free(urls[i]);
-    free(urls);
+    return false;
+}
+
+static int see_name(void *context, const struct store_entry *entry)
+{
+    struct inspected_names *l = context;
+    const struct inspection *x = l->inspection;
+    char stem[2 * SHARD_NAME_BYTES];
+
+    if (l->split != NULL)
+        l->has_shards |= stem_of(x->output, l->split, entry->name, stem);
+    if (l->stray != NULL || !(x->asked & INSPECT_STRAY) || !is_stray(l, entry->name))
+        return SHEAF_OK;
+    l->stray = store_join(l->directory, entry->name);
+    return l->stray == NULL ? err_memory(l->err, strlen(entry->name)) : SHEAF_OK;
+}
+
+static int list_names(void *names, struct sheaf_error *err)
+{
+    struct inspected_names *l = names;
+    int code;
+
+    l->err = err;
+    code = store_list(l->directory, see_name, l, err);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* Adds the directories whose names are listed. */
+static void add_names(struct inspection *x)
+{
+    const struct output *o = x->output;
+
+    for (uint32_t i = 0; i < o->split_count; i++)
+        x->names[x->names_count++] = (struct inspected_names){
+            .inspection = x, .split = o->journal.plan.splits[i],
+            .directory = is_split_run(o) ? o->directories[i] : o->dest,
+        };
+    if (is_split_run(o) && x->asked & INSPECT_STRAY)
+        x->names[x->names_count++] = (struct inspected_names){ .inspection = x,
+                                                               .directory = o->dest };
+}
+
+/* Takes the first stray file. */
+static void take_strays(struct inspection *x)
+{
+    for (size_t i = x->names_count; i-- > 0;) {
+        struct inspected_names *l = &x->names[i];
+
+        if (l->stray == NULL || x->found->stray != NULL)
+            free(l->stray);
+        else
+            x->found->stray = l->stray;
+    }
+}
+
+/* Reads the manifests and lists the names, in one round trip if the destination is empty. */
+static int inspect_content(struct inspection *x)
+{
+    struct several_task tasks[SPLIT_LIMIT + 4];
+    struct sheaf_error *err = x->err;
+    size_t count = 0;
+    int code;
+
+    if (x->asked & INSPECT_DATASET)
+        tasks[count++] = (struct several_task){ inspect_datasets, x };
+    if (x->asked & INSPECT_FILES) {
+        tasks[count++] = (struct several_task){ list_journal, x };
+        tasks[count++] = (struct several_task){ list_below, x };
+    }
+    if (x->asked & (INSPECT_FILES | INSPECT_STRAY))
+        add_names(x);
+    for (size_t i = 0; i < x->names_count; i++)
+        tasks[count++] = (struct several_task){ list_names, &x->names[i] };
+    code = several_tasks(x->output->dest, tasks, count, err);
+    x->err = err;
+    take_strays(x);
+    /* If a manifest cannot be read, it is unknown to whom the files belong. */
+    if (code == SHEAF_OK && x->asked & INSPECT_FILES && x->found->fault.code == SHEAF_OK)
+        code = inspect_listed(x);
     return code;
 }
 
@@ -501,13 +635,12 @@ int destination_inspect(const struct output *o, unsigned asked, struct destinati
     struct inspection x = { .output = o, .asked = asked, .found = found, .err = err };
     int code = asked & INSPECT_CLAIM ? inspect_claim(&x) : SHEAF_OK;
 
-    if (code == SHEAF_OK && asked & INSPECT_DATASET)
-        code = inspect_datasets(&x);
-    /* If a manifest cannot be read, it is unknown to whom the files belong. */
-    if (code == SHEAF_OK && asked & INSPECT_FILES && found->fault.code == SHEAF_OK)
-        code = inspect_files(&x);
-    if (code == SHEAF_OK && asked & INSPECT_STRAY)
-        code = inspect_stray(&x);
+    if (code == SHEAF_OK)
+        code = inspect_content(&x);
+    for (size_t i = 0; i < x.below_count; i++)
+        free(x.below[i]);
+    free(x.below);
+    keyset_free(&x.known);
     return code;
 }
 

@@ -494,15 +494,32 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
+/* Removes the run's own claim. The bytes of a claim are never those of another run's, so a claim
+ * that is still the one that this run has written needs no check. A run that joined has not written
+ * it, and some stores do not tell which object it is. */
+static int remove_claim(const struct journal *j, struct sheaf_error *err)
+{
+    char *url;
+    int code;
+
+    if (j->claim.stamp == 0)
+        return journal_remove(j, PLAN_FILE, err);
+    url = store_join(j->directory, PLAN_FILE);
+    code = url == NULL ? err_memory(err, strlen(j->directory))
+                       : journal_remove_seen(j, url, &j->claim, err);
+    free(url);
+    return code;
+}
+
 int journal_release(const struct journal *j, struct sheaf_error *err)
 {
-    const int code = journal_remove(j, PLAN_FILE, err);
+    const int code = remove_claim(j, err);
 
     return code != SHEAF_OK || j->stage == NULL ? code
                                                 : stage_drop(j->directory, j->stage, NULL, err);
 }
 
-int journal_clear(const struct journal *j, struct sheaf_error *err)
+int journal_clear_files(const struct journal *j, struct sheaf_error *err)
 {
     struct clearing clearing = { .journal = j, .err = err };
     int code = several_open(&clearing.several, j->directory, clear_file, (void *)(uintptr_t)j, err);
@@ -512,7 +529,12 @@ int journal_clear(const struct journal *j, struct sheaf_error *err)
     code = several_close(&clearing.several, code, err);
     if (code == SHEAF_OK)
         code = stage_drop(j->directory, NULL, j->stage, err);
-    if (code == SHEAF_OK)
-        code = journal_release(j, err);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+int journal_clear(const struct journal *j, struct sheaf_error *err)
+{
+    const int code = journal_clear_files(j, err);
+
+    return code == SHEAF_OK ? journal_release(j, err) : code;
 }

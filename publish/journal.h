@@ -141,6 +141,8 @@ int journal_commit(const struct journal *journal, struct store_writer *writer,
                    struct sheaf_error *err);
 /* Releases the destination: removes the claim and its stage. */
 int journal_release(const struct journal *journal, struct sheaf_error *err);
+/* Removes everything but the claim and its stage. */
+int journal_clear_files(const struct journal *journal, struct sheaf_error *err);
 /* Removes everything, and the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 

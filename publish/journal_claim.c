@@ -218,6 +218,8 @@ int journal_load(const struct journal *j, struct journal_plan *plan, struct stor
 
     if (code == SHEAF_OK && seen != NULL)
         code = store_see(url, seen, err);
+    if (code == SHEAF_OK && seen != NULL && !seen->is_there)
+        code = SHEAF_END;
     if (code == SHEAF_OK)
         code = get_plan(url, plan, err);
     free(url);

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/xxh3_wide.h"
+#include "publish/several.h"
 #include "store/stage.h"
 #include "store/store.h"
 
@@ -194,9 +195,22 @@ int output_sweep(const struct output *o, struct sheaf_error *err)
     return code;
 }
 
+static int clean_lost(void *output, struct sheaf_error *err)
+{
+    return output_clean_lost(output, err);
+}
+
+static int clear_journal(void *output, struct sheaf_error *err)
+{
+    return journal_clear_files(&((const struct output *)output)->journal, err);
+}
+
+/* The claim is removed last, so that a later run can do what failed here. */
 int output_end(const struct output *o, struct sheaf_error *err)
 {
-    const int code = output_clean_lost(o, err);
+    void *context = (void *)(uintptr_t)o;
+    const struct several_task tasks[] = { { clean_lost, context }, { clear_journal, context } };
+    const int code = several_tasks(o->dest, tasks, COUNT_OF(tasks), err);
 
-    return code == SHEAF_OK ? journal_clear(&o->journal, err) : code;
+    return code == SHEAF_OK ? journal_release(&o->journal, err) : code;
 }

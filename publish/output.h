@@ -154,6 +154,9 @@ enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
+/* Returns whether the listing shows that a shard and its sides are those of the entry. */
+bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
+                             const struct journal_entry *entry);
 /* Sets *has to whether the journal has an entry of a shard. */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,

@@ -79,10 +79,11 @@ IS(has_stray, d->stray != NULL)
 /* The first inspection for each request, because inspections have different costs. The claim is
  * inspected before the data set, since a commit removes it after its data set became visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
+#define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
-    [ASK_PACK] = INSPECT_DATASET, [ASK_RESUME] = USUAL | INSPECT_WHOLE,
+    [ASK_PACK] = INSPECT_DATASET | NAMES, [ASK_RESUME] = USUAL | INSPECT_WHOLE,
     [ASK_REPLACE] = USUAL | INSPECT_FILES, [ASK_JOIN] = USUAL | INSPECT_WHOLE,
-    [ASK_GROW] = USUAL, [ASK_GROW_RESUME] = USUAL, [ASK_GROW_REPLACE] = USUAL,
+    [ASK_GROW] = USUAL | NAMES, [ASK_GROW_RESUME] = USUAL, [ASK_GROW_REPLACE] = USUAL,
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
@@ -127,7 +128,7 @@ static const struct row {
       { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  BUSY,   BUSY,   BUSY } },
     { has_dataset, 0,
       { FULL,   OTHER,  NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   FULL,   NEXT,   NEXT } },
-    { has_leftovers, INSPECT_FILES,
+    { has_leftovers, NAMES,
       { BUSY,   NEXT,   NEXT,   NEXT,   BUSY,   BUSY,   BUSY,   NEXT,   NEXT,   NEXT } },
     { has_dataset, INSPECT_FILES,       /* a split of a run that had other splits */
       { FULL,   FULL,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },

@@ -285,6 +285,16 @@ int output_listing_check(const struct output_listing *l, const struct output *o,
     return code;
 }
 
+bool output_listing_is_known(const struct output_listing *l, uint32_t split,
+                             const struct journal_entry *entry)
+{
+    enum output_shard_state state;
+    uint64_t stamp;
+
+    return compare_shard(find_listed, l, split, entry, &state, &stamp, NULL) == SHEAF_OK &&
+           state == SHARD_THERE && is_known(entry, stamp);
+}
+
 int output_listing_has_entry(const struct output_listing *l, const struct output *o,
                              uint32_t split, const char *name, bool *has, struct sheaf_error *err)
 {

@@ -41,10 +41,22 @@ int output_put_over(const struct output *o, const char *directory, const char *n
     return code;
 }
 
+int output_write(const char *url, output_content_fn *content, void *context,
+                 struct store_writer **writer, struct sheaf_error *err)
+{
+    int code = store_create(url, writer, err);
+
+    if (code == SHEAF_OK)
+        code = content(context, *writer, err);
+    if (code != SHEAF_OK) {
+        store_abort(*writer);
+        *writer = NULL;
+    }
+    return code;
+}
+
 int output_write_over(const struct output *o, const char *directory, const char *name,
-                      int (*content)(void *context, struct store_writer *writer,
-                                     struct sheaf_error *err),
-                      void *context, struct sheaf_error *err)
+                      output_content_fn *content, void *context, struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
     struct store_writer *writer = NULL;
@@ -52,9 +64,7 @@ int output_write_over(const struct output *o, const char *directory, const char 
     int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
 
     if (code == SHEAF_OK)
-        code = store_create(url, &writer, err);
-    if (code == SHEAF_OK)
-        code = content(context, writer, err);
+        code = output_write(url, content, context, &writer, err);
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK)

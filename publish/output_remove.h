@@ -10,11 +10,14 @@
 /* Writes or removes a file of DEST: looks, checks the claim, and acts on the file that was seen. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* Like output_put_over, for a file whose bytes `content` writes. `content` is called once. */
+/* Writes the bytes of a file. `content` is called once. Nobody sees the file until *writer is
+ * committed. After a failure *writer is NULL. */
+typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
+int output_write(const char *url, output_content_fn *content, void *context,
+                 struct store_writer **writer, struct sheaf_error *err);
+/* Like output_put_over, for a file whose bytes `content` writes. */
 int output_write_over(const struct output *output, const char *directory, const char *name,
-                      int (*content)(void *context, struct store_writer *writer,
-                                     struct sheaf_error *err),
-                      void *context, struct sheaf_error *err);
+                      output_content_fn *content, void *context, struct sheaf_error *err);
 int output_remove(const struct output *output, const char *directory, const char *name,
                   struct sheaf_error *err);
 

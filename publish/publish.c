@@ -4,19 +4,16 @@
  * without which there is no data set. */
 #include "publish/publish.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/index.h"
 #include "formats/interop_index.h"
 #include "formats/manifest.h"
 #include "publish/destination.h"
-#include "publish/entries.h"
 #include "publish/output_remove.h"
+#include "publish/publish_files.h"
 #include "publish/publish_keys.h"
 #include "store/over.h"
 #include "store/store.h"
@@ -40,234 +37,7 @@ int publish_file(void *context, const char *name, const void *data, size_t size,
     return code;
 }
 
-static int describe_shard(struct manifest *m, const struct journal_entry *entry,
-                          struct sheaf_error *err)
-{
-    const struct shard_facts *f = &entry->facts;
-    struct manifest_shard *s = &m->shards[m->shard_count];
-
-    *s = (struct manifest_shard){
-        .name = strdup(f->name), .bytes = f->bytes, .raw_bytes = f->raw_bytes,
-        .payload_bytes = f->payload_bytes, .samples = f->samples, .largest = f->largest,
-        .index_offset = m->index_bytes, .index_bytes = entry->section.size,
-        .names_bytes = f->names_bytes,
-    };
-    memcpy(s->xxh3, f->xxh3, sizeof(s->xxh3));
-    index_sum(entry->section.data, entry->section.size, s->index_xxh3);
-    if (s->name == NULL)
-        return err_memory(err, strlen(f->name));
-    m->shard_count++;
-    m->index_bytes += entry->section.size;
-    return SHEAF_OK;
-}
-
-static int shard_of_split(const void *context, uint64_t number, struct entries_shard *shard,
-                          struct sheaf_error *err)
-{
-    const struct publish_index *j = context;
-
-    (void)err;
-    *shard = (struct entries_shard){ j->split, j->output->first_shard + number };
-    return SHEAF_OK;
-}
-
-/* Returns the number of shards before the split: the shards of a plan are those of its first split,
- * then those of the second, and so on. */
-static uint64_t first_of(const struct output *o, uint32_t split)
-{
-    uint64_t first = 0;
-
-    for (uint32_t s = 0; s < split; s++)
-        first += o->shard_counts[s];
-    return first;
-}
-
-/* ---- Libraries ------------------------------------------------------------------------------- */
-
-/* The releases of the library that compressed the shards: several, if several machines did it. */
-#define LIBRARIES_MOST 16
-
-struct libraries {
-    char names[LIBRARIES_MOST][CODEC_LIBRARY_BYTES];
-    size_t count;
-};
-
-static void add_library(struct libraries *l, const char *name)
-{
-    size_t at = 0;
-
-    while (at < l->count && strcmp(l->names[at], name) < 0)
-        at++;
-    if (name[0] == '\0' || l->count == LIBRARIES_MOST
-        || (at < l->count && strcmp(l->names[at], name) == 0))
-        return;
-    memmove(l->names[at + 1], l->names[at], (l->count - at) * sizeof(l->names[0]));
-    snprintf(l->names[at], sizeof(l->names[at]), "%s", name);
-    l->count++;
-}
-
-static int write_libraries(const struct libraries *l, struct buf *text, struct sheaf_error *err)
-{
-    int code = SHEAF_OK;
-
-    for (size_t i = 0; i < l->count && code == SHEAF_OK; i++)
-        code = buf_printf(text, err, "%s\"%s\"", i == 0 ? "\"codec_libraries\":[" : ",",
-                          l->names[i]);
-    return code == SHEAF_OK && l->count != 0 ? buf_printf(text, err, "],") : code;
-}
-
-/* ---- What became of images ------------------------------------------------------------------- */
-
-struct images {
-    uint64_t converted, resized;
-};
-
-static void count_images(struct images *images, const struct journal_entry *entry)
-{
-    for (size_t i = 0; i < entry->converted.size; i++)
-        images->converted += entry->converted.data[i] == '\n';
-    images->resized += entry->facts.resized;
-}
-
-/* Writes the counts of changed images if the options asked for changes and do not have the counts
- * already. A count of 0 is written as well, to tell it from an unknown count. */
-static int write_images(const struct images *images, const char *options_json, struct buf *text,
-                        struct sheaf_error *err)
-{
-    bool converts = false, resizes = false, has_converted = false, has_resized = false;
-    int code = manifest_options_have(options_json, "fix_images", &converts, err);
-
-    if (code == SHEAF_OK)
-        code = manifest_options_have(options_json, "resize", &resizes, err);
-    if (code == SHEAF_OK)
-        code = manifest_options_have(options_json, "images_converted", &has_converted, err);
-    if (code == SHEAF_OK)
-        code = manifest_options_have(options_json, "images_resized", &has_resized, err);
-    if (code == SHEAF_OK && converts && !has_converted)
-        code = buf_printf(text, err, "\"images_converted\":%" PRIu64 ",", images->converted);
-    return code == SHEAF_OK && resizes && !has_resized
-         ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
-}
-
-/* Adds facts that are known only at the end to the options. Their keys come after all keys of the
- * options. */
-static int complete_options(const struct libraries *libraries, const struct images *images,
-                            uint64_t skipped, char **options_json, struct sheaf_error *err)
-{
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    char *json = NULL;
-    int code = buf_printf(&text, err, "{");
-
-    if (code == SHEAF_OK)
-        code = write_libraries(libraries, &text, err);
-    if (code == SHEAF_OK)
-        code = write_images(images, *options_json, &text, err);
-    if (code == SHEAF_OK && skipped != 0)
-        code = buf_printf(&text, err, "\"skipped\":%" PRIu64 ",", skipped);
-    if (code == SHEAF_OK)
-        code = buf_printf(&text, err, "%s", *options_json + 1);
-    if (code == SHEAF_OK) {
-        json = strndup((const char *)text.data, text.size);
-        code = json == NULL ? err_memory(err, text.size) : SHEAF_OK;
-    }
-    buf_free(&text);
-    if (code != SHEAF_OK)
-        return code;
-    free(*options_json);
-    *options_json = json;
-    return SHEAF_OK;
-}
-
-/* ---- Fields and classes ---------------------------------------------------------------------- */
-
-static void drop_class_samples(struct manifest *m)
-{
-    free(m->class_samples);
-    m->class_samples = NULL;
-}
-
-int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
-                          uint64_t samples, struct sheaf_error *err)
-{
-    const uint64_t base = (uint64_t)m->label_base + 1;
-    uint32_t *labels;
-    int code;
-
-    if (m->class_samples == NULL || samples == 0)
-        return SHEAF_OK;
-    labels = calloc(samples, sizeof(labels[0]));
-    if (labels == NULL)
-        return err_memory(err, samples * sizeof(labels[0]));
-    code = index_labels(section, size, samples, labels, err);
-    for (uint64_t i = 0; i < samples && code == SHEAF_OK; i++)
-        if (labels[i] >= base && labels[i] - base < m->class_count)
-            m->class_samples[labels[i] - base]++;
-    free(labels);
-    if (code == SHEAF_END)
-        drop_class_samples(m);
-    return code == SHEAF_END ? SHEAF_OK : code;
-}
-
-static int count_fields(struct manifest *m, const struct journal_entry *entry,
-                        struct sheaf_error *err)
-{
-    struct tally tally;
-    int code = tally_parse(entry->fields.data, entry->fields.size, &tally, err);
-
-    if (code == SHEAF_OK)
-        code = tally_merge(&m->fields, &tally, err);
-    tally_clear(&tally);
-    return code;
-}
-
-/* ---- Index and manifest ---------------------------------------------------------------------- */
-
-static int join_section(const struct publish_index *j, const struct journal_entry *entry,
-                        struct libraries *libraries, struct images *images,
-                        struct store_writer *writer, struct sheaf_error *err)
-{
-    int code = describe_shard(j->manifest, entry, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    add_library(libraries, entry->facts.library);
-    count_images(images, entry);
-    code = publish_count_classes(j->manifest, entry->section.data, entry->section.size,
-                                 entry->facts.samples, err);
-    if (code == SHEAF_OK)
-        code = count_fields(j->manifest, entry, err);
-    if (code != SHEAF_OK)
-        return code;
-    code = store_write(writer, entry->section.data, entry->section.size, err);
-    return code == SHEAF_OK ? publish_keys_add(j->keys, entry, err) : code;
-}
-
-int publish_index(void *context, struct store_writer *writer, struct sheaf_error *err)
-{
-    struct publish_index *j = context;
-    const struct output *o = j->output;
-    const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, j->split);
-    struct libraries libraries = { .count = 0 };
-    struct images images = { .converted = 0 };
-    struct entries *entries = NULL;
-    int code = entries_open(o, j->shard_count, shard_of_split, j, &entries, err);
-
-    for (uint64_t k = 0; k < j->shard_count && code == SHEAF_OK; k++) {
-        const struct journal_entry *entry;
-
-        code = entries_next(entries, &entry, err);
-        if (code == SHEAF_END ||
-            (code == SHEAF_OK && checked != NULL && output_entry_sum(entry) != checked[k]))
-            code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
-                           "changed", o->journal.directory, (unsigned long long)k);
-        if (code == SHEAF_OK)
-            code = join_section(j, entry, &libraries, &images, writer, err);
-    }
-    entries_close(entries);
-    if (code == SHEAF_OK)
-        code = complete_options(&libraries, &images, j->skipped, j->options_json, err);
-    return code;
-}
+/* ---- The manifest ---------------------------------------------------------------------------- */
 
 int publish_interop(const struct output *o, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err)
@@ -294,25 +64,18 @@ static int check_free(const struct output *o, const char *directory,
                    "meantime", directory);
 }
 
-static int put_manifest(struct output *o, uint32_t split, const struct buf *text,
-                        struct sheaf_error *err)
+static int put_manifest(struct output *o, uint32_t split, const struct store_seen *seen,
+                        const struct buf *text, struct sheaf_error *err)
 {
     char *url = store_join(o->directories[split], MANIFEST_NAME);
-    struct manifest_found there = { .kind = MANIFEST_NONE };
     struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest))
-                           : destination_manifest(o, o->directories[split], &there, err);
+    int code;
 
-    if (code == SHEAF_OK)
-        code = check_free(o, o->directories[split], &there, err);
-    if (code == SHEAF_OK)
-        code = journal_check(&o->journal, err);
-    if (code == SHEAF_OK) {
-        o->is_visible = true;
-        code = journal_put_file(&o->journal, url, text->data, text->size,
-                                   o->origin[0] == '\0' ? NULL : o->origin, &there.seen, &now, err);
-    }
-    manifest_found_free(&there);
+    if (url == NULL)
+        return err_memory(err, strlen(o->dest));
+    o->is_visible = true;
+    code = journal_put_file(&o->journal, url, text->data, text->size,
+                            o->origin[0] == '\0' ? NULL : o->origin, seen, &now, err);
     free(url);
     return code;
 }
@@ -354,12 +117,32 @@ static int start_manifest(const struct output *o, const struct publish_facts *f,
     return publish_classes(m, f->classes, f->class_count, err);
 }
 
+/* Makes and publishes the files of a split, the manifest last. */
+static int publish_parts(struct output *o, struct publish_files *files,
+                         struct publish_index *index, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(MANIFEST_LIMIT);
+    struct manifest *m = index->manifest;
+    const char *name = o->journal.plan.splits[index->split];
+    int code = publish_files_make(files, index, err);
+
+    if (code == SHEAF_OK)
+        code = manifest_write(m, &text, err);
+    if (code == SHEAF_OK)
+        code = publish_files_put(files, m->fingerprint, err);
+    if (code == SHEAF_OK)
+        code = publish_interop(o, index->split, name[0] == '\0' ? NULL : name, m, err);
+    if (code == SHEAF_OK)
+        code = put_manifest(o, index->split, &files->there.seen, &text, err);
+    buf_free(&text);
+    return code;
+}
+
 static int publish_split(struct output *o, const struct publish_facts *f, uint32_t split,
                          struct sheaf_error *err)
 {
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    const char *name = o->journal.plan.splits[split];
     struct publish_keys keys = { .samples = 0 };
+    struct publish_files files;
     struct manifest m;
     struct publish_index index = { o, split, f->splits[split].shard_count, &m, &keys,
                                    &m.options_json, f->skipped_count };
@@ -367,35 +150,24 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
 
     if (code == SHEAF_OK)
         code = publish_keys_open(&keys, o->directories[split], UINT64_MAX, err);
-    if (code == SHEAF_OK)
-        code = output_write_over(o, o->directories[split], INDEX_NAME, publish_index, &index, err);
-    if (code == SHEAF_OK)
-        code = manifest_write(&m, &text, err);
-    if (code == SHEAF_OK)
-        code = publish_keys_put(&keys, o, split, KEYS_NAME, m.fingerprint, err);
-    if (code == SHEAF_OK)
-        code = publish_interop(o, split, name[0] == '\0' ? NULL : name, &m, err);
-    if (code == SHEAF_OK)
-        code = put_manifest(o, split, &text, err);
+    if (code == SHEAF_OK) {
+        code = publish_files_open(&files, o, split, split == 0 ? &f->skipped : NULL,
+                                  split == 0 ? &f->converted : NULL, err);
+        if (code == SHEAF_OK)
+            code = check_free(o, o->directories[split], &files.there, err);
+        if (code == SHEAF_OK)
+            code = publish_parts(o, &files, &index, err);
+        publish_files_close(&files);
+    }
     publish_keys_close(&keys);
     manifest_clear(&m);
-    buf_free(&text);
     return code;
-}
-
-int publish_report(const struct output *o, const struct buf *lines, const char *name,
-                   struct sheaf_error *err)
-{
-    return lines->size == 0 ? output_remove(o, o->dest, name, err)
-                            : output_put_over(o, o->dest, name, lines->data, lines->size, err);
 }
 
 int publish_dataset(struct output *o, const struct publish_facts *f, struct sheaf_error *err)
 {
-    int code = publish_report(o, &f->skipped, SKIPPED_NAME, err);
+    int code = SHEAF_OK;
 
-    if (code == SHEAF_OK)
-        code = publish_report(o, &f->converted, CONVERTED_NAME, err);
     for (uint32_t s = 0; s < f->split_count && code == SHEAF_OK; s++)
         code = publish_split(o, f, s, err);
     return code;

@@ -88,32 +88,11 @@ struct publish_to {
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
-/* The content of a split's index, and facts that are collected while it is written. */
-struct publish_index {
-    const struct output *output;
-    uint32_t split;
-    uint64_t shard_count;
-    struct manifest *manifest;  /* with room for the shards, which are added */
-    struct publish_keys *keys;
-    char **options_json;        /* the options of the manifest, to which the libraries' names and
-                                   the counts of images and of skipped files are added */
-    uint64_t skipped;           /* files left out */
-};
-
-/* Writes the sections from the journal. `index` is the context of output_write_over. */
-int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
 /* Adds the classes that the manifest lacks. It must have room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Counts the samples of each class by the labels in a shard's section of the index. If the section
- * has no labels, the counts of the manifest become unknown. */
-int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
-                          uint64_t samples, struct sheaf_error *err);
 /* Writes other readers' files of the whole data set. `name` is the split's name, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
-/* Writes the lines of a report to the file `name`, or removes the file if there are no lines. */
-int publish_report(const struct output *output, const struct buf *lines, const char *name,
-                   struct sheaf_error *err);
 
 #endif

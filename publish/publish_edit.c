@@ -18,6 +18,7 @@
 #include "publish/entries.h"
 #include "publish/output_remove.h"
 #include "publish/publish.h"
+#include "publish/publish_index.h"
 #include "store/store.h"
 
 struct editing {

@@ -11,8 +11,8 @@
 #include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
 #include "publish/destination.h"
-#include "publish/output_remove.h"
 #include "publish/publish.h"
+#include "publish/publish_files.h"
 #include "store/over.h"
 
 /* ---- The manifest ---------------------------------------------------------------------------- */
@@ -74,39 +74,52 @@ static int start_manifest(const struct manifest_found *there, const struct publi
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
+/* Checks that the data set is still the one that was to be changed. */
+static int check_same(const struct output *o, const struct manifest_found *there,
+                      struct sheaf_error *err)
+{
+    if (there->kind >= MANIFEST_OF_OTHER_PLAN &&
+        strcmp(there->manifest.fingerprint, o->grows->fingerprint) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
+                   o->dest);
+}
+
 int publish_grown_find(const struct output *o, struct manifest_found *there,
                        struct sheaf_error *err)
 {
     const int code = destination_manifest(o, o->dest, there, err);
 
-    if (code != SHEAF_OK || (there->kind >= MANIFEST_OF_OTHER_PLAN &&
-                             strcmp(there->manifest.fingerprint,
-                                    o->grows->fingerprint) == 0))
-        return code;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
-                   o->dest);
+    return code == SHEAF_OK ? check_same(o, there, err) : code;
+}
+
+static int put_manifest(struct output *o, const struct manifest_found *there,
+                        const struct buf *text, struct sheaf_error *err)
+{
+    char *url = store_join(o->dest, MANIFEST_NAME);
+    struct store_seen now;
+    int code;
+
+    if (url == NULL)
+        return err_memory(err, strlen(o->dest));
+    o->is_visible = true;
+    code = journal_put_file(&o->journal, url, text->data, text->size,
+                            there->note[0] == '\0' ? NULL : there->note, &there->seen, &now, err);
+    free(url);
+    return code;
 }
 
 int publish_grown_put(struct output *o, const struct manifest_found *there,
                       const struct buf *text, struct sheaf_error *err)
 {
-    char *url = store_join(o->dest, MANIFEST_NAME);
-    struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : journal_check(&o->journal, err);
+    const int code = journal_check(&o->journal, err);
 
-    if (code == SHEAF_OK) {
-        o->is_visible = true;
-        code = journal_put_file(&o->journal, url, text->data, text->size,
-                                   there->note[0] == '\0' ? NULL : there->note, &there->seen, &now,
-                                   err);
-    }
-    free(url);
-    return code;
+    return code == SHEAF_OK ? put_manifest(o, there, text, err) : code;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static int publish_parts(struct output *o, const struct manifest_found *there,
+static int publish_parts(struct output *o, struct publish_files *files,
                          const struct publish_facts *f, struct manifest *m,
                          struct sheaf_error *err)
 {
@@ -115,19 +128,16 @@ static int publish_parts(struct output *o, const struct manifest_found *there,
     struct publish_index index = { o, 0, f->splits[0].shard_count, m, &keys,
                                    &m->growths[m->growth_count - 1].options_json,
                                    f->skipped_count };
-    char name[GROWN_NAME_BYTES];
     int code = publish_keys_open(&keys, o->dest, UINT64_MAX, err);
 
-    manifest_part_name(INDEX_NAME, o->part, m->edit_count, name);
     if (code == SHEAF_OK)
-        code = output_write_over(o, o->dest, name, publish_index, &index, err);
+        code = publish_files_make(files, &index, err);
     if (code == SHEAF_OK)
         code = manifest_write(m, &text, err);
-    manifest_part_name(KEYS_NAME, o->part, m->edit_count, name);
     if (code == SHEAF_OK)
-        code = publish_keys_put(&keys, o, 0, name, m->fingerprint, err);
+        code = publish_files_put(files, m->fingerprint, err);
     if (code == SHEAF_OK)
-        code = publish_grown_put(o, there, &text, err);
+        code = put_manifest(o, &files->there, &text, err);
     publish_keys_close(&keys);
     buf_free(&text);
     return code;
@@ -159,24 +169,19 @@ int publish_grown_interop(const struct output *o, struct sheaf_error *err)
 
 int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_error *err)
 {
-    struct manifest_found there;
     struct manifest m = { .shards = NULL };
-    char name[GROWN_NAME_BYTES];
-    int code = publish_grown_find(o, &there, err);
+    struct publish_files files;
+    int code = publish_files_open(&files, o, 0, &f->skipped, &f->converted, err);
 
-    manifest_part_name(SKIPPED_NAME, o->part, 0, name);
     if (code == SHEAF_OK)
-        code = publish_report(o, &f->skipped, name, err);
-    manifest_part_name(CONVERTED_NAME, o->part, 0, name);
+        code = check_same(o, &files.there, err);
     if (code == SHEAF_OK)
-        code = publish_report(o, &f->converted, name, err);
+        code = start_manifest(&files.there, f, &m, err);
     if (code == SHEAF_OK)
-        code = start_manifest(&there, f, &m, err);
-    if (code == SHEAF_OK)
-        code = publish_parts(o, &there, f, &m, err);
+        code = publish_parts(o, &files, f, &m, err);
     if (code == SHEAF_OK)
         code = put_interop(o, &m, err);
     manifest_clear(&m);
-    manifest_found_free(&there);
+    publish_files_close(&files);
     return code;
 }

@@ -72,12 +72,19 @@ static int write_table(void *context, struct store_writer *writer, struct sheaf_
                             : code;
 }
 
-int publish_keys_put(struct publish_keys *k, const struct output *o, uint32_t split,
-                     const char *name, const char *fingerprint, struct sheaf_error *err)
+int publish_keys_write(const struct publish_keys *k, const char *url, const char *fingerprint,
+                       struct store_writer **writer, struct sheaf_error *err)
 {
     struct contents contents = { k, fingerprint };
 
-    if (k->is_incomplete)
-        return output_remove(o, o->directories[split], name, err);
-    return output_write_over(o, o->directories[split], name, write_table, &contents, err);
+    return output_write(url, write_table, &contents, writer, err);
+}
+
+int publish_keys_put(const struct publish_keys *k, const struct output *o, const char *name,
+                     const char *fingerprint, struct sheaf_error *err)
+{
+    struct contents contents = { k, fingerprint };
+
+    return k->is_incomplete ? output_remove(o, o->dest, name, err)
+                            : output_write_over(o, o->dest, name, write_table, &contents, err);
 }

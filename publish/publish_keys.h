@@ -27,9 +27,13 @@ int publish_keys_add_hash(struct publish_keys *keys, uint64_t hash, struct sheaf
 /* Adds the keys of the next shard. */
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
-/* Writes the file `name` for the data set, or a part of one, with this fingerprint. If keys are
- * missing, removes an existing file instead. */
-int publish_keys_put(struct publish_keys *keys, const struct output *output, uint32_t split,
+/* Writes the table for the data set, or a part of one, with this fingerprint. Nobody sees the table
+ * until *writer is committed. */
+int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
+                       struct store_writer **writer, struct sheaf_error *err);
+/* Publishes the table as the file `name` in DEST. If keys are missing, removes an existing file
+ * instead. */
+int publish_keys_put(const struct publish_keys *keys, const struct output *output,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);
 

@@ -36,7 +36,7 @@ int publish_made(struct output *o, const struct buf *index, struct publish_keys 
     if (code == SHEAF_OK)
         code = output_put_over(o, o->dest, INDEX_NAME, index->data, index->size, err);
     if (code == SHEAF_OK)
-        code = publish_keys_put(keys, o, 0, KEYS_NAME, m->fingerprint, err);
+        code = publish_keys_put(keys, o, KEYS_NAME, m->fingerprint, err);
     if (code == SHEAF_OK)
         code = publish_interop(o, 0, NULL, m, err);
     if (code == SHEAF_OK)

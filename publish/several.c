@@ -1,16 +1,92 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of files; see several.h. */
+ * The window of files, and of tasks; see several.h. */
 #include "publish/several.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "store/interrupt.h"
 #include "store/over.h"
 
 #define AT_ONCE 16u
+
+/* ---- Tasks ----------------------------------------------------------------------------------- */
+
+struct task_item {
+    struct inflight_item item;          /* the first member */
+    const struct several_task *task;
+    const volatile int *interrupt;      /* the flag of the caller's thread */
+    int code;
+    struct sheaf_error error;
+};
+
+static void run_task(struct inflight_item *item)
+{
+    struct task_item *t = (struct task_item *)item;
+    const volatile int *before = interrupt_watch(t->interrupt);
+
+    t->code = t->task->run(t->task->context, &t->error);
+    interrupt_watch(before);
+}
+
+/* Waits for all items, in their order. Returns the first failure. */
+static int collect(struct inflight *window, struct sheaf_error *err)
+{
+    struct inflight_item *item;
+    int code = SHEAF_OK;
+
+    while ((item = inflight_next(window)) != NULL) {
+        const struct task_item *t = (const struct task_item *)item;
+
+        if (code != SHEAF_OK || t->code == SHEAF_OK)
+            continue;
+        code = t->code;
+        if (err != NULL)
+            *err = t->error;
+    }
+    return code;
+}
+
+static int run_at_once(const struct several_task tasks[], size_t count, struct sheaf_error *err)
+{
+    struct task_item *items = calloc(count, sizeof(items[0]));
+    struct workers *workers = NULL;
+    struct inflight window;
+    int code = items == NULL ? err_memory(err, count * sizeof(items[0]))
+                             : workers_open(&workers, (unsigned)MIN(count, AT_ONCE), err);
+
+    if (code == SHEAF_OK) {
+        inflight_open(&window, INFLIGHT_OLDEST, NULL, NULL);
+        for (size_t i = 0; i < count; i++) {
+            items[i].item.run = run_task;
+            items[i].task = &tasks[i];
+            items[i].interrupt = interrupt_watched();
+            inflight_run(&window, workers, &items[i].item);
+        }
+        code = collect(&window, err);
+        workers_close(workers);
+        inflight_close(&window);
+    }
+    free(items);
+    return code;
+}
+
+int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
+                  struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (count > 1 && store_is_remote(directory))
+        return run_at_once(tasks, count, err);
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = tasks[i].run(tasks[i].context, err);
+    return code;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 struct file {
     struct inflight_item item;          /* the first member */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles the files of a destination several at a time where the store is remote, because each file
- * costs some round trips. On a disk they are handled one after another, on the caller's thread. */
+ * Does several pieces of work at once where the store is remote, because each costs some round
+ * trips. On a disk they are done one after another, on the caller's thread. */
 #ifndef PUBLISH_SEVERAL_H
 #define PUBLISH_SEVERAL_H
 
@@ -9,6 +9,21 @@
 #include "store/store.h"
 
 struct store_seen;
+
+/* ---- A few different tasks ------------------------------------------------------------------- */
+
+struct several_task {
+    int (*run)(void *context, struct sheaf_error *err);         /* called on any thread */
+    void *context;
+};
+
+/* Runs the tasks, whose order must not matter, and returns the failure of the first of them that
+ * failed. One after another, they end at the first failure. `directory` tells whether the store is
+ * remote. */
+int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
+                  struct sheaf_error *err);
+
+/* ---- Many files ------------------------------------------------------------------------------ */
 
 /* Handles one file. `listed` describes it as it was listed, or is NULL. Called on any thread, and
  * for several files at once. */

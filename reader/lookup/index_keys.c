@@ -83,7 +83,7 @@ static int end_part(struct keys_indexing *x, struct sheaf_error *err)
 
     x->keys.keyed = part->keyed;
     if (code == SHEAF_OK)
-        code = publish_keys_put(&x->keys, &x->output, 0, strrchr(part->keys_url, '/') + 1,
+        code = publish_keys_put(&x->keys, &x->output, strrchr(part->keys_url, '/') + 1,
                                 part->fingerprint, err);
     publish_keys_close(&x->keys);
     if (code == SHEAF_OK && x->part < x->dataset->part_count)

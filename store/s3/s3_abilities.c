@@ -75,24 +75,39 @@ struct answers {
     int first, second, over_another;
 };
 
-static int try_writes(const struct s3_bucket *bucket, const char *key, struct answers *a,
-                      struct sheaf_error *err)
+/* A look at the object that is under way. */
+struct ability_look {
+    struct store_stat stat;
+    struct event answered;
+};
+
+static void on_looked(struct store_stat *stat)
 {
-    struct ability_trial first, second, over;
-    int code = start(&first, bucket, key, &nothing, err);
+    event_set(&((struct ability_look *)stat)->answered);
+}
+
+/* Writes over the object that the first write has made, and looks at it meanwhile. */
+static int try_again(const struct s3_bucket *bucket, const char *key, const char *url,
+                     struct answers *a, struct store_stat *seen, struct sheaf_error *err)
+{
+    struct ability_look look = { .stat = { .url = url, .done = on_looked },
+                                 .answered = EVENT_INIT };
+    struct ability_trial second, over;
+    int code = start(&second, bucket, key, &nothing, err);
 
     if (code != SHEAF_OK)
         return code;
-    a->first = a->second = a->over_another = finish(&first, err);
-    if (a->first != SHEAF_OK && a->first != SHEAF_ERR_CHANGED)
-        return a->first == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : a->first;
-    code = start(&second, bucket, key, &nothing, err);
-    if (code != SHEAF_OK)
-        return code;
     code = start(&over, bucket, key, &another, err);
+    store_stat_start(&look.stat);
     a->second = finish(&second, NULL);
     if (code == SHEAF_OK)
         a->over_another = finish(&over, NULL);
+    event_wait(&look.answered);
+    *seen = look.stat;
+    if (code == SHEAF_OK && seen->code != SHEAF_OK && seen->code != SHEAF_ERR_NOT_FOUND) {
+        code = seen->code;
+        *err = seen->error;
+    }
     return code;
 }
 
@@ -101,15 +116,25 @@ static int try_writes(const struct s3_bucket *bucket, const char *key, struct an
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {
-    struct store_seen seen = { .is_there = false };
-    int code = try_writes(bucket, key, a, err);
+    struct store_stat seen = { .code = SHEAF_ERR_NOT_FOUND };
+    struct ability_trial first;
+    int code = start(&first, bucket, key, &nothing, err);
 
-    if (code == SHEAF_OK)
-        code = store_see(url, &seen, err);
+    if (code != SHEAF_OK)
+        return code;
+    a->first = a->second = a->over_another = finish(&first, err);
+    if (a->first == SHEAF_ERR_UNSUPPORTED) {
+        *has_etag = *again = false;
+        return SHEAF_OK;
+    }
+    if (a->first != SHEAF_OK && a->first != SHEAF_ERR_CHANGED)
+        return a->first;
+    code = try_again(bucket, key, url, a, &seen, err);
     if (code == SHEAF_OK)
         code = store_remove(url, err);
-    *has_etag = seen.stamp != 0;
-    *again = a->over_another == SHEAF_ERR_NOT_FOUND || (a->first == SHEAF_OK && !seen.is_there);
+    *has_etag = seen.code == SHEAF_OK && seen.stamp != 0;
+    *again = a->over_another == SHEAF_ERR_NOT_FOUND ||
+             (a->first == SHEAF_OK && seen.code != SHEAF_OK);
     return code;
 }
 

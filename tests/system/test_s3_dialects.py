@@ -388,6 +388,57 @@ class AtOnce(Case):
         self.assertGreaterEqual(self.most, 2)
 
 
+    def test_destination_is_looked_at_in_one_round(self):
+        self.watch(lambda method, target: method == "GET" and
+                   ("list-type=2" in target or target.endswith("dataset.json")))
+        self.pack()
+        self.assertGreaterEqual(self.most, 4)
+
+    def test_index_and_keys_are_published_in_one_round(self):
+        self.watch(lambda method, target: method == "PUT" and
+                   target.endswith(("dataset.index", "dataset.keys")))
+        self.pack()
+        self.assertEqual(self.most, 2)
+
+    def test_files_of_a_finished_set_are_checked_in_one_round(self):
+        self.pack("--shard-count", "6")
+        self.watch(lambda method, target: method == "GET" and ".tar" in target)
+        self.pack("--shard-count", "6", "--resume")
+        self.assertEqual(self.most, 6)
+
+
+class Budget(Case):
+    """The number of requests of commands that have almost nothing to send.  Each is a round trip, so
+    a change that needs more of them has to say why."""
+
+    def requests(self, *words):
+        before = self.server.requests
+        self.run_sheaf(*words)
+        return self.server.requests - before
+
+    def test_small_set(self):
+        tree = make_tree(self.path("small"), {"a/1.bin": b"one"})
+        more = make_tree(self.path("more"), {"a/2.bin": b"two"})
+        plan, options = self.path("plan"), ("--format", "tfrecord")
+        for most, *words in (
+                (42, "pack", tree, "s3://bucket/set", *options),
+                (10, "pack", tree, "s3://bucket/set", *options, "--resume"),
+                (47, "append", more, "s3://bucket/set"),
+                (20, "plan", tree, "s3://bucket/other", "-o", plan, *options),
+                (14, "pack", "--plan", plan),
+                (47, "commit", plan)):
+            with self.subTest(words[0]):
+                self.assertLessEqual(self.requests(*words), most)
+
+    def test_finished_shards_are_found_by_listing(self):
+        plan = self.path("plan")
+        self.run_sheaf("plan", self.tree, "s3://bucket/set", "-o", plan, "--format", "tfrecord",
+                       "--shard-count", "12")
+        self.run_sheaf("pack", "--plan", plan, "--part", "0/2")
+        again = self.requests("pack", "--plan", plan, "--part", "0/2")
+        self.assertLessEqual(again, 6 + 8)      # the entry of each shard, and some others
+
+
 class RetryAfter(Case):
     """Waits that a server asks for."""
 

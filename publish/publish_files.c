@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files before a manifest; see publish_files.h. */
+#include "publish/publish_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "publish/output_remove.h"
+#include "publish/several.h"
+#include "store/over.h"
+
+static const char *const names[FILE_KINDS] = {
+    [FILE_INDEX] = INDEX_NAME, [FILE_KEYS] = KEYS_NAME,
+    [FILE_SKIPPED] = SKIPPED_NAME, [FILE_CONVERTED] = CONVERTED_NAME,
+};
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+/* Returns the number of files: reports are published with the first split only. */
+static size_t count_of(const struct publish_files *f)
+{
+    return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;
+}
+
+static int see_files(void *files, struct sheaf_error *err)
+{
+    struct publish_files *f = files;
+
+    return store_see_all((const char *const *)f->urls, count_of(f), f->seen, err);
+}
+
+static int see_manifest(void *files, struct sheaf_error *err)
+{
+    struct publish_files *f = files;
+
+    return destination_manifest(f->output, f->output->directories[f->split], &f->there, err);
+}
+
+int publish_files_open(struct publish_files *f, const struct output *o, uint32_t split,
+                       const struct buf *skipped, const struct buf *converted,
+                       struct sheaf_error *err)
+{
+    const struct several_task looks[] = { { see_files, f }, { see_manifest, f } };
+
+    *f = (struct publish_files){ .output = o, .split = split,
+                                 .reports = { skipped, converted } };
+    for (size_t i = 0; i < count_of(f); i++) {
+        char name[GROWN_NAME_BYTES];
+
+        manifest_part_name(names[i], o->part, i < FILE_SKIPPED ? o->generation : 0, name);
+        f->urls[i] = store_join(i < FILE_SKIPPED ? o->directories[split] : o->dest, name);
+        if (f->urls[i] == NULL)
+            return err_memory(err, sizeof(name));
+    }
+    return several_tasks(o->dest, looks, COUNT_OF(looks), err);
+}
+
+void publish_files_close(struct publish_files *f)
+{
+    if (f->writer != NULL)
+        store_abort(f->writer);
+    f->writer = NULL;
+    for (size_t i = 0; i < FILE_KINDS; i++)
+        free(f->urls[i]);
+    manifest_found_free(&f->there);
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static int check_claim(void *files, struct sheaf_error *err)
+{
+    return journal_check(&((const struct publish_files *)files)->output->journal, err);
+}
+
+static int make_index(void *files, struct sheaf_error *err)
+{
+    struct publish_files *f = files;
+
+    return output_write(f->urls[FILE_INDEX], publish_index, f->index, &f->writer, err);
+}
+
+int publish_files_make(struct publish_files *f, struct publish_index *index,
+                       struct sheaf_error *err)
+{
+    const struct several_task tasks[] = { { make_index, f }, { check_claim, f } };
+
+    f->index = index;
+    return several_tasks(f->output->dest, tasks, COUNT_OF(tasks), err);
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------ */
+
+static int put_index(void *files, struct sheaf_error *err)
+{
+    struct publish_files *f = files;
+    struct store_writer *writer = f->writer;
+    struct store_seen now;
+
+    f->writer = NULL;
+    return journal_commit(&f->output->journal, writer, &f->seen[FILE_INDEX], &now, err);
+}
+
+/* Removes a file that the data set does not have. Usually there is none. */
+static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_error *err)
+{
+    return f->seen[kind].is_there ? journal_remove_seen(&f->output->journal, f->urls[kind],
+                                                        &f->seen[kind], err) : SHEAF_OK;
+}
+
+static int put_keys(void *files, struct sheaf_error *err)
+{
+    const struct publish_files *f = files;
+    struct store_writer *writer = NULL;
+    struct store_seen now;
+    int code;
+
+    if (f->index->keys->is_incomplete)
+        return put_nothing(f, FILE_KEYS, err);
+    code = publish_keys_write(f->index->keys, f->urls[FILE_KEYS], f->fingerprint, &writer, err);
+    return code == SHEAF_OK ? journal_commit(&f->output->journal, writer, &f->seen[FILE_KEYS], &now,
+                                             err) : code;
+}
+
+static int put_report(const struct publish_files *f, size_t kind, const struct buf *lines,
+                      struct sheaf_error *err)
+{
+    struct store_seen now;
+
+    return lines->size == 0 ? put_nothing(f, kind, err)
+                            : journal_put_file(&f->output->journal, f->urls[kind], lines->data,
+                                               lines->size, NULL, &f->seen[kind], &now, err);
+}
+
+static int put_reports(void *files, struct sheaf_error *err)
+{
+    const struct publish_files *f = files;
+    int code;
+
+    if (f->reports[0] == NULL)
+        return SHEAF_OK;
+    code = put_report(f, FILE_SKIPPED, f->reports[0], err);
+    return code == SHEAF_OK ? put_report(f, FILE_CONVERTED, f->reports[1], err) : code;
+}
+
+int publish_files_put(struct publish_files *f, const char *fingerprint, struct sheaf_error *err)
+{
+    const struct several_task tasks[] = {
+        { put_reports, f }, { put_index, f }, { put_keys, f }, { check_claim, f },
+    };
+
+    f->fingerprint = fingerprint;
+    return several_tasks(f->output->dest, tasks, COUNT_OF(tasks), err);
+}
