@@ -193,6 +193,14 @@ class Cat(OnADataSet):
         for name in ("seconds", "samples_per_second", "stall_seconds", "resident_peak_bytes"):
             float(found[name])
 
+    def test_peak_is_that_of_the_process(self):
+        """Not of the program that started it, whose peak Linux passes on to getrusage()."""
+        large = bytearray(b"x") * (300 << 20)
+        text = sheaf("cat", self.data_sets["recordio"], "--null").stdout.decode()
+        del large
+        found = dict(line.split() for line in text.splitlines())
+        self.assertLess(int(found["resident_peak_bytes"]), 200 << 20)
+
     def test_a_data_set_is_known_by_its_manifest_too(self):
         folder = self.data_sets["tfrecord"]
         self.assertEqual(listing(os.path.join(folder, "dataset.json")), listing(folder))

@@ -7,7 +7,9 @@ import asyncio
 import os
 import re
 import shutil
+import socket
 import subprocess
+import threading
 import unittest
 
 import fake_s3
@@ -437,6 +439,39 @@ class Budget(Case):
         self.run_sheaf("pack", "--plan", plan, "--part", "0/2")
         again = self.requests("pack", "--plan", plan, "--part", "0/2")
         self.assertLessEqual(again, 6 + 8)      # the entry of each shard, and some others
+
+
+class Proxy(Case):
+    """A proxy that refuses to connect: ten attempts with a wrong password may lock the account."""
+
+    def refuse(self, status):
+        asked = []
+
+        def serve(listener):
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rb") as lines:
+                    asked.append(lines.readline())
+                    while lines.readline().strip():
+                        pass
+                    connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n" % status)
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        said = self.run_sheaf("cat", "s3://bucket/set", "--null", status=1, env={
+            "AWS_ENDPOINT_URL": "https://127.0.0.1:9",
+            "HTTPS_PROXY": "http://user:wrong@127.0.0.1:%d" % listener.getsockname()[1]})
+        self.assertEqual(asked, [b"CONNECT 127.0.0.1:9 HTTP/1.1\r\n"])
+        self.assertIn("the proxy refused the connection (HTTP status %s" % status[:3].decode(),
+                      said)
+
+    def test_asked_once(self):
+        self.refuse(b"407 Proxy Authentication Required")
+        self.refuse(b"403 Forbidden")
 
 
 class RetryAfter(Case):
