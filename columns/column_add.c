@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_add: brings the values of a source into the order of the base's samples.
+ * sheaf_column_add: brings the values of a source into the order of the base data set's samples.
  *
  *     source --> sorted by hash of key --> with the table of keys: number --> sorted by number
  *            --> writer
  *
  * Both sorts use temporary files, so the memory does not grow with the source. The table of keys
- * has only parts of hashes. Therefore, if two samples may have a key, or one sample may have two
- * keys, these samples are read to find out. */
+ * stores only parts of hashes. So if two samples may have the same key, or two keys may belong to
+ * the same sample, these samples are read to find out. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,8 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value as a sort keeps it:  line u64 | is_file u8 | key NUL | extension NUL | data */
+/* A value in the form in which the sort stores it: line u64 | is_file u8 | key NUL | extension NUL
+ * | data */
 struct value {
     uint64_t line;
     bool is_file;
@@ -82,7 +83,7 @@ static int take_row(void *context, const struct column_row *row, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Puts the place of a value in the source before an error. */
+/* Puts the location of a value in the source before an error message. */
 static int at_value(const struct add *a, const struct value *v, int code, struct sheaf_error *err)
 {
     if (v->is_file)
@@ -124,7 +125,7 @@ static int by_asked(const void *x, const void *y)
                                 : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Sets *has to whether a sample of the base has the key. Reads the sample. */
+/* Reads a sample of the base data set, and sets *has to whether it has this key. */
 static int has_key(const struct add *a, uint64_t number, const char *key, bool *has,
                    struct sheaf_error *err)
 {
@@ -158,7 +159,7 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
     return SHEAF_OK;
 }
 
-/* Counts a value whose key the base does not have. */
+/* Counts a value whose key does not occur in the base data set. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;
@@ -242,7 +243,7 @@ static int look_up_entry(struct add *a, struct lookup *l, const struct sort_entr
     return code == SHEAF_OK ? buf_append(&l->bytes, e->value, e->value_size, err) : code;
 }
 
-/* Brings the values from the first sort into the second. */
+/* Moves the values from the first sort to the second one: finds the sample number for each key. */
 static int find_numbers(struct add *a, struct sheaf_error *err)
 {
     struct lookup *l = calloc(1, sizeof(*l));
@@ -283,7 +284,9 @@ static int find_numbers(struct add *a, struct sheaf_error *err)
 /* The values of one sample. */
 struct record_values {
     struct buf bytes;           /* copies, one after another */
-    struct buf starts;          /* size_t[]: where each begins in `bytes`, and where it ends */
+    /* size_t[]: the position at which each value begins in `bytes`, and the position at which
+     * the last one ends */
+    struct buf starts;
     char **files;               /* contents of values that are files */
     size_t file_count;
     struct sheaf_field fields[FIELD_LIMIT];
@@ -349,8 +352,9 @@ static int add_field(struct add *a, struct record_values *all, const struct valu
     return code;
 }
 
-/* Makes the fields of the values. Values of one extension come one after another, in the order of
- * the source. Several keys at one sample mean that their hashes are partly equal. */
+/* Makes fields of the values for one sample. Values with the same extension follow each other, in
+ * the order of the source. If the values have different keys, the hashes of these keys are partly
+ * equal. */
 static int make_fields(struct add *a, struct record_values *all, uint64_t number,
                        struct sheaf_error *err)
 {
@@ -386,7 +390,7 @@ static int make_fields(struct add *a, struct record_values *all, uint64_t number
     return code;
 }
 
-/* Appends records up to the sample `number`, and the record of that sample. */
+/* Appends empty records up to the sample `number`, and then the record of this sample. */
 static int append_record(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
                          uint64_t number, struct sheaf_error *err)
 {
@@ -434,7 +438,7 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     return code;
 }
 
-/* Fails if a key was found to be unknown as its record was made. */
+/* Returns an error if a key was found to be unknown while its record was made. */
 static int check_unknown(const struct add *a, struct sheaf_error *err)
 {
     if (a->unknown.code == SHEAF_OK)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_drop: removes a column. The manifest of its first layer is removed first, so readers
- * see the whole column or none. Only files with the names of a column's files are removed. */
+ * sheaf_column_drop: removes a column. The manifest of its first layer is removed first, so that
+ * readers see either the whole column or none. Only files whose names a column's files can have are
+ * removed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,8 +100,8 @@ static int take_entry(void *context, const char *name, struct sheaf_error *err)
     return buf_append(&d->files, name, strlen(name) + 1, err);
 }
 
-/* Removes the claim and journal of an unfinished run, which then cannot publish, and its incomplete
- * uploads. */
+/* Removes the claim, the journal and the incomplete uploads of an unfinished run. The run can then
+ * not publish any more. */
 static int remove_run(struct drop *d)
 {
     char *partial = store_join(d->directory, ".sheaf-partial");
@@ -162,7 +163,8 @@ static int remove_manifest(struct drop *d, size_t layer)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Removes a directory of the column, unless it has files of others. */
+/* Removes a directory of the column. The directory stays if it contains files that do not belong to
+ * the column. */
 static void remove_directory(const struct drop *d, const char *name, size_t layer)
 {
     char *url = NULL;

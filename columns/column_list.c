@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_list: finds the columns of a data set, and what their manifests say. */
+ * sheaf_column_list: finds the columns of a data set, and returns what their manifests state. */
 #include <stdlib.h>
 #include <string.h>
 

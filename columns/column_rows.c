@@ -23,13 +23,15 @@ struct rows {
     struct sheaf_progress progress;
     struct list_parser parser;
     struct lines lines;
-    struct buf text;            /* a copy of the line, or of strings in it */
-    struct buf names;           /* of a table: its header, each name with a NUL */
+    /* a copy of the line, or of strings in the line */
+    struct buf text;
+    /* for a table: the names in its header, each with a NUL */
+    struct buf names;
     size_t key_column, column_count;
     struct sheaf_error *error;  /* of a walk */
 };
 
-/* Returns the extension of the field that a member or column becomes. */
+/* Returns the extension of the field that a JSON member or a table column becomes. */
 static const char *extension_of(const char *name, bool is_json)
 {
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";
@@ -105,7 +107,7 @@ static int split(struct rows *r, const char *text, size_t size, struct sheaf_err
     return list_csv_split(&r->parser, (char *)r->text.data, size, err);
 }
 
-/* Finds the separator with which the header has a column `key`. */
+/* Tries separators until the header of a table has a column `key`. */
 static int table_header(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
 {
     static const char separators[] = { ',', '\t', ';' };
@@ -221,7 +223,7 @@ static int each_object(void *context, const struct store_entry *entry)
     return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, r->error);
 }
 
-/* The directory `path` under the source, in a store whose directories are walked one by one. */
+/* A directory `path` of the source, in a store that lists one directory at a time. */
 struct level {
     struct rows *rows;
     const char *path;           /* "" or "a/b" */
@@ -283,7 +285,7 @@ static bool ends_in(const char *name, size_t size, const char *end)
     return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Returns the size of a name without the suffix of a codec. */
+/* Returns the length of a name without the suffix of a codec. */
 static size_t without_codec(const char *name)
 {
     static const char *const codecs[] = { ".gz", ".zst", ".lz4" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_verify: checks the layers of a column as data sets, and whether each record belongs
- * to its sample of the base. */
+ * sheaf_column_verify: checks the layers of a column like data sets. Also checks that each record
+ * belongs to its sample of the base data set. */
 #include <stdlib.h>
 
 #include "base/bytes.h"

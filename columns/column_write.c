@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_writer: the packer makes the layer. This file gives each record the number and the
- * checksum of its sample, which it reads from the base's index, and ends shards of the layer where
- * shards of the base end. */
+ * sheaf_column_writer: writes a layer of a column with the packer. This file gives each record the
+ * number and the checksum of its sample, which it reads from the index of the base data set. It
+ * ends shards of the layer where shards of the base end. */
 #include "columns/column_write.h"
 
 #include <inttypes.h>
@@ -15,11 +15,12 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* A shard of a layer ends with the shard of the base at which it has this number of bytes or
- * records. Therefore small columns have few objects, and the index of a shard remains small. */
+/* A shard of a layer ends at the end of a shard of the base, once it has this number of bytes or
+ * records. So small columns have few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* A place in the journal is the number of base shards, and the missing values so far. */
+/* The position that is stored with each finished shard in the journal combines two numbers: how
+ * many shards of the base are done, and how many values are missing so far. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -86,7 +87,7 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
     return code;
 }
 
-/* Refuses a name that the fields of the base have as their first part. */
+/* Refuses the name of a column if a field of the base has the same first part in its name. */
 static int check_fields(const struct sheaf_dataset *base, const char *name,
                         struct sheaf_error *err)
 {
@@ -101,7 +102,7 @@ static int check_fields(const struct sheaf_dataset *base, const char *name,
     return SHEAF_OK;
 }
 
-/* Refuses the leftovers of a column that was not removed completely. */
+/* Refuses a column if remains of an earlier column with this name were not removed completely. */
 static int check_leftovers(const struct sheaf_dataset *base, const char *name,
                            struct sheaf_error *err)
 {
@@ -259,7 +260,7 @@ static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error
                                                            w->facts.missing), err);
 }
 
-/* Reads the checksums of the samples in the base's shard w->shard. */
+/* Reads the checksums of the samples in shard number w->shard of the base. */
 static int load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &w->base->manifest.shards[w->shard];

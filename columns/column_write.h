@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a layer of a column: one record for each sample of the base, in the order of numbers. */
+ * Writes a layer of a column: one record for each sample of the base data set, in the order of the
+ * samples' numbers. */
 #ifndef COLUMNS_COLUMN_WRITE_H
 #define COLUMNS_COLUMN_WRITE_H
 
@@ -28,10 +29,10 @@ struct sheaf_column_writer {
 /* Copies the options over the defaults, and checks them. */
 int column_options_take(const struct sheaf_column_options *given,
                         struct sheaf_column_options *options, struct sheaf_error *err);
-/* Opens the base, which must be one data set with a manifest. */
+/* Opens the base data set. It must be a single data set with a manifest. */
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
-/* Refuses a column that cannot be written, and finds the number of its first sample. *layer is the
- * number of the layer, or 0 if nothing is missing. Nothing is changed. */
+/* Checks whether a column can be written, and finds the number of the first sample for it. Sets
+ * *layer to the number of the layer to write, or to 0 if no values are missing. Changes nothing. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);

@@ -2,9 +2,10 @@
  *
  * Writes and reads dataset.json with jansson.
  *
- * Both directions use one JSON tree, over whose canonical text the fingerprint is taken, and one
- * check of the struct, so that nothing is written that could not be read back. The text has one
- * line for each shard and class, because people read it and compare it with diff. */
+ * Both directions use the same JSON tree and the same check of the struct, so that nothing is
+ * written that could not be read back. The fingerprint is computed from the canonical text of the
+ * tree. The file has one line for each shard and class, because people read it and compare it with
+ * diff. */
 #include "formats/manifest.h"
 
 #include <errno.h>
@@ -24,8 +25,9 @@
 #include "formats/manifest_growth.h"
 
 #define VERSION 1
-#define VERSION_GROWN 2     /* version of manifests with "grown", which releases without append
-                               refuse */
+/* version of manifests with the member "grown"; releases that cannot append refuse such
+ * manifests */
+#define VERSION_GROWN 2
 #define VERSION_EDITED 3    /* and of manifests with "edited" */
 
 static int version_of(bool is_grown, bool is_edited)
@@ -33,15 +35,15 @@ static int version_of(bool is_grown, bool is_edited)
     return is_edited ? VERSION_EDITED : is_grown ? VERSION_GROWN : VERSION;
 }
 
-/* Sets SHEAF_ERR_MEMORY without a size, because the amount that jansson or xxHash wanted is
- * unknown. */
+/* Sets the error SHEAF_ERR_MEMORY without a size, because the amount that jansson or xxHash
+ * requested is unknown. */
 static int no_memory(struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_MEMORY, "%s", sheaf_strerror(SHEAF_ERR_MEMORY));
 }
 
-/* Returns whether memory was exhausted. jansson's lexer reports that as an invalid token, but
- * malloc() sets errno, which was 0 before. */
+/* Returns whether memory was exhausted. jansson's lexer reports exhausted memory as an invalid
+ * token. But malloc() then sets errno, which the caller has set to 0 before. */
 static bool is_no_memory(const json_error_t *error)
 {
     return json_error_code(error) == json_error_out_of_memory || errno == ENOMEM;
@@ -54,7 +56,7 @@ static int hash_text(const char *text, size_t size, void *state)
     return XXH3_128bits_update(state, text, size) == XXH_OK ? 0 : -1;
 }
 
-/* Computes the XXH3-128 of the tree as compact text with sorted keys. */
+/* Computes the fingerprint: the XXH3-128 of the tree as compact text with sorted keys. */
 static int fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
@@ -136,7 +138,7 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds the counts that manifests of older releases lack, and members that only some indexed data
+/* Adds counts that manifests of older releases do not have, and members that only some indexed data
  * sets have. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
@@ -172,8 +174,8 @@ static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
     return options;
 }
 
-/* Adds a member, which may be NULL after an error. Returns NULL, and frees the document, after an
- * error. */
+/* Adds a member to the document. `member` is NULL after an error. Frees the document and returns
+ * NULL on failure. */
 static json_t *add_member(json_t *document, const char *name, json_t *member)
 {
     if (member != NULL && json_object_set_new(document, name, member) == 0)
@@ -300,8 +302,8 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A JSON object that is being read. Its first fault is kept, and reading on after it is
- * harmless. */
+/* A JSON object that is being read. The first fault is kept. Reading further members after a fault
+ * is harmless. */
 struct json_object {
     const json_t *json;
     size_t taken;
@@ -381,7 +383,8 @@ static void *take_room(struct json_object *o, const json_t *array, size_t each)
     return room;
 }
 
-/* Ends an object. Members that were not taken are unknown, which is an error. */
+/* Ends the reading of an object. Members that were not taken have unknown names, which is an
+ * error. */
 static int end_object(struct json_object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
@@ -390,7 +393,7 @@ static int end_object(struct json_object *o)
     return o->code;
 }
 
-/* Takes the sum of a section, which older releases do not have. */
+/* Takes the checksum of a shard's index section. Manifests of older releases do not have it. */
 static void take_section_sum(struct json_object *o, struct manifest_shard *s)
 {
     const char *sum = take_string(o, "index_xxh3");
@@ -558,7 +561,7 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     return o.code;
 }
 
-/* Takes the fingerprint out of the tree and compares it. */
+/* Removes the fingerprint from the tree, and compares it with the fingerprint of the rest. */
 static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_error *err)
 {
     struct json_object o = { .json = document, .err = err };
@@ -628,4 +631,4 @@ void manifest_clear(struct manifest *m)
     *m = (struct manifest){ 0 };
 }
 
-/* The text was written from a document that was parsed before, so it is valid JSON. */
+/* The text was written from a document that had been parsed, so it is valid JSON. */

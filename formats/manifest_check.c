@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules of a manifest beyond its JSON form: names, hashes, sums, positions in the index. */
+ * Checks the rules for the content of a manifest, beyond its JSON form: names, hashes, sums,
+ * positions in the index. */
 #include "formats/manifest_check.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ static bool has_control(const char *text)
     return false;
 }
 
-/* Returns whether a name is a plain file name. Names are joined to a directory and must stay inside
- * it. */
+/* Returns whether a name is a plain file name. Names from a manifest are joined to a directory, and
+ * must not lead out of it. */
 static bool is_file_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
@@ -62,7 +63,7 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the first fault of a single shard, or NULL. */
+/* Returns the first fault in the description of a shard, or NULL if there is none. */
 static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
 {
     if (!is_file_name(s->name))
@@ -78,7 +79,8 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
     return NULL;
 }
 
-/* Adds to a sum. The limit is INT64_MAX, because JSON libraries hold signed 64-bit integers. */
+/* Adds a value to a sum. Returns false if the sum exceeds INT64_MAX, because JSON libraries use
+ * signed 64-bit integers. */
 static bool add_to_sum(uint64_t *sum, uint64_t value)
 {
     return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
@@ -121,7 +123,8 @@ static int check_head(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks that each append begins where the state before it ends, and adds shards. */
+/* Checks that each append begins where the previous state of the data set ends, and that it adds
+ * shards. */
 static int check_growths(const struct manifest *m, struct sheaf_error *err)
 {
     for (size_t i = 0; i < m->growth_count; i++) {
@@ -136,8 +139,9 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks that edits came between appends in their order, and that what they replaced is in the
- * data set's directory, because it may be removed. */
+/* Checks that the edits are in the order in which they were made between the appends. Also checks
+ * that the shards which an edit replaced are in the data set's directory, because they may be
+ * removed later. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {
     const struct manifest_edit *e = &m->edits[i];
@@ -193,8 +197,8 @@ int manifest_check_totals(const struct manifest_totals *stated,
     return code;
 }
 
-/* Returns whether a tree contains a fraction. jansson limits the depth of trees, so recursion is
- * safe. */
+/* Returns whether a JSON tree contains a fraction. jansson limits the depth of trees, so the
+ * recursion is safe. */
 static bool has_fraction(const json_t *value)
 {
     const json_t *part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The contents of dataset.json as structs: manifest.c reads and writes them, and manifest_check.c
+ * The content of dataset.json as structs. manifest.c reads and writes them, and manifest_check.c
  * checks them. */
 #ifndef FORMATS_MANIFEST_DATA_H
 #define FORMATS_MANIFEST_DATA_H
@@ -20,31 +20,32 @@ struct manifest_shard {
     uint64_t samples;
     uint64_t largest;           /* frame size of the largest sample in bytes */
     char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
-    uint64_t index_offset;      /* offset of the section in the sequence of all sections: in
-                                   dataset.index and, after its end, in the indexes of appended
-                                   samples */
+    /* offset of the shard's section in the sequence of all sections, which lie in dataset.index
+     * and then in the indexes of appended samples */
+    uint64_t index_offset;
     uint64_t index_bytes;
-    char index_xxh3[17];        /* index_sum of the section, or "" in a manifest of an older
-                                   release */
+    /* checksum of the section (see index_sum); "" in a manifest of an older release */
+    char index_xxh3[17];
     uint64_t names_bytes;       /* RecordIO: size of the shard's .lst; otherwise 0 */
 };
 
-/* The state of the data set before samples were appended: its fingerprint and its numbers of shards
- * and classes; and the options with which the new samples were packed. */
+/* The state of the data set before samples were appended (its fingerprint, and its numbers of
+ * shards and classes), and the options with which the new samples were packed. */
 struct manifest_growth {
     char fingerprint[33];
     uint64_t shards, classes;
     char *options_json;
 };
 
-/* The state of the data set before an edit: its fingerprint and its number of appends and samples;
- * what the edit changed; and the names of the shards that it replaced. */
+/* The state of the data set before an edit (its fingerprint, and its numbers of appends and
+ * samples); the changes that the edit made; and the names of the shards that it replaced. */
 struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
-    uint64_t *keyed;            /* grown + 1 numbers: those of samples from which the buckets of
-                                   each table of keys follow (key_table.h) */
+    /* grown + 1 numbers: for each part, the number of samples for which the buckets of its table
+     * of keys were computed (see key_table.h) */
+    uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;
     size_t shard_count;
@@ -53,24 +54,29 @@ struct manifest_edit {
 struct manifest {
     enum sheaf_container container;
     enum sheaf_codec codec;
-    bool single_member;         /* one member or frame per shard; false for shards of older
-                                   releases and without a codec */
-    bool ours;                  /* whether our packer made the records; false for `sheaf index` */
+    /* whether each shard is a single member or frame of the codec; false for shards of older
+     * releases, and if there is no codec */
+    bool single_member;
+    /* whether our packer wrote the records; false if `sheaf index` has described existing shards */
+    bool ours;
     bool cls_is_label;          /* see format.h */
     bool joined;                /* sections of the index have pieces */
     int label_base;
     char **classes;             /* or NULL */
     size_t class_count;
-    uint64_t *class_samples;    /* samples of each class, or NULL if unknown or if there are no
-                                   classes */
-    struct tally fields;        /* counts of the fields; is_unknown is set if an older release
-                                   did not count them */
+    /* number of samples of each class; NULL if unknown or if there are no classes */
+    uint64_t *class_samples;
+    /* counts of the fields; is_unknown is set if an older release packed the data set and did
+     * not count them */
+    struct tally fields;
     char *options_json;         /* the packer's options as a JSON object, or NULL */
     struct manifest_shard *shards;
     size_t shard_count;
-    uint64_t repeated_keys;     /* number of samples with the key of an earlier sample */
-    uint64_t index_bytes;       /* size of all sections, which is the size of dataset.index
-                                   unless the data set was changed */
+    /* number of samples whose key an earlier sample also has */
+    uint64_t repeated_keys;
+    /* size of all index sections together, which is the size of dataset.index unless samples
+     * were appended or edited */
+    uint64_t index_bytes;
     struct manifest_growth *growths;    /* the oldest first; NULL if nothing was appended */
     size_t growth_count;
     struct manifest_edit *edits;        /* the oldest first; NULL if nothing was edited */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * "edited" in dataset.json: the state of the data set before each edit, and the files that the edit
- * replaced.
+ * The member "edited" of dataset.json: the state of the data set before each edit, and the files
+ * that the edit replaced.
  *
- * An edit does not change existing files. It writes the shards that change, all indexes and all
- * tables of keys under new names. So a reader with an earlier manifest finds everything that this
- * manifest names unchanged, unless the files were purged. */
+ * An edit does not change existing files. It writes the changed shards, all indexes and all tables
+ * of keys under new names. So for a reader that still has an earlier manifest, all files that this
+ * manifest names are unchanged, unless they were purged. */
 #ifndef FORMATS_MANIFEST_EDIT_H
 #define FORMATS_MANIFEST_EDIT_H
 
@@ -13,13 +13,13 @@
 
 #include "formats/manifest_data.h"
 
-/* Returns the member as JSON, or NULL if memory is exhausted. */
+/* Returns the member "edited" as JSON, or NULL if memory is exhausted. */
 json_t *manifest_edit_tree(const struct manifest *m, json_error_t *error);
-/* Reads the member into a manifest. Returns SHEAF_ERR_CORRUPT if it is invalid. */
+/* Reads the member "edited" into a manifest. Returns SHEAF_ERR_CORRUPT if it is invalid. */
 int manifest_edit_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_edit_clear(struct manifest *m);
 
-/* Returns the number of appends before the last edit, 0 if there was no edit. */
+/* Returns the number of appends that were made before the last edit, or 0 if there was no edit. */
 static inline size_t manifest_edit_growths(const struct manifest *m)
 {
     return m->edit_count == 0 ? 0 : (size_t)m->edits[m->edit_count - 1].grown;
@@ -31,19 +31,21 @@ static inline bool manifest_edit_is_last(const struct manifest *m)
     return m->edit_count != 0 && manifest_edit_growths(m) == m->growth_count;
 }
 
-/* Returns whether the data set had this fingerprint, or one with these first digits, before its
- * last edit. */
+/* Returns whether the data set had this fingerprint before its last edit. `digits` is the number of
+ * digits to compare. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
-/* The facts of a part's table of keys: the number `keyed` (key_table.h), where the part has
- * `samples` samples now, and the fingerprint that the table contains: that of the data set when
- * this was the last part, or directly after an edit that came later. */
+/* Two facts about the table of keys of a part. manifest_edit_keyed returns the number `keyed` (see
+ * key_table.h) for a part that has `samples` samples now. The next function returns the fingerprint
+ * in the table. It is the one that the data set had when this was its last part, or directly after
+ * a later edit. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 
-/* Makes the name that an edit gives to a shard: "shard-000003.e2.tar.gz" for the second edit. The
- * name sorts where the old one does. `stem` is the length of the name without the suffixes of
- * container and codec. Returns SHEAF_ERR_LIMIT if the name does not fit. */
+/* Makes the name that an edit gives to a shard, such as "shard-000003.e2.tar.gz" for the second
+ * edit. The new name has the same position in byte order as the old one. `stem` is the length of
+ * the name without the suffixes of container and codec. Returns SHEAF_ERR_LIMIT if the name is too
+ * long. */
 int manifest_edit_name(const char *name, size_t stem, size_t edit, char *text, size_t size,
                        struct sheaf_error *err);
 

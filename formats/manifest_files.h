@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of a data set's files, from its manifest alone: for a place that cannot be listed. */
+ * The names of a data set's files, found from its manifest alone. Used for a directory that cannot
+ * be listed. */
 #ifndef FORMATS_MANIFEST_FILES_H
 #define FORMATS_MANIFEST_FILES_H
 
 #include "formats/manifest.h"
 
-/* Receives a file's name relative to the data set's directory. `may_lack` says that a data set with
- * this manifest need not have the file. */
+/* Receives a file's name relative to the data set's directory. `may_lack` tells that a data set
+ * with this manifest may exist without the file. */
 typedef int manifest_file_fn(void *context, const char *name, bool may_lack,
                              struct sheaf_error *err);
 

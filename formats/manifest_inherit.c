@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of a data set that hold for its samples, and so also for a data set that is made of the
- * same samples: how their names were read, and what was done with their images. */
+ * Options that describe the samples of a data set: how their names were read, and how their images
+ * were changed. They also hold for another data set that is made of the same samples. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const struct { const char *name, *unless; } kept[] = {
     { "quality", "image_libraries" }, { "image_libraries", NULL },
 };
 
-/* Parses options. NULL, or options that are null, become an empty object. */
+/* Parses the text of options. NULL, and the JSON text "null", become an empty object. */
 static int load(const char *text, json_t **options, struct sheaf_error *err)
 {
     json_error_t found;
@@ -29,7 +29,7 @@ static int load(const char *text, json_t **options, struct sheaf_error *err)
                                      : code;
 }
 
-/* Removes the options of `common` that `other` does not have with the same values. */
+/* Removes the options from `common` that `other` does not have with the same value. */
 static void keep_common(json_t *common, const json_t *other)
 {
     for (size_t i = 0; i < COUNT_OF(kept); i++) {
@@ -40,7 +40,7 @@ static void keep_common(json_t *common, const json_t *other)
     }
 }
 
-/* Finds the options that all sources have with the same values. */
+/* Finds the options that have the same value in all sources. */
 static int find_common(const struct manifest *const *sources, size_t count, json_t **common,
                        struct sheaf_error *err)
 {
@@ -57,7 +57,7 @@ static int find_common(const struct manifest *const *sources, size_t count, json
     return code;
 }
 
-/* Adds the number of images that were changed; null if it is not known. Returns whether that
+/* Adds the number of changed images to the options, or null if it is unknown. Returns whether this
  * failed. */
 static bool add_count(json_t *own, const char *name, uint64_t count)
 {
@@ -65,7 +65,8 @@ static bool add_count(json_t *own, const char *name, uint64_t count)
                                                  : json_integer((json_int_t)count)) != 0;
 }
 
-/* Adds the options in `common` to `own`, unless it has its own. Returns whether that failed. */
+/* Adds the options in `common` to `own`, except options that `own` has already. Returns whether
+ * this failed. */
 static bool add_common(json_t *own, json_t *common, const struct manifest_images *images)
 {
     bool has[COUNT_OF(kept)], failed = false;

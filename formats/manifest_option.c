@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads single options of a manifest, which stores them as the text of a JSON object. */
+ * Reads single options of a manifest. The manifest stores its options as the text of a JSON
+ * object. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +111,8 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
     return number_option(m->options_json, name, value, err);
 }
 
-/* Reads the count `name`, which exists for everything that was packed with `option`, except by
- * older releases. It is null in a data set that has some samples of another one. */
+/* Reads the count `name`. All releases except older ones store it if data was packed with `option`.
+ * It is null in a data set that has only some samples of another one. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {
@@ -129,7 +130,7 @@ static int images_option(const char *all, const char *name, const char *option, 
     return code;
 }
 
-/* Adds two counts. A sum of values that people wrote into a manifest may wrap, which is
+/* Adds two counts. If a person has written huge values into a manifest, the sum may wrap, which is
  * harmless. */
 static uint64_t sum_of(uint64_t a, uint64_t b)
 {

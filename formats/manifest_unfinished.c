@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The texts that show an unfinished run: the mark in the manifest's place, and the claim. */
+ * The texts that show that a run has not finished: the stand-in at the place of the manifest, and
+ * the claim. */
 #include <stdio.h>
 #include <string.h>
 

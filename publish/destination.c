@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspects a destination: its claim, its manifests, and the files without an owner. A store that
- * does not answer is an error. Any answer is a finding. */
+ * Inspects a destination: its claim, its manifests, and files that belong to no data set. If the
+ * store does not answer, this is an error. Everything else is reported as a finding. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -62,17 +62,17 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Returns whether a manifest belongs to the plan of this output. Two plans with one hash may have
- * different files of the same names and sizes. So the note of the manifest, if the store keeps
- * notes, is compared with the plan's origin. A run that resumes does not compare it, because it
- * changes no finished data set. */
+/* Returns whether a manifest belongs to the plan of this output. Two plans with the same hash may
+ * have different files with the same names and sizes. So the note of the manifest (a text that some
+ * stores keep with an object) is compared with the plan's origin. A run that resumes does not
+ * compare it, because it changes no finished data set. */
 static bool is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
 }
 
-/* Returns the number of samples from before the first append or edit. */
+/* Returns the number of samples that the data set had before its first append or edit. */
 static uint64_t samples_at_first(const struct manifest *m)
 {
     uint64_t samples = 0;
@@ -241,7 +241,7 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Counts a file that is missing or has another size, and adds it to the text. */
+/* Counts a file that is missing or has the wrong size, and adds it to the text of the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -290,8 +290,8 @@ static int check_some(const char *directory, const struct manifest *m, size_t fi
     return code;
 }
 
-/* Checks that a data set has the files in its manifest, with their sizes. Returns SHEAF_ERR_CHANGED
- * with the names of those that it lacks. */
+/* Checks that all files in the manifest of a data set exist with their sizes. Returns
+ * SHEAF_ERR_CHANGED, with the names of the missing files, if not. */
 static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)16 << 10);
@@ -377,8 +377,8 @@ static int inspect_datasets(void *inspection, struct sheaf_error *err)
 
 /* ---- Files without an owner ------------------------------------------------------------------ */
 
-/* Makes "SPLIT/PREFIX-<digits>" from a name of the form PREFIX-<digits>.<...>. Returns false for
- * any other name. */
+/* Writes "SPLIT/PREFIX-<digits>" to `stem`, for a file name of the form PREFIX-<digits>.<...>.
+ * Returns false for any other name. */
 static bool stem_of(const struct output *o, const char *split, const char *name,
                     char stem[2 * SHARD_NAME_BYTES])
 {
@@ -621,7 +621,7 @@ static int inspect_content(struct inspection *x)
     code = several_tasks(x->output->dest, tasks, count, err);
     x->err = err;
     take_strays(x);
-    /* If a manifest cannot be read, it is unknown to whom the files belong. */
+    /* If a manifest cannot be read, it is unknown which files belong to its data set. */
     if (code == SHEAF_OK && x->asked & INSPECT_FILES && x->found->fault.code == SHEAF_OK)
         code = inspect_listed(x);
     return code;
@@ -666,7 +666,7 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
 /* ---- A finished data set --------------------------------------------------------------------- */
 
-/* Counts the lines of a report, or 0 if there is none. */
+/* Counts the lines of the report `name`. Sets *count to 0 if there is no such report. */
 static int count_lines(const struct output *o, const char *name, uint64_t *count,
                        struct sheaf_error *err)
 {
@@ -732,8 +732,8 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->samples);
 }
 
-/* The other run may be at work or dead, which cannot be seen from here. So the message names the
- * process that began it. */
+/* whether the other run is still working cannot be seen from here. So the message names the process
+ * that began it. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

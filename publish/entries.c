@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps a window of entries that threads read. The oldest entry is returned first. */
+ * Reads journal entries ahead on several threads, in a window of outstanding work. The oldest entry
+ * is returned first. */
 #include "publish/entries.h"
 
 #include <stdlib.h>
@@ -9,10 +10,12 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* A remote entry takes about 20 ms, so this makes 1,600 per second. */
+/* Number of entries that are read at the same time. Reading a remote entry takes about 20 ms, so
+ * this allows 1,600 entries per second. */
 #define AT_ONCE 32u
-/* An entry contains a section of the index. So many entries are in the window that they take at
- * most AHEAD_BYTES if each is as large as the largest one so far. */
+/* Memory for entries that are read ahead. An entry contains a section of the index. The number of
+ * entries in the window is limited so that they fit into this memory, if each were as large as the
+ * largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {
@@ -29,7 +32,8 @@ struct entries {
     entries_shard_fn *shard;
     const void *context;
     uint64_t count, begun;
-    size_t largest;             /* largest size of an entry so far; 0: none was read */
+    /* size of the largest entry so far; 0 if none was read yet */
+    size_t largest;
     struct workers *workers;
     struct inflight window;
     struct entry_slot *given;         /* the entry that entries_next returned last */

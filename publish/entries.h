@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the journal entries of many shards in order, several at a time. Each entry is an object,
- * and may be remote. */
+ * Reads the journal entries of many shards in order, several at the same time. Each entry is a file
+ * or object of its own, which may be remote. */
 #ifndef PUBLISH_ENTRIES_H
 #define PUBLISH_ENTRIES_H
 
@@ -9,7 +9,8 @@
 
 struct entries;
 
-/* The name of a shard. Its function returns SHEAF_END to skip a shard that has no entry. */
+/* The split and the name of a shard whose entry is wanted. The function that provides it returns
+ * SHEAF_END to skip a shard that has no entry. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */
@@ -17,10 +18,12 @@ struct entries_shard {
 typedef int entries_shard_fn(const void *context, uint64_t number, struct entries_shard *shard,
                              struct sheaf_error *err);
 
-/* Opens the entries of shards 0 to count - 1. `shard` is called in that order. */
+/* Begins to read the entries of the shards 0 to count - 1. The function `shard` is called for them
+ * in this order. */
 int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
-/* Returns the next entry, which is valid until the next call. The result is that of journal_get. */
+/* Returns the next entry, which is valid until the next call. The result code is that of
+ * journal_get for this entry. */
 int entries_next(struct entries *entries, const struct journal_entry **entry,
                  struct sheaf_error *err);
 void entries_close(struct entries *entries);        /* NULL is fine */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of the journal. An entry is
+ * The files of the journal. The entry of a shard consists of
  *
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
  *     keys | fields | converted | XXH3-64 of everything before
  *
- * Only the versions of releases are read. Entries of release 0.2 lack the number of resized images.
- * Entries of release 0.1 have no words and no content for the parts after the sides. */
+ * Only entries of known releases are read. Entries of release 0.2 do not have the number of resized
+ * images. Entries of release 0.1 have no words, and nothing after the sides. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Digits of the plan's hash in the names of entries. */
+/* Number of digits of the plan hash in the name of an entry. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define READS_MOST 8            /* for an entry that other runs replace meanwhile */
@@ -85,8 +85,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* Returns the number of words in an entry with this magic number, or 0 if the bytes are not an
- * entry. */
+/* Returns the number of words (64-bit numbers) in an entry with this magic number, or 0 if the
+ * bytes are not an entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -104,8 +104,8 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Returns whether the sizes in the words fit an entry of `size` bytes. `fixed` is the size of the
- * parts with a fixed size. */
+/* Returns whether the sizes that the words of an entry state add up to at most `size`. `fixed` is
+ * the total size of the parts with a fixed size. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -261,8 +261,8 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
-/* Reads an entry. Another run may replace it between two requests, so it is read several times if
- * necessary. */
+/* Reads the bytes of an entry. Another run may replace the entry between two requests, so it is
+ * read again if it has changed. */
 static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;
@@ -457,9 +457,9 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes an entry of this plan as it was listed. If the file has changed since, it belongs to
- * another run of the same plan that has claimed the destination. Some servers list no ETags. In
- * that case, as for all other files, the file is read twice and compared. */
+/* Removes an entry of this plan, if it is still the same file as in the listing. If it has changed,
+ * it belongs to another run of the same plan that has claimed the destination since. Some servers
+ * list no ETags. In that case, as for all other files, the file is read twice and compared. */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {

@@ -10,14 +10,14 @@
  *     [SPLIT.]SHARD.HASH.done for each finished shard: its facts for the manifest and the index;
  *                             HASH is the beginning of the plan's
  *
- * A run that writes or removes a file in DEST first looks at the file, then checks that it still
- * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
- * takes over a destination replaces the claim before anything else. Therefore a run that was
- * stopped in between never undoes later work. packer/PLAN.md has the reasons.
+ * When a run writes or removes a file in DEST, it first looks at the file, then checks that it
+ * still has the claim, and then acts only if the file has not changed (see store_commit_over). A
+ * run that takes over a destination replaces the claim before anything else. So a run that was
+ * stopped between these steps never undoes later work. packer/PLAN.md has the reasons.
  *
- * An entry is written before its shard, without the stamp by which the shard is recognized without
- * reading it. When the shard has its name, the entry is replaced by one with the stamp. The
- * directory is removed with its last file. */
+ * An entry is written before its shard. It does not yet have the stamp by which the shard can be
+ * recognised without reading it. When the shard has its final name, the entry is replaced by one
+ * with the stamp. The directory is removed with its last file. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -35,11 +35,12 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* The progress of a run: whether it may still replace files, until the destination is ready; or
- * that it appends to the existing data set. */
+/* The state of a run, as its claim states it: whether the run may still replace files, until the
+ * destination is ready; or whether it appends to the existing data set. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
-    CLAIM_INDEXES       /* the run makes an index, or a table of keys, for existing shards */
+    /* the run makes an index, or a table of keys, for shards that exist already */
+    CLAIM_INDEXES
 };
 
 /* The content of the plan file. */
@@ -48,8 +49,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    char run[RUN_SIZE];         /* a random number that identifies the run; "" in the claims of
-                                   release 0.1 */
+    /* a random number that identifies the run; "" in a claim of release 0.1 */
+    char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
 };
@@ -60,7 +61,8 @@ struct shard_facts {
     uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
-    bool has_cls;               /* samples of a program: whether some have a field `cls` */
+    /* for samples that a program packs: whether any of them has a field `cls` */
+    bool has_cls;
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
 };
@@ -68,15 +70,17 @@ struct shard_facts {
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    struct buf keys;            /* key_hash() of each sample's key, in order, as little-endian
-                                   u64; empty if unknown, as in entries of releases without
-                                   tables of keys */
-    struct buf fields;          /* a tally of the fields as text; empty if unknown */
+    /* key_hash() of the key of each sample, in order, as little-endian u64; empty if unknown, as
+     * in entries of releases that wrote no tables of keys */
+    struct buf keys;
+    /* a tally of the fields, as text; empty if it is unknown */
+    struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
     struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" for each file next to the
                                    shard */
-    uint64_t source;            /* hash of the stamps and URLs of its source files */
+    /* hash of the stamps (size and time, or ETag) and URLs of the shard's source files */
+    uint64_t source;
     uint64_t stamp;             /* of shard and sides (output_stamp); 0: unknown */
 };
 
@@ -84,8 +88,8 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    char *stage;                /* stage of the claim's run (store/stage.h); NULL if the store
-                                   has none */
+    /* stage of the run that has the claim (see store/stage.h); NULL if the store has no stages */
+    char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
 
@@ -94,12 +98,13 @@ void journal_close(struct journal *journal);
 
 /* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
-/* Reads the plan file. Returns SHEAF_END if there is none, or SHEAF_ERR_CORRUPT if it is damaged.
- * If `seen` is not NULL, it is set to the file from before reading. */
+/* Reads the claim (the file `plan`). Returns SHEAF_END if there is none, and SHEAF_ERR_CORRUPT if
+ * it is damaged. If `seen` is not NULL, it is set to the state of the file before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Claims the destination for a new run. Replaces the claim of the run `from`, which was seen, or
- * returns SHEAF_ERR_EXISTS. After that, nothing that the previous run began takes effect. */
+/* Claims the destination for a new run. Replaces the claim of the run `from` that was seen; returns
+ * SHEAF_ERR_EXISTS if that claim has changed. Afterwards nothing that the previous run had begun
+ * can take effect. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -107,7 +112,7 @@ int journal_join(struct journal *journal, const struct journal_plan *holder,
                  struct sheaf_error *err);
 /* Updates the progress in the run's own claim. */
 int journal_state(struct journal *journal, enum claim_state state, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the claim in the destination is not the run's. */
+/* Returns SHEAF_ERR_CHANGED if the claim at the destination does not belong to this run. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);
 
 /* ---- Files of the journal -------------------------------------------------------------------- */
@@ -117,25 +122,25 @@ typedef int journal_name_fn(void *context, const char *name, struct sheaf_error 
 /* Lists the names in .sheaf-partial of a directory. */
 int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* Returns whether a file in .sheaf-partial is named like a file that is still being written. */
+/* Returns whether a file in .sheaf-partial has the name of a file that is still being written. */
 bool journal_is_temporary(const char *name);
-/* Removes such files of killed runs from the directory's .sheaf-partial. */
+/* Removes files that killed runs were writing from the directory .sheaf-partial. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes a file. Returns SHEAF_ERR_CHANGED if another run has the claim. */
+/* Removes a file of the destination. Returns SHEAF_ERR_CHANGED if another run has the claim. */
 int journal_remove_in(const struct journal *journal, const char *directory, const char *name,
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of DEST or of the journal in place of the file that was seen. `note` may be
- * NULL. */
+/* Writes a file of the destination or of the journal. It replaces the file that was seen. `note`
+ * may be NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Publishes a file under its name, in place of the file that was seen. Frees the writer, also after
- * an error. */
+/* Publishes a file that was written, under its final name. It replaces the file that was seen.
+ * Frees the writer even after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);
@@ -147,26 +152,27 @@ int journal_clear_files(const struct journal *journal, struct sheaf_error *err);
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
 /* Looks at the entry of a shard. */
-/* Returns the URL of a shard's entry, or NULL if there is no memory. The caller frees it. */
+/* Returns the URL of a shard's journal entry, or NULL if memory is exhausted. The caller frees
+ * it. */
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the entry of a finished shard in place of the entry that was seen. Thread-safe. */
+/* Writes the entry of a finished shard. It replaces the entry that was seen. Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
-/* Reads an entry into `entry`, whose buffers may be empty or used. Returns SHEAF_END if there is no
- * entry, or if it is damaged or of another plan. */
+/* Reads a journal entry into `entry`, whose buffers may have been used before. Returns SHEAF_END if
+ * there is no entry, or if it is damaged or belongs to another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
 /* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Returns whether a name is that of an entry of this plan. */
+/* Returns whether this is the name of a journal entry of this plan. */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
-/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" from an entry's sides. Returns false if there is
- * none. */
+/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" from the list of the files beside a shard. Returns
+ * false if there is no further line. */
 bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
                        uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
 
@@ -178,8 +184,8 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* Parses an entry of the plan with this hash, or of any plan if `hash` is NULL. Returns SHEAF_END
- * if it is damaged or of another plan. */
+/* Parses an entry that must belong to the plan with this hash, or, if `hash` is NULL, to any plan.
+ * Returns SHEAF_END if it is damaged or belongs to another plan. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

@@ -95,7 +95,8 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* The stage is made before the claim, so that every claim has one. */
+/* The stage (a directory through which the run publishes) is made before the claim, so that every
+ * claim has one. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -137,7 +138,8 @@ int journal_state(struct journal *j, enum claim_state state, struct sheaf_error 
     return put_claim(j, &seen, err);
 }
 
-/* Takes "WORD value\n" from the text into `value`. Returns false if the text begins differently. */
+/* Takes a line "WORD value\n" from the text and stores its value. Returns false if the text begins
+ * with anything else. */
 static bool take_line(const char **text, const char *word, char *value, size_t value_size)
 {
     const size_t size = strlen(word);
@@ -191,8 +193,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim. If it looks damaged, it is read once more, because the damage may have happened
- * in transit. */
+/* Reads the claim. If it seems to be damaged, reads it once more, because the damage may have
+ * happened in transit. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

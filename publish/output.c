@@ -16,10 +16,11 @@
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* The size of the pieces in which finished shards are read and checked. */
+/* Number of bytes that are read at a time when a finished shard is checked. */
 #define CHECK_BYTES ((size_t)1 << 20)
 
-/* The plan hash in the journal for the shards of a program, which have no plan. */
+/* In the journal for shards that a program packs, this text stands for the plan hash, because there
+ * is no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
 int output_add_split(struct output *o, const char *name, uint64_t shard_count,
@@ -99,14 +100,15 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* Returns whether an error of opening or reading shows that the file is not the expected one. */
+/* Returns whether an error while opening or reading a file shows that it is not the expected
+ * file. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* Sets *has to whether an object has this size and hash. */
+/* Reads an object, and sets *has to whether it has this size and hash. */
 static int check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                         struct sheaf_error *err)
 {

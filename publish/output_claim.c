@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claims a destination. The findings there and the request determine the action.
+ * Claims a destination. The findings at the destination and the request together determine the
+ * action.
  *
- * The splits of one data set are that data set, even if the run has no splits, or others. Only
- * files that a manifest or a journal names as a data set's own are ever removed. */
+ * The splits of a data set count as one data set, even if this run has no splits, or others. Only
+ * files that a manifest or a journal names as belonging to a data set are ever removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,33 +20,40 @@
 enum action {
     NEXT,                       /* this row does not decide */
     /* Refusals. */
-    FAULTY,                     /* refuse: the manifest cannot be read, or one of its files is
-                                   missing */
+    /* refuse, because the manifest cannot be read or one of its files is missing */
+    FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    OURS,                       /* refuse: Sheaf packed the data set, and its shards do not
-                                   contain everything about it */
-    NO_RUN,                     /* refuse: there is no run that a part could join */
+    /* refuse, because Sheaf packed the data set, and its shards alone do not contain everything
+     * about it */
+    OURS,
+    /* refuse, because there is no run that a part could join */
+    NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
-    BUSY,                       /* refuse: a run is at work there, or was killed */
+    /* refuse, because a run is working at the destination, or was killed there */
+    BUSY,
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */
     BROKEN,                     /* refuse: the claim is damaged */
-    ALIEN,                      /* refuse: a file has the name of a shard and belongs to no data
-                                   set */
-    STRAY,                      /* refuse: a file with another name of Sheaf's, which belongs to
-                                   no data set */
+    /* refuse, because a file is named like a shard but belongs to no data set */
+    ALIEN,
+    /* refuse, because a file with another name that Sheaf uses belongs to no data set */
+    STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    END,                        /* only end the run that has published the data set */
+    /* only finish the run that has already published the data set */
+    END,
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    MEND,                       /* as BEGIN, and remove leftovers of a run with a damaged claim */
+    /* like BEGIN, and also remove the remains of a run whose claim is damaged */
+    MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    G_ON,                       /* as GROW, and keep samples that a run of this plan has appended */
-    G_ANEW,                     /* as GROW, and remove samples that a run has appended */
+    /* like GROW, and keep the samples that a run of this plan has appended so far */
+    G_ON,
+    /* like GROW, and remove the samples that an unfinished run has appended */
+    G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
 
@@ -76,8 +84,9 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The first inspection for each request, because inspections have different costs. The claim is
- * inspected before the data set, since a commit removes it after its data set became visible. */
+/* The first inspection for each request. Inspections have different costs. The claim is inspected
+ * before the data set, because a commit removes its claim only after the data set has become
+ * visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -87,8 +96,9 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The first row whose condition is true and which has an action for the request decides. `needs` is
- * inspected first if it was not yet.
+/* The table of actions. The first row decides whose condition is true and which has an action for
+ * the request. If the findings in `needs` were not inspected yet, they are inspected before the
+ * condition is evaluated. The columns are the requests:
  *
  *     pack    resume  replace join    append  resume  replace index   replace keys */
 static const struct row {
@@ -212,7 +222,8 @@ static int make_ready(struct output *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
 }
 
-/* Removes what is in the destination; with `keep_own`, except the files of the run's own plan. */
+/* Removes everything of data sets and runs from the destination. If keep_own is set, the files of
+ * this run's own plan stay. */
 static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -222,8 +233,8 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Looks once more after the claim, for a run that came just before the claim; none can come later.
- * A server that cannot list the destination's names also fails here. */
+/* Inspects the destination once more after the claim, for a run that came just before the claim; no
+ * run can come later. If a server cannot list the destination, this fails as well. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -238,8 +249,8 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. If the old claim was damaged, it is unknown which run
- * made it and what it left, so all leftovers are removed. */
+/* Claims the destination and begins a run. If the old claim was damaged, it is unknown which run it
+ * belonged to and which files that run left, so all remains of runs are removed. */
 static int begin(struct output *o, const struct destination *d, bool is_mending,
                  struct sheaf_error *err)
 {
@@ -252,7 +263,7 @@ static int begin(struct output *o, const struct destination *d, bool is_mending,
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Ends a run that was killed when only its journal was left. */
+/* Finishes a run that was killed at its end, when only its journal was left to remove. */
 static int end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);
@@ -262,7 +273,7 @@ static int end(struct output *o, const struct destination *d, struct sheaf_error
     return code == SHEAF_OK ? output_end(o, err) : code;
 }
 
-/* Continues the run of this plan. Damaged or missing files are made again. */
+/* Continues an unfinished run of this plan. Damaged or missing shards are packed again. */
 static int resume(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     const enum claim_state state = d->holder.state;
@@ -276,8 +287,9 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Replaces what is in the destination: first checks everything for which it may refuse, then
- * claims, then removes. From the claim on, other runs know that this run is to be resumed. */
+/* Replaces the data set at the destination. First checks everything that may lead to a refusal,
+ * then claims the destination, then removes the old files. From the claim on, other runs see that
+ * this run can be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = claim(o, d, CLAIM_REPLACES, err);
@@ -295,8 +307,8 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "run this again", o->dest);
 }
 
-/* Writes the manifest again with another ending. An earlier run that is about to replace the
- * manifest that it has read then notices the change and fails. */
+/* Writes the manifest again with another end of its text (with or without a newline). An earlier
+ * run that has read the manifest and is about to replace it then notices the change and fails. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
@@ -315,7 +327,7 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks for changes that were made before the claim. None can be made after it. */
+/* Checks that the data set did not change before the claim. After the claim it cannot change. */
 static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
 {
     struct manifest_found f;
@@ -330,7 +342,8 @@ static int check_same(const struct output *o, bool was_claimed, struct sheaf_err
     return code;
 }
 
-/* `keep_own` keeps samples that a run of this plan has appended. */
+/* Begins to append to a data set. If keep_own is set, samples that a run of this plan has appended
+ * so far are kept. */
 static int grow(struct output *o, const struct destination *d, bool keep_own,
                 struct sheaf_error *err)
 {

@@ -20,7 +20,8 @@ int output_grown(struct output *o, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = output_end(o, err);
     } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
-        /* The run was killed when it had removed its claim, but not yet its stage. */
+        /* The stage of the run may still exist, if the run was killed after it had removed its
+         * claim. */
         code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);

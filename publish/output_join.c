@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets many processes pack the parts of one plan into one DEST, some parts possibly twice at once.
- * They join the run that made the claim and find finished shards. output_shard.c publishes a shard
- * among them. output_clean removes what killed runs left, for pack and append as well. */
+ * Lets many processes pack the parts of one plan into the same destination; some parts may even be
+ * packed twice at the same time. Each process joins the run that made the claim, and finds shards
+ * that are finished. output_shard.c publishes a shard beside such processes. output_clean, which
+ * also serves pack and append, removes what killed runs left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,8 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
-/* Finds size and stamp of a shard's file. Returns SHEAF_ERR_NOT_FOUND, with or without a message,
- * if there is none. */
+/* Finds the size and stamp of a file. Returns SHEAF_ERR_NOT_FOUND if there is no such file; the
+ * message may be missing. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
@@ -73,8 +74,8 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
-/* Compares sizes and combines the stamps of shard and sides. If the store does not answer, that is
- * an error; the file does not count as missing. */
+/* Compares the sizes of a shard and the files beside it with the entry, and combines their stamps.
+ * If the store does not answer, this is an error; the file then does not count as missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)
@@ -125,8 +126,8 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
-/* Returns whether shard and sides have not changed while they were read. Another run may have
- * replaced them, even for a moment by bytes that were damaged on the way. */
+/* Returns whether the shard and the files beside it did not change while they were read. Another
+ * run may have replaced them, even if only for a moment, by bytes that were damaged in transit. */
 static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
                      uint64_t stamp)
 {
@@ -311,8 +312,8 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* Returns whether a run of this output uploads a file with this name directly to a split's
- * directory: PREFIX-DIGITS.SUFFIX, or a file of the whole data set. */
+/* Returns whether a run of this output may upload a file with this name directly to a split's
+ * directory. Such names are PREFIX-DIGITS.SUFFIX and the names of files of the whole data set. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
@@ -341,8 +342,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Removes incomplete uploads in a store that reports uploads only for a given name. The names are
- * those of the shards, of the index and of the table of keys. */
+/* Removes incomplete uploads in a store that lists uploads only for a given name. Tries the names
+ * of the shards, of the index and of the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t last = o->is_edit ? o->grows->growth_count : o->part;
@@ -364,8 +365,8 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* The data set is complete without this. It still is an error, because a resumed run may find that
- * the store answers again. */
+/* Even without this cleaning, the data set is complete. Failing to clean is nevertheless an error,
+ * because in a resumed run the store may answer again. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;
@@ -381,8 +382,7 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Without the permission to list uploads, none can be removed. This does no harm to the data
- * set. */
+/* If the program may not list uploads, it cannot remove them. This does no harm to the data set. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

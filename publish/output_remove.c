@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes a data set that is being replaced, under the run's own claim.
+ * Removes a data set that is being replaced. The run must have the claim.
  *
- * First it notes the files of the data set. Then it removes the manifest, without which there is no
- * data set. Then it removes the rest. If a run is stopped in between, the next run with the claim
- * finishes the removal. Of data, only files that a manifest or a journal entry names are removed.
+ * First a copy of the manifest is stored, because it lists the files of the data set. Then the
+ * manifest is removed, after which there is no data set any more. Then the other files are removed.
+ * If the run is stopped before the end, the next run with the claim finishes the removal. Only
+ * files that a manifest or a journal entry names are removed.
  *
- * In a store without stages, a manifest is not removed but replaced by a document that names the
- * run. A run that has lost its claim without knowing it then does not find the manifest's name
- * free. */
+ * In a store without stages, the manifest is not removed but replaced by a stand-in that names the
+ * run. Otherwise a run that has lost its claim, and does not know this, would find the manifest's
+ * name free and publish its own. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -125,8 +126,8 @@ static int remove_shard(struct output_clearing *c, const struct manifest *m, con
 }
 
 
-/* Removes the note as the last step, and makes sure that it does not come back after a power
- * loss. */
+/* Removes the copy of the replaced manifest, as the last step of a removal. Makes sure that the
+ * copy does not reappear after a power loss. */
 static int remove_note(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
@@ -153,7 +154,8 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes the indexes and tables of keys of some parts. */
+/* Removes the index files and tables of keys of some parts (states of the data set between
+ * appends). */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -176,7 +178,7 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the files that a part of a data set that was never edited has. */
+/* Removes the files of one part of a data set that was never edited. */
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {
@@ -190,7 +192,7 @@ static int remove_part(const struct output *o, const char *directory, size_t par
     return several_close(&c.several, code, err);
 }
 
-/* Removes the files that the data set had before its edits. */
+/* Removes the files that the data set had before its edits, and that the edits have replaced. */
 static int remove_edited(struct output_clearing *c, const struct manifest *m,
                          struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -208,8 +210,8 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
     return code;
 }
 
-/* Removes the files that a manifest names, those that its edits replaced, and those of its parts,
- * of one more part and of one more edit. */
+/* Removes all files that a manifest names, files that its edits have replaced, and the files of its
+ * parts. Also tries one more part and one more edit, which an unfinished run may have begun. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -233,8 +235,8 @@ static int remove_named(const struct output *o, char *directory, const struct ma
     return several_close(&c.several, code, err);
 }
 
-/* Removes the files of the replaced data set according to the note, and files of a run that was
- * appending to it. Does nothing without a note. */
+/* Removes the files of a replaced data set, as listed in the copy of its manifest, and files of a
+ * run that was appending to it. Does nothing if there is no such copy. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct interop_writer interop = { .interop = 0 };
@@ -266,7 +268,7 @@ static int remove_split(void *context, char *directory, const char *name,
     return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
-/* Finishes a removal that this run, or an earlier one, has begun. */
+/* Finishes a removal that this run or an earlier one has begun. */
 static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -301,8 +303,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest may be removed. One that cannot be parsed may: the manifests of others
- * were read before the claim, so an earlier run of this plan wrote it and the store damaged it. */
+/* Returns whether a manifest may be removed. A manifest that cannot be parsed may be. The manifests
+ * of other data sets were read before the claim, so an earlier run of this plan wrote this one, and
+ * the store has damaged it. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -355,8 +358,8 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Withdraws a data set that the run will not replace: a split that the run does not have, or a data
- * set without splits if the run has splits. */
+/* Withdraws a data set that this run will not replace by a new one. It is a split that this run
+ * does not have, or a data set without splits if this run has splits. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -401,8 +404,8 @@ struct entries_removal {
     struct several several;
 };
 
-/* Removes the files of an entry's shard, first the sides, then the shard. The names are found from
- * the entry's own name. */
+/* Removes a shard and the files beside it, the shard last. The entry lists the files beside the
+ * shard, and the shard's name is a part of the entry's own name. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -416,8 +419,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the data set that grows has the shard. If so, the run was killed after
- * publishing. */
+/* Returns whether the data set already contains the shard that was appended. If so, the run was
+ * killed after it had published. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
@@ -503,7 +506,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* Removes the files, other than shards, that a killed append or edit of the data set left. */
+/* Removes the files, except shards, that a killed append or edit of the data set has left. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
@@ -559,9 +562,9 @@ static int find_shard(void *context, const struct store_entry *entry)
                                                                                 : SHEAF_OK;
 }
 
-/* Returns whether no file is left that a reader could take for a shard. A run that lost the
- * destination may have written one late. The claim then stays, so that readers refuse the
- * directory. */
+/* Returns whether no file is left that a reader could mistake for a shard. A run that has lost the
+ * destination may have written a shard late. In that case the claim stays, so that readers refuse
+ * the directory. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

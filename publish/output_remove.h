@@ -7,7 +7,8 @@
 #include "publish/output.h"
 #include "store/store.h"
 
-/* Writes or removes a file of DEST: looks, checks the claim, and acts on the file that was seen. */
+/* Writes or removes a file of the destination. Looks at the existing file, checks the claim, and
+ * then acts only if the file is still the same. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
 /* Writes the bytes of a file. `content` is called once. Nobody sees the file until *writer is
@@ -21,13 +22,13 @@ int output_write_over(const struct output *output, const char *directory, const 
 int output_remove(const struct output *output, const char *directory, const char *name,
                   struct sheaf_error *err);
 
-/* Removes the data set with all its splits, and the leftovers of runs of other plans. With
- * `keep_own`, files of the run's own plan remain. */
+/* Removes the data set with all its splits, and the remains of runs of other plans. If keep_own is
+ * set, files of this run's own plan stay. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes the files of unfinished runs that appended to the data set that grows, or edited it. With
- * `keep_own`, those of the run's own plan remain. Files in the manifest remain. */
+/* Removes the files of unfinished runs that appended to the data set or edited it. If keep_own is
+ * set, the files of this run's own plan stay. Files in the manifest always stay. */
 int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes the shards, indexes and tables of keys that edits of the data set have replaced. */
+/* Removes the shards, index files and tables of keys that edits of the data set have replaced. */
 int output_purge(const struct output *output, const struct manifest *manifest,
                  struct sheaf_error *err);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes a shard: entry, sides, shard, and the entry again with the stamps.
+ * Publishes a shard in four steps: its entry, the files beside it, the shard itself, and the entry
+ * again with the stamps.
  *
- * Several runs may make one shard at once with different content, because a file may be readable
- * for only one of them. The first finished shard wins. Each run looks at all four names, checks the
- * claim, and then replaces only the files that it saw. A run that is told of a change finds the
- * winner, or fails. The entry is written first. The run that wrote it is at work, and another run
- * that tries to finish its own shard fails at its stamps, which are written last.
+ * Several runs may make the same shard at the same time with different content, because a file may
+ * be readable for only one of them. The shard that is finished first wins. Each run looks at all
+ * four names, checks the claim, and then replaces only files that have not changed since. A run
+ * that notices a change uses the winner's shard, or fails. The entry is written first. It shows
+ * that a run is working on the shard. If another run tries to finish its own version of the shard,
+ * it fails at the stamps, which are written last.
  *
- * On a local disk, the lock of the directory makes it simpler. Runs that find nothing share it, and
- * a run that replaces something is alone. */
+ * On a local disk, the lock of the directory makes this simpler. Runs that find no files share the
+ * lock, and a run that replaces a file holds it alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +21,7 @@
 #include "publish/destination.h"
 #include "store/over.h"
 
-/* Places in the table of looks: the entry, the shard, and then the sides. */
+/* Indexes in the table of files: the entry, the shard, and then the files beside the shard. */
 enum { ENTRY, SHARD, SIDES, NAMES_MOST = SIDES + SIDES_MOST };
 
 /* A publication. */
@@ -71,8 +73,9 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Writes to the entry of a shard whose hashes are correct the stamp by which it is recognized
- * without reading it. The stamp is that of the files that were read, not of the present files. */
+/* Adds the stamp, by which a shard can be recognised without reading it, to its entry. The hashes
+ * of the shard must have been checked. The stamp belongs to the files that were read, not to files
+ * that may have replaced them since. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -86,8 +89,8 @@ static int certify(const struct publication *p, struct journal_entry *entry, uin
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just did it */
 }
 
-/* Sets *won to whether another run has finished this shard from the same files. Its shard is then
- * used instead. */
+/* Looks for another run that has finished this shard from the same source files, and sets *won if
+ * there is one. Its shard is then used instead of ours. */
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
@@ -163,7 +166,7 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
 }
 
 /* Returns an error if the data set is already published. A commit removes the journal's entries
- * after it has published the manifest, so a shard without an entry may belong to a complete data
+ * after it has published the manifest. So a shard without an entry may belong to a complete data
  * set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
@@ -176,8 +179,8 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Makes one attempt to publish the shard. Returns SHEAF_END if it needs the lock for itself alone,
- * because files exist already or another run has just begun to make this shard. */
+/* Tries once to publish the shard. Returns SHEAF_END if this run must hold the lock alone, because
+ * files exist already or another run has just begun to make this shard. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -187,8 +190,8 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
-    /* Before the shard of another packer is replaced, it is examined again. An answer can be
-     * damaged, and that packer has reported success. */
+    /* Examine the shard of another packer once more before it is replaced. The store's answer may
+     * have been damaged, and that packer has already reported success. */
     if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
@@ -214,9 +217,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
 #define LOCK_WAIT_NS 20000000l
 
-/* Waits for the lock. Other processes hold it while they publish a shard or commit. A run that
- * makes a new data set holds it as long as it packs, but the claim detects that. Only the caller's
- * interrupt limits the wait. */
+/* Waits for the lock of the destination. Other processes hold it while they publish a shard or
+ * commit. A run that makes a new data set holds it as long as it packs; the claim has already shown
+ * such a run. Only the caller's interrupt ends the wait. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks whether a destination contains the source of a run. There are many names for one
- * directory: `d/`, `./d`, links, and `nx/../d` as soon as `nx` exists. Therefore the directories
- * themselves are compared, once they exist, and not their names. The splits of a data set are in
- * directories of it and are removed with it, so a source in one of them counts as well. */
+ * Checks whether a destination contains the source of a run. A directory may have many names: `d/`,
+ * `./d`, links, and `nx/../d` as soon as `nx` exists. So the directories themselves are compared,
+ * once they exist, and not their names. The splits of a data set are subdirectories and are removed
+ * with it, so a source in a subdirectory counts as well. */
 #include "publish/own_source.h"
 
 #include <libgen.h>
@@ -16,8 +16,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Returns whether `dest` is the source's own directory, or the one above that, or for a file also
- * the one above these. */
+/* Returns whether `dest` is the directory of the source or the directory above it. If the source is
+ * a file, the directory above these two counts as well. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);
@@ -44,7 +44,8 @@ static size_t trimmed(const char *url)
     return size;
 }
 
-/* A URL can be an object or a directory. With a suffix, it is taken for an object. */
+/* The URL of a source may name an object or a directory. If it has a suffix, it counts as an
+ * object. */
 static bool is_remote_at(const char *source, const char *dest)
 {
     const size_t wanted = trimmed(dest), size = trimmed(source);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks that a destination does not contain the source of the run, which would be deleted with
- * it. */
+ * Checks that a destination does not contain the source of the run. Otherwise the source would be
+ * deleted with the destination's old data set. */
 #ifndef PUBLISH_OWN_SOURCE_H
 #define PUBLISH_OWN_SOURCE_H
 
@@ -9,10 +9,10 @@
 
 #include "sheaf.h"
 
-/* Returns SHEAF_ERR_ARGUMENT if one of the sources is `dest`, or is directly in it or in a
- * directory of it, whatever their names are. Sources are directories, files and objects; missing
- * ones are ignored. Local directories are compared by device and inode, so `dest` must exist.
- * Others are compared by bucket and key. */
+/* Returns SHEAF_ERR_ARGUMENT if one of the sources is `dest`, or lies directly in it or in one of
+ * its subdirectories, under whatever name. Sources are directories, files and objects; sources that
+ * do not exist are ignored. Local directories are compared by device and inode, so `dest` must
+ * exist. Remote ones are compared by bucket and key. */
 int refuse_own_source(const char *dest, const char *const *sources, size_t count,
                       struct sheaf_error *err);
 

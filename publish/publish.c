@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes report, index, table of keys, other readers' index files, and finally the manifest,
- * without which there is no data set. */
+ * Publishes a data set: the report, the index, the table of keys, other readers' index files, and
+ * finally the manifest. The data set exists only when its manifest does. */
 #include "publish/publish.h"
 
 #include <stdlib.h>
@@ -52,8 +52,8 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     return code;
 }
 
-/* Checks that the manifest may be published: there is none yet, or it is the run's own, or it
- * belongs to a data set of the same plan. */
+/* Checks that the manifest may be published. There must be no manifest yet, or it must be this
+ * run's own, or belong to a data set of the same plan. */
 static int check_free(const struct output *o, const char *directory,
                       const struct manifest_found *f, struct sheaf_error *err)
 {

@@ -19,26 +19,28 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    uint64_t skipped_count;     /* files left out, except those whose samples the data set has */
+    /* number of files left out, not counting files whose samples the data set already has */
+    uint64_t skipped_count;
 };
 
-/* Writes skipped.tsv, and for each split the index, the table of keys, other readers' index files
- * and the manifest, from the journal's entries of its shards. Returns SHEAF_ERR_CHANGED if the
+/* Writes skipped.tsv. Then writes for each split the index, the table of keys, other readers' index
+ * files and the manifest, from the journal entries of its shards. Returns SHEAF_ERR_CHANGED if the
  * destination belongs to another run. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
-/* Returns SHEAF_ERR_CHANGED if the data set is no longer the one to which samples were to be
- * appended. */
+/* Publishes appended samples. Returns SHEAF_ERR_CHANGED if the data set is no longer the one to
+ * which they were to be appended. */
 int publish_grown(struct output *output, const struct publish_facts *facts,
                   struct sheaf_error *err);
-/* Writes other readers' index files of the whole data set, after the manifest. */
+/* Writes other readers' index files for the whole data set. Called after the manifest was
+ * written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
-/* For a change of the data set output->grows: finds its manifest. Returns SHEAF_ERR_CHANGED if the
- * data set is not the same any more. */
+/* Called before the data set output->grows is changed. Finds its manifest. Returns
+ * SHEAF_ERR_CHANGED if the data set is no longer the same. */
 struct manifest_found;
 int publish_grown_find(const struct output *output, struct manifest_found *there,
                        struct sheaf_error *err);
@@ -51,8 +53,9 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 /* An edit of the data set output->grows. */
 struct publish_edit {
     const char *plan;           /* its hash */
-    const size_t *shards;       /* those that were written again, in order; the journal has the
-                                   entry of each under its new name */
+    /* numbers of the shards that were written again, in order; the journal has an entry for each
+     * under its new name */
+    const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */
     const uint64_t *deleted;    /* numbers of samples, ascending */
@@ -63,7 +66,7 @@ struct publish_edit {
     struct tally *fields;       /* of all samples afterwards; taken over */
 };
 
-/* Writes the indexes and tables of keys of the edited data set, its manifest, and other readers'
+/* Writes the index files and tables of keys of an edited data set, its manifest, and other readers'
  * index files. Returns SHEAF_ERR_CHANGED if the data set is no longer the one that was to be
  * edited. */
 int publish_edited(struct output *output, const struct publish_edit *edit,
@@ -72,7 +75,8 @@ int publish_edited(struct output *output, const struct publish_edit *edit,
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
 /* Writes the index, the table of keys and other readers' files for shards that exist already. Then
- * replaces the manifest that was seen when the run claimed the destination. */
+ * writes the manifest, which replaces the manifest that was seen when the run claimed the
+ * destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
@@ -84,14 +88,15 @@ struct publish_to {
     const struct output *output;
     const char *directory;
 };
-/* Writes a file, as interop_put_fn. The context is a struct publish_to. */
+/* Writes a file, as a function of the type interop_put_fn. The context is a struct publish_to. */
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
-/* Adds the classes that the manifest lacks. It must have room for them. */
+/* Adds the classes that the manifest does not have yet. Its array must have room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Writes other readers' files of the whole data set. `name` is the split's name, or NULL. */
+/* Writes other readers' index files for the whole data set. `name` is the name of the split, or
+ * NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes an edited data set: its indexes and tables of keys under new names, then the manifest,
- * which replaces the one that was edited. Sections of unchanged shards are copied. Tables of keys
- * are copied without the keys of deleted samples, and with the new numbers of the others. Other
- * readers' files of the whole data set follow, because they must not name files that may still be
- * removed. */
+ * Publishes an edited data set: its index files and tables of keys under new names, then the
+ * manifest, which replaces the old one. Index sections of unchanged shards are copied. Tables of
+ * keys are copied without the keys of deleted samples, and with the new numbers of the other
+ * samples. Other readers' files for the whole data set are written last, because they must not name
+ * files that may still be removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
     return code;
 }
 
-/* Describes a shard that was written again, and writes its section. */
+/* Describes a shard that was written again in the new manifest, and writes its index section. */
 static int take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                       struct sheaf_error *err)
 {
@@ -241,7 +241,8 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", e->keys->url);
 }
 
-/* A data set of an old release may have no table of keys; then the edited one has none. */
+/* A data set of an old release may have no table of keys. Then the edited data set has none
+ * either. */
 static int put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -282,7 +283,8 @@ static int name_replaced(const struct editing *e, struct manifest_edit *edit,
     return SHEAF_OK;
 }
 
-/* Adds the edit to the manifest, which still describes the data set before it. */
+/* Adds the edit to the manifest. Until then, the manifest describes the data set before the
+ * edit. */
 static int add_edit(struct editing *e, struct sheaf_error *err)
 {
     struct manifest *m = &e->after;
@@ -310,7 +312,8 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
                                : name_replaced(e, edit, err);
 }
 
-/* Sets all classes. If the samples of each class are counted, they are counted again. */
+/* Sets the list of all classes. If the manifest has the number of samples of each class, the
+ * samples are counted again. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes appended samples: their index and table of keys first, then the manifest of the whole
- * data set in place of the one for which the plan was made. Other readers' files of the whole data
- * set follow last, because until then the new shards might still be removed. */
+ * Publishes appended samples. First writes their index and table of keys. Then writes the manifest
+ * of the whole data set, which replaces the manifest for which the plan was made. Other readers'
+ * files for the whole data set are written last, because until then the new shards might still be
+ * removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* If the samples of each class are counted, adds counts for new classes. */
+/* If the manifest has the number of samples of each class, adds counts for the new classes. */
 static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
 {
     uint64_t *samples;
@@ -50,7 +51,7 @@ static int count_new_classes(struct manifest *m, size_t count, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Copies the existing manifest, with room for what is appended. */
+/* Copies the existing manifest, with room for the appended shards and classes. */
 static int start_manifest(const struct manifest_found *there, const struct publish_facts *f,
                           struct manifest *m, struct sheaf_error *err)
 {
@@ -143,7 +144,7 @@ static int publish_parts(struct output *o, struct publish_files *files,
     return code;
 }
 
-/* Writes other readers' files. The manifest contains the name that the data set has as a split. */
+/* Writes other readers' index files. If the data set is a split, the manifest contains its name. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of keys of a data set that is being published. */
+ * Writes the table of keys of a data set that is being published. */
 #include "publish/publish_keys.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "publish/output_remove.h"
 #include "store/store.h"
 
-#define SORT_BYTES ((uint64_t)32 << 20) /* memory for sorting a million samples; more go to a
-                                           file */
+/* memory for sorting, which is enough for a million samples; more samples are sorted in a file */
+#define SORT_BYTES ((uint64_t)32 << 20)
 
 int publish_keys_open(struct publish_keys *k, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err)

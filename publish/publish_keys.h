@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the table of keys. The journal's entries contain the hashes of the keys in packed
- * shards, so that nothing is read again. */
+ * Publishes the table of keys. The journal entries of packed shards contain the hashes of their
+ * keys, so no shard is read again. */
 #ifndef PUBLISH_PUBLISH_KEYS_H
 #define PUBLISH_PUBLISH_KEYS_H
 
@@ -13,12 +13,14 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    uint64_t keyed;             /* as key_table_make takes it; less than `samples`: unknown, the
-                                   number of samples */
-    bool is_incomplete;         /* whether some entry is of a release that kept no keys */
+    /* number of samples for which the buckets are computed (see key_table_make); if less than
+     * `samples`, it is unknown and `samples` is used */
+    uint64_t keyed;
+    /* whether an entry was written by a release that did not store keys */
+    bool is_incomplete;
 };
 
-/* Opens the table for a data set in `directory`. It uses a share of at most `memory_bytes` of the
+/* Opens the table of keys for a data set in `directory`. Uses at most `memory_bytes` of the
  * caller's memory. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);

@@ -2,9 +2,9 @@
  *
  * Publishes the index of shards that another program has made.
  *
- * The manifest of an earlier index remains until the new one replaces it. A reader that meanwhile
- * finds the new index under the old manifest recognizes by the hashes in the manifest that they do
- * not belong together, and refuses them. */
+ * If an earlier index exists, its manifest stays until the new manifest replaces it. A reader may
+ * meanwhile find the new index together with the old manifest. The hashes in the manifest show it
+ * that they do not belong together, and it refuses them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,8 +25,8 @@ int several_tasks(const char *directory, const struct several_task tasks[], size
 
 /* ---- Many files ------------------------------------------------------------------------------ */
 
-/* Handles one file. `listed` describes it as it was listed, or is NULL. Called on any thread, and
- * for several files at once. */
+/* Handles one file. `listed` is its description in a listing, or NULL. The function may be called
+ * on any thread, and for several files at the same time. */
 typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err);
 
@@ -40,16 +40,15 @@ struct several {
     struct sheaf_error error;           /* and its error */
 };
 
-/* `directory` tells whether the store is remote. Whether this succeeds or fails, several_close must
- * be called. */
+/* Opens the handling of files. `directory` shows whether the store is remote. several_close must be
+ * called even if this fails. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
                  struct sheaf_error *err);
-/* Begins to handle a file. Returns the failure of an earlier file if there is one. In that case
- * this file is not handled. */
+/* Begins to handle a file. If an earlier file has failed, returns that failure instead. */
 int several_add(struct several *several, const char *name, const struct store_seen *listed,
                 struct sheaf_error *err);
-/* Waits for all files. Returns `code` if that is a failure, and the first failure of a file
- * otherwise. */
+/* Waits for all files. Returns `code` if it is a failure, and otherwise the first failure of a
+ * file. */
 int several_close(struct several *several, int code, struct sheaf_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A finished shard and the files next to it, which are ready to get their names. */
+ * A finished shard and the files beside it, which are written but do not have their final names
+ * yet. */
 #ifndef PUBLISH_SHARD_FILES_H
 #define PUBLISH_SHARD_FILES_H
 
@@ -8,7 +9,7 @@
 #include "publish/names.h"
 #include "store/store.h"
 
-/* A file next to a shard, once the shard has ended. */
+/* A file beside a shard, after the shard has ended. */
 struct shard_side {
     char name[SHARD_NAME_BYTES];
     struct store_writer *writer;        /* has the content already; NULL: `data` is the content */

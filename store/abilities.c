@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The abilities of a store: those that follow from its calls, unless the store finds out more. */
+ * The abilities of a store that follow from the functions it implements. A store may find out more
+ * about itself. */
 #include "store/abilities.h"
 
 #include "store/store.h"

@@ -40,21 +40,24 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    char *version;              /* version of the content if the caller knows it; NULL: the
-                                   version of the inner object */
+    /* version of the content, if the caller knows it; NULL if the version of the original object
+     * is used */
+    char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    pthread_cond_t settled;     /* signalled when a block is no longer BUSY, or a fetch is done */
+    /* signalled when a block is no longer BUSY, or when a fetch is done */
+    pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
 };
 
-/* A read that is or was under way. Tasks are reused. */
+/* A read of a cached object that is running or has ended. Finished tasks are reused. */
 struct task {
     struct job job;
     struct task *next;
-    struct store_read *read;    /* the read; NULL if it has ended; guarded by the object's lock */
+    /* the read; NULL if it has ended; the lock of the object guards this field */
+    struct store_read *read;
     atomic_bool cancelled;
 };
 
@@ -77,8 +80,8 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 
 /* ---- The states of blocks -------------------------------------------------------------------- */
 
-/* Waits while another thread works on the block. Afterwards the block is GOOD, or claimed by this
- * thread. */
+/* Waits while another thread works on the block. Afterwards the block's state is GOOD, or this
+ * thread has claimed the block. */
 static enum block_state claim(struct cached_object *o, uint64_t block)
 {
     enum block_state state;
@@ -93,7 +96,8 @@ static enum block_state claim(struct cached_object *o, uint64_t block)
     return state;
 }
 
-/* Claims a block only if no thread works on it and it is not GOOD. */
+/* Claims a block without waiting. Returns false if another thread works on the block or its state
+ * is GOOD. */
 static bool try_claim(struct cached_object *o, uint64_t block)
 {
     bool claimed;
@@ -114,7 +118,7 @@ static void settle(struct cached_object *o, uint64_t block, enum block_state sta
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks a good block as unknown, because its bytes are gone. */
+/* Marks a GOOD block as unknown, because its bytes are not in the cache any more. */
 static void forget(struct cached_object *o, uint64_t block)
 {
     pthread_mutex_lock(&o->lock);
@@ -135,7 +139,7 @@ static void fetch_done(struct store_read *read)
     pthread_mutex_unlock(&f->owner->lock);
 }
 
-/* Reads from the original object. Ends early if the task is cancelled. */
+/* Reads from the original object. Stops early if the task is cancelled. */
 static int fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
                  size_t size, struct sheaf_error *err)
 {
@@ -163,14 +167,14 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The part of a read that lies in one block. */
+/* The part of a read that lies within one block. */
 struct block_part {
     uint64_t block;
     size_t skip, size;          /* within the block */
     uint8_t *data;              /* the caller's */
 };
 
-/* Reads a claimed block when only part of it is needed. */
+/* Reads a claimed block of which the caller needs only a part. */
 static int read_edge(struct cached_object *o, struct task *task, const struct block_part *p,
                      struct sheaf_error *err)
 {
@@ -196,7 +200,8 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     return code;
 }
 
-/* Reads claimed blocks from `first` on, all of which are needed completely and missing. */
+/* Reads `count` claimed blocks from `first` on. All of them are missing in the cache, and the
+ * caller needs all their bytes. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -213,8 +218,8 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
     return code;
 }
 
-/* Reads a claimed block that is needed completely, together with the following blocks that are also
- * needed completely and missing. */
+/* Reads a claimed block that the caller needs completely. If the following blocks are also needed
+ * completely and missing in the cache, reads them with the same request. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {
@@ -244,7 +249,7 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     return code;
 }
 
-/* Reads one block or several. Sets *done to their number. */
+/* Reads one or several blocks. Sets *done to their number. */
 static int read_part(struct cached_object *o, struct task *task, const struct block_part *p,
                      uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
@@ -315,10 +320,11 @@ static void run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    read->done(read);           /* the object stays until the job is over, see cached_close */
+    /* the object stays valid until the job has ended (see cached_close) */
+    read->done(read);
 }
 
-/* Returns a task whose read has ended, or a new one, or NULL if memory is exhausted. */
+/* Returns a task whose read has ended, or a new task. Returns NULL if memory is exhausted. */
 static struct task *take_task_locked(struct cached_object *o)
 {
     struct task *task = o->tasks;
@@ -372,8 +378,8 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Forgets blocks whose bytes are damaged. If another process has replaced such a block meanwhile,
- * its good block is removed as well and fetched again. */
+/* Removes blocks whose bytes are damaged from the cache. If another process has replaced such a
+ * block meanwhile, its good block is removed as well and fetched again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = object_of(object);
@@ -411,8 +417,8 @@ static const struct store_ops cached_ops = {
     .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
-/* Replaces *object by one that reads through the cache. `version` is NULL if the object itself has
- * one. */
+/* Replaces *object by an object that reads through the cache. `version` identifies the content;
+ * NULL means that the object itself has a version. */
 static int wrap(struct cache *cache, const char *version, struct store_object **object,
                 struct sheaf_error *err)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A local cache for remote objects. Their blocks are files in a directory that any number of
+ * A local cache for remote objects. Their blocks are files in a directory, which any number of
  * processes on a host may share.
  *
  *     DIR/total                           bytes of all blocks together, under a lock
  *     DIR/<hash of URL, size and version>/<block>     BLOCK bytes of the object, and their hash
  *
  * A block is written under a temporary name and renamed, so it is complete or absent. Its hash is
- * compared when a process first uses the block, and a damaged block is fetched again. A block
- * that was damaged on its way here has a matching hash; its reader finds the damage and calls
- * store_distrust. Before a block is written, its bytes are added to the total. If the total passes
- * the limit, the least recently used blocks are removed. An object that was replaced has another
- * version, and so another
- * name.
+ * compared when a process first uses the block, and a damaged block is fetched again. If a block
+ * was damaged before it was stored, its hash matches; the reader finds the damage and calls
+ * store_distrust. Before a block is written, its size is added to the total. If the total exceeds
+ * the limit, the least recently used blocks are removed. If an object was replaced, it has another
+ * version and so another name in the cache.
  *
- * A fault of the cache itself (a full disk) costs speed and is not an error. */
+ * A fault of the cache itself (such as a full disk) costs speed but is not an error. */
 #ifndef STORE_CACHE_H
 #define STORE_CACHE_H
 
@@ -35,19 +34,20 @@ int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes
 /* Closes the cache. Every object must have been closed. NULL is allowed. */
 void cache_close(struct cache *cache);
 
-/* Replaces a remote *object by one that reads through the cache and closes the original with
- * itself. An object without a version stays as it is and is counted, because a later object of the
- * same size could be taken for it. On failure *object is unchanged. */
+/* Replaces a remote *object by an object that reads through the cache. Closing it also closes the
+ * original object. An object without a version stays as it is and is counted, because a later
+ * object of the same size could be mistaken for it. On failure *object is unchanged. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
-/* Opens an object of `bytes` bytes through the cache without asking its server. `version` is a text
- * that identifies its content, such as a hash from a manifest. Only blocks that are not in the
- * cache are read from the server, from the object that the first such read finds there. */
+/* Opens an object of `bytes` bytes through the cache, without a request to its server. `version` is
+ * a text that identifies its content, such as a hash from a manifest. Only blocks that are missing
+ * in the cache are read from the server. The first such read determines which object is used. */
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);
 
-/* Returns counts for this process: bytes that came from the cache's files and from the objects, and
- * the number of objects that were not cached because they have no version. */
+/* Returns counts for this process: bytes that were read from the cache's files, bytes that were
+ * read from the objects, and the number of objects that were not cached because they have no
+ * version. */
 void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
                   uint64_t *uncached);
 
@@ -57,7 +57,8 @@ void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_by
 
 struct cache_files {
     int directory;
-    int total;                  /* descriptor of the file `total`, whose lock all processes share */
+    /* descriptor of the file `total`; all processes share its lock */
+    int total;
     pthread_mutex_t lock;       /* excludes this process's threads; taken before the file's lock */
     uint64_t limit;
 };
@@ -70,12 +71,12 @@ void cache_files_close(struct cache_files *files);
 void cache_files_name(const struct store_object *object, const char *version,
                       char name[CACHE_NAME_BYTES]);
 
-/* Reads a block of `size` bytes and compares its hash. Returns false if there is no valid block; an
- * invalid one is removed. */
+/* Reads a block of `size` bytes and verifies its hash. Returns false if there is no valid block. An
+ * invalid block is removed. */
 bool cache_files_get(const struct cache_files *files, const char *object, uint64_t block,
                      void *data, size_t size);
-/* Reads a part of a block that this process has verified before. Returns false if the block is
- * gone. */
+/* Reads a part of a block that this process has already verified. Returns false if the block does
+ * not exist any more. */
 bool cache_files_part(const struct cache_files *files, const char *object, uint64_t block,
                       size_t offset, void *data, size_t size);
 /* Removes a block whose bytes have proved damaged. */

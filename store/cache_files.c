@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a cache. The only lock is that of the file `total`. It is held while bytes are added
- * to the total and while blocks are removed. Readers need none, because an open file stays
- * readable. The lock excludes other processes, but not the threads of one process, which share the
- * descriptor. For these there is a mutex, taken before the lock.
+ * The files of a cache. The only lock is the lock of the file `total`. It is held while bytes are
+ * added to the total and while blocks are removed. Readers need no lock, because an open file stays
+ * readable. The lock excludes other processes, but not the threads of this process, which share the
+ * descriptor. Threads use a mutex, which is taken before the lock.
  *
- * A temporary file has its full size from the moment that its bytes are added, so that a process
- * that counts the files anew includes files that are being written. */
+ * A temporary file gets its full size when its bytes are added to the total. So a process that
+ * counts all files again includes files that are being written. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +101,8 @@ static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t
     snprintf(name, CACHE_NAME_BYTES, "%.32s/%08" PRIx64, object, block);
 }
 
-/* Computes a block's hash. It covers the name, so that a block in the place of another one is
- * detected. */
+/* Computes the hash of a block. It covers the block's name, so that a block that was stored under
+ * another name is noticed. */
 static uint64_t hash_of(const char *name, const void *data, size_t size)
 {
     return XXH3_64bits_withSeed(data, size, XXH3_64bits(name, strlen(name)));
@@ -110,7 +110,8 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens a block's file for reading, and writes its path to `name`. Returns -1 if there is none. */
+/* Opens the file of a block for reading, and writes its path to `name`. Returns -1 if there is no
+ * such file. */
 static int open_block(const struct cache_files *f, const char *object, uint64_t block,
                       char name[CACHE_NAME_BYTES])
 {
@@ -201,7 +202,8 @@ static void list_one(const struct cache_files *f, const char *object, const char
         olds->bytes += old.bytes;
 }
 
-/* Returns whether a name consists of `least` to `most` hexadecimal digits, as in the cache. */
+/* Returns whether a name consists of `least` to `most` hexadecimal digits, like all names in the
+ * cache. */
 static bool is_hex(const char *name, size_t least, size_t most)
 {
     const size_t size = strspn(name, "0123456789abcdef");
@@ -250,8 +252,9 @@ static int compare_ages(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Removes the least recently used blocks until there is room for `bytes` and a tenth of the limit
- * more, so that this does not happen for every block. Returns the number of bytes left. */
+/* Removes the least recently used blocks until there is room for `bytes` bytes and a tenth of the
+ * limit more, so that blocks need not be removed each time. Returns the number of bytes left in the
+ * cache. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
@@ -274,7 +277,8 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     return olds.bytes;
 }
 
-/* Adds to the total, and makes room if necessary. Returns false if there cannot be enough room. */
+/* Adds bytes to the total, and makes room if necessary. Returns false if there cannot be enough
+ * room. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;
@@ -293,7 +297,7 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Creates a file and its directory, which may disappear at any moment. */
+/* Creates a file and its directory. Another process may remove the directory at any moment. */
 static int create(const struct cache_files *f, const char *object, const char *name)
 {
     int fd = -1;
@@ -308,7 +312,8 @@ static int create(const struct cache_files *f, const char *object, const char *n
     return fd;
 }
 
-/* Creates a file of `bytes` bytes, which are added to the total. Returns -1 on failure. */
+/* Creates a file of `bytes` bytes and adds them to the total. Returns its descriptor, or -1 on
+ * failure. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interprets ETags, which are given as servers send them, with or without quotes. NULL means that
- * there is none. */
+ * Interprets ETags. They are given in the form in which servers send them, with or without quotes.
+ * NULL means that there is no ETag. */
 #ifndef STORE_ETAG_H
 #define STORE_ETAG_H
 
@@ -10,14 +10,15 @@
 
 #define MD5_BYTES 16
 
-/* Returns the store_entry.stamp for an ETag, or 0 for NULL. */
+/* Returns the number for store_entry.stamp that stands for an ETag, or 0 for NULL. */
 uint64_t etag_stamp(const char *etag);
 
-/* Returns whether different content always has a different ETag. Weak ETags do not promise that. */
+/* Returns whether the server promises that different content always has a different ETag. Weak
+ * ETags do not promise this. */
 bool etag_is_strong(const char *etag);
 
-/* Reads an ETag of 32 digits as an MD5. With some kinds of encryption it is not one
- * (store_etag_is_md5). Returns false if the ETag has another form. */
+/* Reads an ETag of 32 digits as an MD5. With some kinds of encryption, such an ETag is not an MD5
+ * (see store_etag_is_md5). Returns false if the ETag has another form. */
 bool etag_md5(const char *etag, uint8_t md5[MD5_BYTES]);
 
 #endif

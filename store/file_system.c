@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Identifies kinds of file systems by their magic numbers, which are listed here because the
+ * Identifies kinds of file systems by their magic numbers. The numbers are listed here because the
  * kernel's headers do not have all of them. */
 #include "store/file_system.h"
 
@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-#define READ_BYTES ((size_t)8 << 20)    /* a read of this size is worth a round trip, even
-                                           without read-ahead */
+/* number of bytes that makes a read worth a round trip, even without read-ahead */
+#define READ_BYTES ((size_t)8 << 20)
 
 static const struct {
     unsigned long type;
@@ -58,7 +58,8 @@ size_t file_system_read_bytes(const char *url)
 
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
-    /* A file system reports its stripe or request as its block; all common ones divide 8 MiB. */
+    /* A file system reports its stripe or request size as its block size. All common ones divide 8
+     * MiB. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the kind of a path's file system, which determines how its files are read. */
+ * Detects the kind of file system of a path. It determines how files are read. */
 #ifndef STORE_FILE_SYSTEM_H
 #define STORE_FILE_SYSTEM_H
 
 #include <stddef.h>
 
-/* All kinds except LOCAL are behind a network: a read costs a round trip and may fail
- * temporarily. */
+/* All kinds of file system except LOCAL are reached over a network: each read takes a round trip
+ * and may fail temporarily. */
 enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE_SYSTEM_NFS };
 
 /* Returns the path of a local file, which may be given as file://PATH. */
@@ -16,12 +16,13 @@ const char *local_path(const char *url);
 /* By statfs's f_type. */
 enum file_system file_system_of_type(unsigned long type);
 
-/* Return the kind of a path or of an open file, or LOCAL if it cannot be determined. */
+/* These functions return the kind of the file system of a path or an open file. They return
+ * FILE_SYSTEM_LOCAL if it cannot be determined. */
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
 
-/* Returns the size that a read of a file should have to be worth its round trip and to fit blocks
- * and stripes. Returns 0 if the file is not behind a network, where any size is suitable. */
+/* Returns the number of bytes that a read of a file should have, to be worth its round trip and to
+ * fit blocks and stripes. Returns 0 for a file on a local disk, where any size is suitable. */
 size_t file_system_read_bytes(const char *url);
 
 /* "local", "FUSE", "Lustre", "NFS". */

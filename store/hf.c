@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Names, settings and commits of the Hugging Face hub. The table of commits lives as long as the
- * process's connections, because two names of one revision must not become two commits. */
+ * process's connections, so that the same revision always means the same commit. */
 #include "store/hf.h"
 
 #include <pthread.h>
@@ -58,7 +58,8 @@ static int token_path(char **path, struct sheaf_error *err)
     return made < 0 ? err_memory(err, 64) : SHEAF_OK;
 }
 
-/* Reads the token that the hub's own tools stored at login. It is not an error if there is none. */
+/* Reads the token that the hub's own tools have stored at login. If there is no token, this is not
+ * an error. */
 static int read_token(char **token, struct sheaf_error *err)
 {
     char *path;
@@ -71,7 +72,8 @@ static int read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Reads the token and removes what is after its end of line, because the token becomes a header. */
+/* Reads the token. Removes everything from the end of its line on, because the token is sent in a
+ * header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = environment("HF_TOKEN");
@@ -157,7 +159,8 @@ static const struct remote_service service = { context_open, context_close };
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
-/* Adds advice. Without a token, the hub also refuses names that do not exist. */
+/* Adds advice to an error. The hub answers "access denied" without a token, even if the name does
+ * not exist. */
 void hf_explain(bool has_token, struct sheaf_error *err)
 {
     err_append(err, has_token ? ": the token (HF_TOKEN, or that of a login) does not allow it: a "
@@ -255,8 +258,8 @@ static int ask_commit(struct hf_name *name, struct sheaf_error *err)
     return code;
 }
 
-/* Requests the commit while holding the lock, so that no other thread gets another answer
- * meanwhile. */
+/* Requests the commit of a revision. The lock is held meanwhile, so that another thread does not
+ * get a different commit. */
 static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struct sheaf_error *err)
 {
     struct known_commit *k = hf->locked.commits;
@@ -287,7 +290,7 @@ static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struc
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Splits "OWNER/NAME[@REVISION]" off; the rest of the URL is the path. */
+/* Takes "OWNER/NAME[@REVISION]" from the beginning of the URL. The rest of the URL is the path. */
 static int take_repository(const char *url, struct hf_name *name, const char **path,
                            struct sheaf_error *err)
 {

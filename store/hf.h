@@ -25,7 +25,8 @@ struct hf_name {
     const struct hf_hub *hub;
     char *repository;           /* "OWNER/NAME" */
     char *revision;             /* as in URLs: a slash in it is "%2F" */
-    char *path;                 /* path, encoded, without slashes at its ends; "" for the root */
+    /* encoded path without slashes at its beginning and end; "" for the root */
+    char *path;
     char commit[HF_COMMIT_SIZE];
 };
 
@@ -39,9 +40,10 @@ void hf_name_free(struct hf_name *name);
 /* Adds advice to the error of a refused request. */
 void hf_explain(bool has_token, struct sheaf_error *err);
 
-/* Sends a GET to the hub's interface, "ENDPOINT/api/datasets/REPOSITORY" followed by `rest`, which
- * responds in JSON. `what` is for messages; `classify` as in struct request. The caller must call
- * request_free and target_free in any case. */
+/* Sends a GET request to the hub's interface, which responds in JSON. The URL is
+ * "ENDPOINT/api/datasets/REPOSITORY" followed by `rest`. `what` describes the request in messages;
+ * `classify` is a function as in struct request. The caller must call request_free and target_free
+ * in any case. */
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),

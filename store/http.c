@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine's thread and its queues.
+ * The thread of the HTTP engine, and its queues.
  *
  *     any thread            the engine's thread
  *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
  *                      (locked)         until due, and a slot is free      in libcurl
  *
- * store/http_events.c handles the sockets, and store/http_handle.c sets up the handles. Handles
- * come from a list of spare ones, since libcurl keeps connections with the multi handle, and
- * clearing a used easy handle costs nothing. */
+ * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
+ * handles. Used handles are kept in a list for reuse, because libcurl keeps connections with the
+ * multi handle, and resetting an easy handle costs nothing. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -72,7 +72,7 @@ static void queue(struct http_engine *e, struct http_exchange *x)
     x->stage = HTTP_QUEUED;
 }
 
-/* Takes an exchange out of libcurl and returns it to its owner. */
+/* Removes a finished exchange from libcurl and returns it to its owner. */
 static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURLcode result)
 {
     CURL *easy = x->easy;
@@ -110,7 +110,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     x->done(x);     /* x may be freed now, or submitted again */
     if (easy == NULL)
         return;
-    /* libcurl 7.88 refuses settings for a handle that failed before it was connected. */
+    /* A failed handle is not reused. libcurl 7.88 refuses settings for a handle that failed before
+     * it was connected. */
     if (result == CURLE_OK && e->spare_count < ACTIVE_MOST) {
         curl_easy_reset(easy);
         e->spare[e->spare_count++] = easy;
@@ -119,7 +120,7 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Begins an exchange. Returns false if it waits, or if it has failed and is done. */
+/* Begins an exchange. Returns false if the exchange must wait, or if it has already failed. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -197,8 +198,8 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* Returns whether an exchange has been silent for too long. `away_ns` is a time in which this
- * thread did not run. It does not count as silence, because bytes may have come during it. */
+/* Returns whether an exchange has been silent for too long. `away_ns` is a time during which this
+ * thread did not run. It does not count as silence, because bytes may have arrived meanwhile. */
 static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;
@@ -248,7 +249,8 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Accepts the requests of other threads. Returns false when the engine must end. */
+/* Accepts exchanges that other threads have submitted or cancelled. Returns false if the engine
+ * must end. */
 static bool take_in(struct http_engine *e)
 {
     struct http_exchange *x;
@@ -281,9 +283,9 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* Replaces the multi handle after libcurl ran out of memory. 7.88 may have recorded a socket
- * incompletely, and then divides by zero when it meets it again. If there is no memory for another
- * handle, the old one is kept. */
+/* Replaces the multi handle after libcurl has run out of memory. libcurl 7.88 may have recorded a
+ * socket incompletely, and would then divide by zero when it uses the socket. If there is no memory
+ * for another handle, the old one is kept. */
 static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;
@@ -379,7 +381,7 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     struct http_engine *e;
     int failed, code;
 
-    /* libcrypto 3.0 crashes later if its default context could not be made now. */
+    /* If the default context of libcrypto 3.0 cannot be made now, libcrypto would crash later. */
     if (OSSL_LIB_CTX_get0_global_default() == NULL)
         return err_set(err, SHEAF_ERR_MEMORY, "libcrypto cannot be started");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

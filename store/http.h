@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The HTTP engine: one thread with a libcurl multi handle, used for everything that is not a file.
+ * The HTTP engine: one thread with a libcurl multi handle. It serves every store that is not a
+ * local file system.
  *
- * Any number of exchanges are in flight at once, on connections that are kept and reused. Any
- * thread may submit an exchange. The body of a response goes directly into the caller's memory. An
- * exchange is a single attempt; signing, retries and the meaning of responses belong to the layer
- * above (store/request.h).
+ * Any number of exchanges (a request and its response) run at the same time, on connections that
+ * are kept and reused. Any thread may submit an exchange. The body of a response goes directly
+ * into the caller's memory. An exchange is a single attempt. Signing, retries and the meaning of
+ * responses belong to the layer above (store/request.h).
  *
- * A stalled exchange is ended (store/stall.h). A server that sends slightly faster than that, or
- * sends headers without end, is stopped by the deadline or by the limit of the headers. */
+ * A stalled exchange is ended (store/stall.h). If a server sends slightly faster than that
+ * limit, or sends headers without end, the deadline or the limit of the headers' size ends the
+ * exchange. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 
@@ -31,10 +33,11 @@ enum http_failure {
     HTTP_NO_HOST,           /* its name is not known */
     HTTP_NO_CONNECTION,     /* refused, unreachable, or no response in time */
     HTTP_NOT_TRUSTED,       /* TLS: its certificate */
-    HTTP_NO_CA,             /* TLS: the CA file cannot be read, or has no certificates */
+    /* TLS: the file with CA certificates cannot be read or has no certificates */
+    HTTP_NO_CA,
     HTTP_BROKEN,            /* reset, or ended before the announced length */
-    HTTP_NOT_HTTP,          /* the response has no status line, because it begins with bytes of
-                               another response */
+    /* the response has no status line, because it begins with bytes of another response */
+    HTTP_NOT_HTTP,
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
     HTTP_LATE,              /* silent for longer than `patience` permits */
@@ -43,8 +46,8 @@ enum http_failure {
     HTTP_HEADERS_TOO_LONG,
     HTTP_NO_MEMORY,         /* for the request or for its response */
     HTTP_NOT_BEGUN,         /* `begin` failed */
-    HTTP_FORKED,            /* the engine belongs to the process that this process was forked
-                               from */
+    /* the engine belongs to the parent process, from which this process was forked */
+    HTTP_FORKED,
     HTTP_FAILED             /* anything else; `detail` says what */
 };
 
@@ -53,10 +56,10 @@ struct http_header {
     char *value;            /* the exchange's */
 };
 
-/* One exchange: an attempt of a request, and its response. The caller zeroes it, sets the needed
- * fields, submits it, and frees it with http_exchange_free. */
+/* One exchange: an attempt to send a request, and its response. The caller zero-initialises the
+ * struct, sets the fields it needs, submits it, and frees it with http_exchange_free. */
 struct http_exchange {
-    /* The request. It is borrowed until the exchange is done, except for the values of the
+    /* The request. Its fields are borrowed until the exchange is done, except the values of the
      * headers. */
     enum http_method method;
     const char *url;
@@ -72,22 +75,22 @@ struct http_exchange {
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
-    /* The body of the response. With a 2xx status it goes to `into` if that is not NULL; otherwise
-     * it goes to `reply`, whose limit the caller sets. A body beyond the limit fails the exchange
-     * if the status is 2xx, and is cut otherwise. */
+    /* The body of the response. If the status is 2xx and `into` is not NULL, the body goes to
+     * `into`. Otherwise it goes to `reply`, whose limit the caller sets. If the body exceeds the
+     * limit, the exchange fails if the status is 2xx; otherwise the body is cut. */
     void *into;
     size_t into_size;
     struct buf reply;
 
     /* Called on the engine's thread just before the exchange starts, to set values that depend on
-     * the time (a date, a signature). May be NULL. Returns SHEAF_END to be called again after
-     * *wait_ns, or a negative code if the exchange fails. */
+     * the time (a date, a signature). May be NULL. Returns SHEAF_END if it must be called again
+     * after *wait_ns, or a negative code if the exchange must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
-    /* Returns after how long a silence the exchange ends as HTTP_LATE, or 0 for never. Called on
-     * the engine's thread several times a second. NULL means never. */
+    /* Returns the time of silence after which the exchange ends as HTTP_LATE, or 0 if there is no
+     * limit. Called on the engine's thread several times a second. NULL means no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
-    /* Called once, on the engine's thread. It must not block. It may free or submit the
-     * exchange. */
+    /* Called once, on the engine's thread, when the exchange has ended. It must not block. It may
+     * free the exchange or submit it again. */
     void (*done)(struct http_exchange *exchange);
 
     /* The outcome. */
@@ -102,7 +105,8 @@ struct http_exchange {
     /* The engine's. */
     void *easy, *header_list;
     uint64_t due_ns, began_ns, quiet_since_ns;
-    uint64_t quiet_ns;              /* how long it was silent before it ended as HTTP_LATE */
+    /* how long the exchange was silent before it ended as HTTP_LATE */
+    uint64_t quiet_ns;
     size_t sent;
     size_t header_bytes;
     bool cancel;
@@ -113,18 +117,20 @@ struct http_exchange {
 struct http_engine;
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
-/* Ends every exchange as HTTP_CANCELLED, and the thread. Later exchanges end at once. */
+/* Ends all exchanges as HTTP_CANCELLED, and ends the thread. Exchanges that are submitted later end
+ * immediately. */
 void http_engine_stop(struct http_engine *engine);
 /* Stops the engine if necessary, and frees it. NULL is allowed. */
 void http_engine_close(struct http_engine *engine);
 
-/* Starts an exchange after `delay_ns`. May be called on any thread of the process that opened the
- * engine. An exchange that is done may be submitted again, also by its own done function. */
+/* Starts an exchange after `delay_ns` nanoseconds. May be called on any thread of the process that
+ * opened the engine. An exchange that is done may be submitted again, even by its own function
+ * `done`. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
-/* Ends an exchange early. `done` is called as usual, with HTTP_CANCELLED unless the exchange had
- * ended already. The caller must make sure that the exchange is not freed meanwhile. A cancelled
- * exchange stays cancelled: if it is submitted again, it ends at once. */
+/* Ends an exchange early. `done` is called as usual; the failure is HTTP_CANCELLED unless the
+ * exchange had already ended. The caller must make sure that the exchange is not freed meanwhile. A
+ * cancelled exchange stays cancelled: if it is submitted again, it ends immediately. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */
@@ -132,7 +138,7 @@ bool http_has_answered(const struct http_engine *engine);
 
 /* ---- http_handle.c ---- */
 
-/* Sets `easy` up for the exchange. Returns a CURLcode. Used by http.c. */
+/* Sets up the libcurl handle `easy` for the exchange. Returns a CURLcode. Only http.c uses it. */
 int http_set_up(struct http_exchange *exchange);
 
 /* ---- http_exchange.c ---- */
@@ -142,19 +148,19 @@ int http_add_header(struct http_exchange *exchange, const char *name, const char
 void http_clear_headers(struct http_exchange *exchange);
 void http_exchange_free(struct http_exchange *exchange);
 
-/* Returns a header of the response by its name in any case, or NULL. May be called only in `done`,
- * and the result is valid until that returns. */
+/* Returns the value of a response header, or NULL. Upper and lower case of the name do not matter.
+ * May be called only inside `done`; the result is valid until `done` returns. */
 const char *http_answer_header(const struct http_exchange *exchange, const char *name);
 
 /* ---- http_error.c ---- */
 
 /* Maps a CURLcode to a failure. */
 enum http_failure http_failure_of_curl(int curl_code);
-/* Returns whether the same request may succeed a moment later. */
+/* Returns whether the same request may succeed if it is sent again a moment later. */
 bool http_may_pass(const struct http_exchange *exchange);
 bool http_status_may_pass(int status);
-/* Sets the error of an exchange without a complete response, or with a status that is not a
- * success. Returns its code. `what` names the request, as in "GET s3://bucket/key". */
+/* Sets the error for an exchange that has no complete response, or whose status is not a success.
+ * Returns the code of the error. `what` names the request, as in "GET s3://bucket/key". */
 int http_error(const struct http_exchange *exchange, const char *what, struct sheaf_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maps libcurl's codes and HTTP statuses to our errors, and decides whether a retry can help. The
- * error codes in S3's answers come first: s3/aws_error.c decides about them, and asks here only
- * about codes that it does not know. */
+ * Maps libcurl's codes and HTTP statuses to our error codes, and decides whether a retry can help.
+ * For S3, s3/aws_error.c first examines the error code in the answer's text, and calls this file
+ * only for codes that it does not know. */
 #include <curl/curl.h>
 
 #include "base/error.h"

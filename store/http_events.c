@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * libcurl tells which sockets it wants to hear about, and when it must be called at the latest.
+ * Connects libcurl with epoll. libcurl tells which sockets it waits for, and when it must be called
+ * at the latest.
  *
  * libcurl reads a socket as long as there is data, and a nearby server always has some. So the
- * sockets of earlier requests are handled first, because a reader needs them first, and a turn is
- * short; after it, new requests are sent. */
+ * sockets of earlier requests are handled first, because a reader needs their data first. The time
+ * for handling events is short; after it, new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>
@@ -21,8 +22,8 @@
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* events reported by one call; the others follow */
-#define TURN_NS (MS / 5)        /* events that come later in a turn are not handled in it, but
-                                   reported again */
+/* events that come after this time are not handled in the same round, but are reported again */
+#define TURN_NS (MS / 5)
 
 struct http_events {
     CURLM *multi;
@@ -115,8 +116,8 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* The next read or write finds the error. (An error must not be reported here: the event may be
-     * that of a socket that was closed meanwhile, whose number is in use again.) */
+    /* The next read or write will find the error. (The error must not be reported here. The event
+     * may belong to a socket that was closed meanwhile, whose number is already in use again.) */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
@@ -160,7 +161,7 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* The write fails only if the counter is full, and then the thread is woken anyway. */
+    /* The write fails only if the counter is full, and then the thread is woken in any case. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of an exchange and their accessors. http.c runs the exchange. */
+ * The fields of an exchange, and functions to access them. http.c runs the exchange. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>

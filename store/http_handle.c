@@ -3,8 +3,8 @@
  * The settings of a libcurl handle for one exchange, and the callbacks that libcurl then calls.
  * http.c runs the exchange.
  *
- * Callbacks only move and count bytes, and set `failure` if libcurl's own code would not show the
- * reason. */
+ * The callbacks only move and count bytes. They set `failure` if libcurl's own code would not show
+ * the reason. */
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,8 +17,8 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-/* libcurl's buffers for one exchange in each direction: bytes per system call. Small bodies fit
- * anyway, and there may be many of them. */
+/* Sizes of libcurl's buffers for one exchange, one for each direction, which determine the bytes
+ * for each system call. Small bodies fit into the small size, and there may be many of them. */
 #define BUFFER_BYTES (128L << 10)
 #define LARGE_BUFFER_BYTES (512L << 10)
 #define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
@@ -69,10 +69,10 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     return x->failure == HTTP_ANSWERED ? size : 0;
 }
 
-/* Compares the request line that was sent with the URL. Without memory, libcurl 7.88 leaves the
- * query out of a request, and the response would be taken for the complete one. The line must have
- * the query of the URL, be it ours or a redirect's, whether it goes to the server or to a proxy. A
- * CONNECT has no query. */
+/* Compares the request line that was sent with the URL. If memory is exhausted, libcurl 7.88 sends
+ * the request without its query, and the response would be mistaken for the complete one. The
+ * request line must have the query of the URL. The URL may be ours or that of a redirect, and the
+ * request may go to the server or to a proxy. A CONNECT request has no query. */
 static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
 {
     struct http_exchange *x = context;
@@ -98,7 +98,8 @@ static size_t on_send(char *data, size_t one, size_t room, void *context)
     return size;
 }
 
-/* Rewinds the body. libcurl does this when a kept connection turns out to be dead. */
+/* Moves to the beginning of the body. libcurl calls this if a connection that it had kept turns out
+ * to be dead. */
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *x = context;
@@ -109,9 +110,9 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-/* Limits the bytes that the kernel holds unsent. On a slow link it would accept megabytes at once
- * and send them for a minute, in which no progress could be seen. A kernel without this setting
- * works as before. */
+/* Limits the number of bytes that the kernel holds unsent. On a slow link, the kernel would
+ * otherwise accept megabytes at once and send them for a minute, during which no progress could be
+ * seen. A kernel without this setting works without the limit. */
 static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;
@@ -158,7 +159,8 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Sets the proxy. Even if the URL needs none, a redirect may need one, which libcurl determines. */
+/* Sets the proxy. Even if the URL needs no proxy, a redirect may need one; libcurl finds out which
+ * one. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
@@ -177,8 +179,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* With this, libcurl does not wait for a name server that does not respond when a transfer
-     * ends. All exchanges of the thread would wait. */
+    /* With this option, libcurl does not wait for a name server that does not respond when a
+     * transfer ends. Such a wait would block all exchanges of the thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
@@ -200,8 +202,8 @@ static bool add_header_line(struct http_exchange *x, const char *name, const cha
     struct curl_slist *list;
     char *line;
 
-    /* libcurl takes "Name;" as a header without a value, and "Name:" as a request to send none of
-     * this name. */
+    /* libcurl treats "Name;" as a header without a value, and "Name:" as a request to send no
+     * header of this name. */
     if (asprintf(&line, value == NULL ? "%s:" : *value != '\0' ? "%s: %s" : "%s;", name,
                  value) < 0)
         return false;
@@ -221,8 +223,8 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
-    /* This keeps libcurl from sending "Expect: 100-continue". A server that ignores that header
-     * would delay each part by a second. */
+    /* An empty value keeps libcurl from sending "Expect: 100-continue". A server that ignores this
+     * header would delay each part of an upload by a second. */
     if (!add_header_line(x, "Expect", NULL))
         return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);

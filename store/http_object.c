@@ -2,8 +2,8 @@
  *
  * Opens and closes objects of web servers.
  *
- * An object is opened by a GET of its first byte and not by HEAD, because a pre-signed URL is valid
- * for one method only, and the response also proves that ranges work. */
+ * An object is opened by a GET of its first byte and not by HEAD. A pre-signed URL is valid for one
+ * method only, and the response to the GET also proves that the server supports ranges. */
 #include "store/http_object.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct probe {
     struct remote_object *object;
 };
 
-/* Replaces a copy of a header's value. Returns false if memory is exhausted. */
+/* Replaces a stored copy of a header's value. Returns false if memory is exhausted. */
 static bool keep(char **copy, const char *value)
 {
     free(*copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Objects of web servers. All stores that read from web servers use them, each with its own
+ * Objects of web servers. All stores that read from web servers use this code, each with its own
  * target. */
 #ifndef STORE_HTTP_OBJECT_H
 #define STORE_HTTP_OBJECT_H
@@ -10,17 +10,19 @@
 struct http_object {
     struct remote_object base;
     struct target target;
-    char *bearer;               /* the target's bearer token, owned by the object; or NULL */
+    /* the bearer token of the target, which the object owns; or NULL */
+    char *bearer;
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };
 
-/* Makes an object at `url`, with nothing known about it yet. `name` is the URL that the user gave.
- * The object must be passed to http_object_give, also after a failure. */
+/* Makes an object for `url`, about which nothing is known yet. `name` is the URL that the user
+ * gave. The object must be passed to http_object_give, even after a failure. */
 int http_object_make(const struct store_ops *ops, const char *name, const char *url,
                      struct http_object **object, struct sheaf_error *err);
 /* Requests the size, ETag and time of the object. */
 int http_object_probe(struct http_object *object, struct sheaf_error *err);
-/* Turns the object into the result of store_ops.open, or closes it if `code` is an error. */
+/* Returns the object as the result of store_ops.open. If `code` is an error, closes the object
+ * instead. */
 int http_object_give(struct http_object *object, int code, struct store_object **out);
 void http_object_close(struct store_object *object);
 

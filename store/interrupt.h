@@ -2,10 +2,10 @@
  *
  * Interrupts waits for a remote server.
  *
- * Opening a shard makes several requests through layers that do not know the caller, and a server
- * that does not respond is waited for for minutes. So a thread registers a flag that all its remote
- * waits check. They end within a tenth of a second after the flag is raised, with
- * SHEAF_ERR_INTERRUPTED. Asynchronous reads (store_read_start) are ended by store_read_cancel
+ * Opening a shard makes several requests, through layers that do not know the caller. If a server
+ * does not respond, each request waits for minutes. So a thread registers a flag, and all its waits
+ * for a remote server check this flag. When the flag is set, they end within a tenth of a second
+ * with SHEAF_ERR_INTERRUPTED. Asynchronous reads (store_read_start) are ended by store_read_cancel
  * instead. */
 #ifndef STORE_INTERRUPT_H
 #define STORE_INTERRUPT_H
@@ -17,7 +17,7 @@
 
 #define INTERRUPT_LOOK_NS UINT64_C(50000000)
 
-/* Makes this thread's waits check the caller's flag, or none if it is NULL. Returns the previous
+/* Registers the flag that the waits of this thread check; NULL means no flag. Returns the previous
  * flag, which the caller must restore. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
@@ -25,8 +25,8 @@ const volatile int *interrupt_watch(const volatile int *flag);
 const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 
-/* Waits for the event and destroys it. If the flag is raised first, `cancel` is called once with
- * the context; it must make the event happen soon. */
+/* Waits for the event and destroys it. If the thread's flag is set first, `cancel` is called once
+ * with the context. It must make the event happen soon. */
 void interrupt_wait(struct event *event, void (*cancel)(void *context), void *context);
 
 #endif

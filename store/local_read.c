@@ -22,18 +22,20 @@
 #include "base/workers.h"
 #include "store/file_system.h"
 
-/* Time in which a read of a pipe notices an interruption. */
+/* Interval in milliseconds at which a read of a pipe checks for an interrupt. */
 #define INTERRUPT_MS 100
 
-/* Capacity of a pipe: the most that an unprivileged process may have. Larger pieces need fewer
- * system calls. */
+/* Capacity to set for a pipe, which is the largest that an unprivileged process may set. Larger
+ * pieces need fewer system calls. */
 #define PIPE_BYTES (1 << 20)
 
-/* Reads that warm the cache reuse one small piece of memory. */
+/* Reads whose only purpose is to fill the kernel's cache use the same small piece of memory again
+ * and again. */
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 
-/* A temporary failure is retried this often, after 50, 100, ... ms. */
+/* Number of attempts after a temporary failure. The waits between them are 50 ms, 100 ms, and so
+ * on. */
 #define TRIES         7u
 #define FIRST_WAIT_MS 50u
 
@@ -51,7 +53,8 @@ static atomic_uint open_files;      /* files opened for reading and not parked *
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* Waits before try number `tries`. Returns false if that was the last one. */
+/* Waits before the next attempt; *tries is its number. Returns false if the last attempt was
+ * made. */
 static bool wait_to_retry(unsigned *tries)
 {
     const unsigned wait_ms = FIRST_WAIT_MS << *tries;
@@ -77,8 +80,9 @@ static int open_path(const char *url)
     if (strcmp(url, "-") == 0)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     for (;;) {
-        /* With O_NONBLOCK, open() does not wait for the other end of a pipe. local_read_next waits
-         * for it and can be interrupted. Regular files are not affected. */
+        /* With O_NONBLOCK, open() does not wait for a program at the other end of a pipe.
+         * local_read_next waits for it and can be interrupted. The flag does not affect regular
+         * files. */
         const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int failed = errno;
 
@@ -91,7 +95,8 @@ static int open_path(const char *url)
     }
 }
 
-/* Locks a pipe. If two processes read one pipe, each would get only pieces of its content. */
+/* Locks a pipe. If two processes read the same pipe, each of them would get only pieces of its
+ * content. */
 static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
 {
     if (flock(o->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -115,7 +120,7 @@ static int examine(struct file_object *o, struct sheaf_error *err)
     o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
     if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
         return prepare_pipe(o, err);
-    /* A shard is read from start to end, so more read-ahead is better. */
+    /* A shard is usually read from start to end, so more read-ahead of the kernel is better. */
     if (S_ISREG(o->opened.st_mode) && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL)
         (void)posix_fadvise(o->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return SHEAF_OK;
@@ -205,8 +210,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Reports a read that met the file's end too early: the file was never that long, or it was changed
- * since it was opened. */
+/* Sets the error for a read that reached the end of the file too early. Either the file was never
+ * long enough, or it was changed after it was opened. */
 static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                        struct sheaf_error *err)
 {
@@ -222,8 +227,9 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                    (unsigned long long)wanted, plural(wanted));
 }
 
-/* Opens the file again under the same descriptor, so that other threads' reads continue with it.
- * Size and time tell whether it is the same file; a replaced server may give it another inode. */
+/* Opens the file again under the same descriptor, so that reads of other threads continue with it.
+ * Size and time show whether it is the same file. (Its inode may differ, if a file server was
+ * replaced.) */
 static int reopen(struct file_object *o, struct sheaf_error *err)
 {
     const int fd = open_path(o->base.url);
@@ -247,7 +253,7 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Decides after a failed read. Returns SHEAF_OK if another try is worthwhile. */
+/* Decides what to do after a failed read. Returns SHEAF_OK if the read should be tried again. */
 static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
                    unsigned *tries, struct sheaf_error *err)
 {
@@ -262,8 +268,8 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* Returns the file to read from. If the file is parked, this is a copy in *use with a descriptor of
- * its own. */
+/* Returns the file from which to read. If the file is parked (closed to save descriptors), opens it
+ * again as the copy *use with a descriptor of its own. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;
@@ -327,7 +333,7 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     return code;
 }
 
-/* Returns whether the range appears to be cached, judged by a few of its pages. */
+/* Returns whether the range seems to be in the kernel's cache, judged by a few of its pages. */
 static bool is_cached(int fd, uint64_t offset, uint64_t size)
 {
     const uint64_t step = MAX(size / 4, 1);
@@ -342,8 +348,8 @@ static bool is_cached(int fd, uint64_t offset, uint64_t size)
     return true;
 }
 
-/* Reads the range only for its effect: the kernel then reads ahead and keeps the file in large
- * pieces. It would not do so if it were merely advised (POSIX_FADV_WILLNEED). */
+/* Reads the range only to bring it into the kernel's cache. The kernel then reads ahead and caches
+ * the file in large pieces. It would not do so if it only got the advice POSIX_FADV_WILLNEED. */
 static void warm_open(int fd, uint64_t offset, uint64_t size)
 {
     char scrap[WARM_BYTES];
@@ -410,8 +416,8 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* A pipe without a writer reads as if at its end, so its writer is waited for first. After that,
- * the pipe itself reports when there is no data. */
+/* Waits first for a program that writes to the pipe, because a pipe without a writer looks as if it
+ * had ended. Later, the pipe itself reports when it has no data. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)
 {

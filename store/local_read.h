@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads local files, named pipes and standard input ("-"). store_file.c is the other half of the
- * local store. The functions belong to struct store_ops. */
+ * Reads local files, named pipes and standard input ("-"). The other half of the local store is
+ * store_file.c. The functions belong to struct store_ops. */
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* The kernel transfers at most 2 GiB - 4 KiB per call. */
+/* Largest number of bytes for one system call; the kernel transfers at most 2 GiB - 4 KiB at a
+ * time. */
 #define IO_MOST ((size_t)1 << 30)
 
-/* Decides what to do if reading a directory failed. If the failure may be temporary, waits a little
- * and returns true. Returns false if it is final, or was retried often enough. *tries must be 0 at
+/* Called when reading a directory has failed. If the failure may be temporary, waits a little and
+ * returns true. Returns false if it is final, or if enough attempts were made. *tries must be 0 at
  * first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
-/* Returns whether a name is a symbolic link to nothing. `target` receives the place that the link
- * leads to, truncated to its size and NUL-terminated. */
+/* Returns whether a name is a symbolic link whose destination does not exist. Writes the
+ * destination to `target`, truncated to its size and NUL-terminated. */
 bool local_is_dangling(const char *path, char *target, size_t size);
 /* Sets the error for a failed call on a file. `failed` is its errno, and `what` names the call
- * ("open"). The message tells if the file is a symbolic link to nothing. */
+ * ("open"). The message says if the file is a symbolic link whose destination does not exist. */
 int local_failed(const char *url, int failed, const char *what, struct sheaf_error *err);
 
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);

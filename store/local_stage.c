@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages as directories. A path through a stage leads nowhere once the stage has been renamed. */
+ * Stages (see stage.h) as directories. When a stage is renamed, paths through its old name do not
+ * exist any more. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -31,7 +32,8 @@ int local_stage_check(const char *url, const char *stage, struct sheaf_error *er
     return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has taken the destination", url);
 }
 
-/* Removes the files in a directory. Returns an errno value, or 0 also if there is no directory. */
+/* Removes the files in a directory. Returns 0 or an errno value. A missing directory is not an
+ * error. */
 static int empty(int above, const char *name)
 {
     const int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -69,7 +71,7 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Renames any run's stage in the directory. Sets *took to whether there was one. */
+/* Renames the stage of any run in the directory. Sets *took to whether there was one. */
 static int take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
@@ -85,7 +87,7 @@ static int take_any(const char *partial, const char *stage, bool *took)
     return 0;
 }
 
-/* Makes the directory of a stage. Tries again if another run removes the directory above it
+/* Makes the directory of a stage. Tries again if another run removes the parent directory
  * meanwhile. */
 static int make(const char *partial, const char *stage)
 {
@@ -145,7 +147,7 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* Returns a name in the stage that no other file there has. */
+/* Returns a path in the stage that no other file has. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

@@ -16,10 +16,11 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
                      struct sheaf_error *err);
 int local_stage_remove(const char *url, const char *stage, struct sheaf_error *err);
 
-/* Renames a temporary file into the stage, and replaces *path by the new path. A file on another
- * file system stays where it is, provided that the stage exists. */
+/* Moves a temporary file into the stage, and replaces *path by its new path. If the file is on
+ * another file system, it stays where it is, but the stage must exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the stage no longer has its name. */
+/* Returns SHEAF_ERR_CHANGED if the stage was renamed, because another run has taken over the
+ * destination. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

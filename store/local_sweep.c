@@ -29,7 +29,8 @@ static bool is_temporary_of(const char *entry, const char *name)
            strcmp(entry + size + 1 + RANDOM_DIGITS, ".tmp") == 0;
 }
 
-/* Removes an entry. Returns an errno value, or 0, also if a writer holds the file. */
+/* Removes a temporary file unless a living writer holds its lock. Returns 0 in both cases, or an
+ * errno value. */
 static int remove_abandoned(int directory, const char *entry)
 {
     const int fd = openat(directory, entry, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes temporary files of killed local writers. A writer holds a lock on its file until its
- * process ends, so a file without a lock has no owner. */
+ * Removes temporary files that killed processes were writing. A writer holds a lock on its file
+ * until its process ends, so a file without a lock has no living writer. */
 #ifndef STORE_LOCAL_SWEEP_H
 #define STORE_LOCAL_SWEEP_H
 
 #include "sheaf.h"
 
-/* Takes the lock. On a file system without locks, the file of a killed writer is not removed. */
+/* Takes the lock of a temporary file. On a file system without locks, temporary files of killed
+ * writers are not removed. */
 void local_sweep_hold(int fd);
-/* Removes the abandoned temporary files for `name` in the directory `partial`, which need not
- * exist. */
+/* Removes temporary files for `name` that have no living writer from the directory `partial`. The
+ * directory need not exist. */
 int local_sweep(const char *partial, const char *name, struct sheaf_error *err);
 
 #endif

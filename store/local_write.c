@@ -20,9 +20,9 @@ static void set_direct(struct local_write *w, bool direct)
         w->is_direct = direct;
 }
 
-/* Writes bytes at the file's end. If the file system does not support a direct write, or the
- * position is no longer aligned after a short write, this and all later writes go through the
- * cache. */
+/* Writes bytes at the end of the file. If the file system does not support direct writes, or the
+ * position is no longer aligned after a short write, this write and all later ones go through the
+ * kernel's page cache. */
 static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;
@@ -44,8 +44,8 @@ static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
         size -= (size_t)put;
         w->written += (uint64_t)put;
     }
-    /* Asks the disk to begin writing early, so that the end need not wait for everything. This is
-     * only a hint. */
+    /* Ask the kernel to begin writing to the disk early, so that the end of the file need not wait
+     * for everything. This is only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);
@@ -95,9 +95,9 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
-/* Maps a piece. Memory, offset and size of a direct write must be multiples of at most a page on
- * usual disks. With malloc, the pieces of each file would lie between other allocations that
- * stay. */
+/* Allocates a piece by mmap. Memory, offset and size of a direct write must be multiples of at most
+ * a page on usual disks. With malloc, the pieces of each file would lie between other allocations
+ * that stay. */
 static bool map(struct local_piece *p)
 {
     void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -131,7 +131,8 @@ int local_write_add(struct local_write *w, const void *data, size_t size,
     return code;
 }
 
-/* The last piece is shorter than a direct write allows, so it is written through the page cache. */
+/* The last piece is too short for a direct write, so it is written through the kernel's page
+ * cache. */
 int local_write_end(struct local_write *w, struct sheaf_error *err)
 {
     struct local_piece *last = &w->pieces[w->filling];

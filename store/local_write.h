@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a local file sequentially.
+ * Writes a local file from start to end, with two pieces of memory:
  *
  *     writer's thread    copy into a piece | copy into the other | ...
  *     a thread                             | write the piece     | ...
  *
- * A file of more than one piece is written past the page cache, if the file system supports that.
- * Most of the cost of a buffered write is fresh memory for the cache, and the whole file must be on
- * the disk anyhow before it gets its name. The next reader of the file reads it from the disk. A
- * smaller file stays in the cache. A failed write is reported by a later call. */
+ * If a file has more than one piece, it is written directly, without the kernel's page cache, if
+ * the file system supports this. Most of the cost of a buffered write is fresh memory for the
+ * cache, and the whole file must be on the disk in any case before it gets its name. The next
+ * reader of the file reads it from the disk. A smaller file stays in the cache. If a write fails, a
+ * later call reports this. */
 #ifndef STORE_LOCAL_WRITE_H
 #define STORE_LOCAL_WRITE_H
 
@@ -22,7 +23,8 @@ struct local_piece {
     int code;                   /* result of this write or of an earlier one */
 };
 
-/* Large enough for a disk to reach its full rate with one piece under way. */
+/* Size of a piece. It is large enough for a disk to reach its full rate with only one piece being
+ * written. */
 #define LOCAL_PIECE ((size_t)2 << 20)
 
 struct local_write {
@@ -31,11 +33,11 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* While a piece is under way, the following fields belong to the thread. */
+    /* While a piece is being written, the following fields belong to the writing thread. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
-    int code;                   /* result of the first failed write, after which nothing more is
-                                   written */
+    /* result of the first failed write; after it, nothing more is written */
+    int code;
     struct sheaf_error error;
 };
 
@@ -44,7 +46,7 @@ int local_write_add(struct local_write *write, const void *data, size_t size,
                     struct sheaf_error *err);
 /* Waits until the kernel has all bytes. */
 int local_write_end(struct local_write *write, struct sheaf_error *err);
-/* Waits for the write under way and frees the buffers. The descriptor stays open. */
+/* Waits until the present write has ended, and frees the buffers. The descriptor stays open. */
 void local_write_close(struct local_write *write);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Conditional writes and removals. They take effect only if the name still refers to the object
- * that was seen. This file does the comparison for stores that cannot compare and act
- * atomically. */
+ * that was seen. For stores that cannot compare and act in one step, this file compares just before
+ * acting. */
 #include "store/over.h"
 
 #include <stdlib.h>
@@ -83,8 +83,8 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return see(url, seen, note, err);
 }
 
-/* Returns whether both are the same object. A stamp of 0 is unknown: some servers tell an object's
- * ETag to its writer, but not to others. */
+/* Returns whether both descriptions are of the same object. A stamp of 0 means that it is unknown:
+ * some servers tell an object's ETag only to the writer of the object. */
 static bool is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&
@@ -153,7 +153,8 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
-/* Removes the object that was seen. If it is gone already, nothing needs to be done. */
+/* Removes the object that was seen. If the object does not exist any more, there is nothing to
+ * do. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

@@ -13,12 +13,13 @@
 #include "base/transfer_window.h"
 #include "base/workers.h"
 
-/* Parts that are under way at first and at most, and the bytes of a usual part. */
+/* Number of parts of uploads that may be sent at once, at first and at most; and the size of a
+ * usual part. */
 #define PARTS_FIRST 8u
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)
 
-/* An idle buffer. It begins with a pointer to the next one. */
+/* An unused buffer, which begins with a pointer to the next unused one. */
 struct idle {
     struct idle *next;
 };
@@ -79,7 +80,8 @@ void part_memory_close(struct part_memory *m)
     free(m);
 }
 
-/* Allocates a buffer. Returns NULL if there is no room, or no memory for it. */
+/* Allocates a new buffer. Returns NULL if the limit has no room for it, or if memory is exhausted;
+ * *has_room tells which. */
 static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_room)
 {
     uint8_t *data;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for upload parts, shared by all writers of a run. A writer that finds it full waits
- * until a part of any writer is acknowledged.
+ * The memory for parts of uploads, which all writers of a run share. A writer that finds no room
+ * waits until the store acknowledges a part of any writer.
  *
  *     0                     used            limit
  *     | filling, sent, idle |               |          0 <= used <= peak <= limit
  *
- * Idle buffers are kept for the next part of any writer, as long as parts have that size.
+ * Unused (idle) buffers are kept for the next part of any writer, as long as parts have the same
+ * size.
  *
- * The writers also share a window of parts that are under way (base/transfer_window.h). It lives as
- * long as the run, so a new writer begins with what earlier ones have found out. */
+ * The writers also share a window that limits the number of parts sent at once
+ * (base/transfer_window.h). It exists as long as the run, so a new writer begins with the number
+ * that earlier ones have found to be best. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 
@@ -21,22 +23,25 @@
 struct part_memory;
 
 int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct sheaf_error *err);
-/* Frees the memory. Every buffer must have been given back. */
+/* Frees all memory. Every buffer must have been given back before. */
 void part_memory_close(struct part_memory *memory);         /* NULL is fine */
 
-/* Takes a buffer of that size. Returns SHEAF_END if there is no room before another buffer is given
- * back, and SHEAF_ERR_LIMIT if there never will be. */
+/* Takes a buffer of this size. Returns SHEAF_END if there is no room until another buffer is given
+ * back, and SHEAF_ERR_LIMIT if the buffer is larger than the whole memory. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
-/* Waits until more has been given back than `seen`, an earlier result of part_memory_given(). */
+/* Waits until another buffer is given back. `seen` is an earlier result of part_memory_given(); if
+ * buffers were given back since then, does not wait. */
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
 
-/* Notes that a part was given to the store, and that it was acknowledged or failed. */
+/* part_memory_begin records that a part is sent to the store. part_memory_end records that the part
+ * was acknowledged or has failed. */
 void part_memory_begin(struct part_memory *memory);
 void part_memory_end(struct part_memory *memory, size_t size);
-/* Returns whether a writer should wait before it fills another part. */
+/* Returns whether so many parts are being sent that a writer should wait before it fills another
+ * one. */
 bool part_memory_is_busy(struct part_memory *memory);
 
 uint64_t part_memory_peak(struct part_memory *memory);      /* NULL is fine */

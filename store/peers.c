@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds reads that are late compared with their peers; see peers.h. */
+ * Finds reads that are late compared with other reads of the same server; see peers.h. */
 #include "store/peers.h"
 
 #include <pthread.h>
@@ -16,7 +16,8 @@
 #define TIMES_MOST 5u
 #define PEERS_LEAST 4u              /* before that little is known, and a read gets */
 #define PATIENCE_FIRST (5 * SECOND)
-#define MEAN_OF 16u                 /* the averages move by 1 / MEAN_OF of a difference */
+/* an average moves by 1 / MEAN_OF of its difference from the new value */
+#define MEAN_OF 16u
 #define SPENT_MOST 64u
 #define REQUEST_COSTS 4u
 
@@ -25,7 +26,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Moves an average towards a value by a part of the difference. */
+/* Moves an average towards a value, by 1 / `part` of the difference. */
 static void move(uint64_t *average, uint64_t value, uint64_t part)
 {
     if (value > *average)
@@ -75,7 +76,8 @@ bool peers_pay(struct peers *p)
 
 /* ---- The process's servers ------------------------------------------------------------------- */
 
-/* Servers beyond this number share entries, so their means are less precise. */
+/* Number of entries in the table of servers. If a process uses more servers, some share an entry,
+ * so their averages are less precise. */
 #define SERVERS 64u
 
 static struct {

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the value of one of two variables. An empty one in lower case hides the other. */
+/* Returns the value of one of two environment variables. If the lower-case one is set but empty,
+ * the upper-case one is ignored. */
 static const char *either(const char *lower, const char *upper)
 {
     const char *value = getenv(lower);
@@ -18,7 +19,7 @@ static const char *either(const char *lower, const char *upper)
     return value != NULL ? value : "";
 }
 
-/* Returns whether `name` is the host's name, or its end after a dot. */
+/* Returns whether `name` is the name of the host, or the end of it after a dot. */
 static bool is_suffix(const char *host, size_t host_size, const char *name, size_t size)
 {
     const char *end = host + host_size - size;

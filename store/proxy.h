@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the proxy for a URL from the environment, as AWS's own tools do: http_proxy, https_proxy
- * and no_proxy in lower or upper case, where lower case takes precedence; and then ALL_PROXY, as
- * libcurl does. In a CGI script (REQUEST_METHOD), HTTP_PROXY may come from a header of a request
- * and is ignored. */
+ * Chooses the proxy for a URL from environment variables. It uses http_proxy, https_proxy and
+ * no_proxy, in lower or upper case, like AWS's own tools; lower case takes precedence. If they are
+ * not set, it uses ALL_PROXY, like libcurl. In a CGI script (REQUEST_METHOD is set), HTTP_PROXY is
+ * ignored, because it may come from a header of a request. */
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 

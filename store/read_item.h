@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A read in progress as an item of a window of outstanding work (base/inflight.h). */
+ * A running read as an item of a window of outstanding work (base/inflight.h). */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process's HTTP engine and S3 context, the library's only state of its own.
+ * The HTTP engine and the S3 context of the process. They are the only state that the library keeps
+ * for the whole process.
  *
- * A data set and its readers are opened and closed many times in a process. Getting a TLS
- * connection or a role's credentials costs more than most requests that then use them. So
- * everything that the process reads and writes shares them, and nothing else is kept here. No
- * result depends on this state: the environment and the configuration files determine the meaning
- * of a URL when its bucket is first used. The state is made under a lock at the first URL that
- * needs it. A child leaves it alone after fork(). A process that uses no such URL never has it.
+ * A process opens and closes data sets and readers many times. A TLS connection, or the credentials
+ * of a role, cost more than most requests that use them. So everything that the process reads and
+ * writes shares them. No result depends on this state: the environment and the configuration files
+ * determine the meaning of a URL when its bucket is first used. The state is made, under a lock,
+ * for the first URL that needs it. A forked child does not use it. A process that uses no such URL
+ * never has it.
  *
  * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, and so
- * runs before their handlers, because no thread may be in OpenSSL while it is taken apart. */
+ * runs before their own handlers, because no thread may use OpenSSL while OpenSSL is cleaned up. */
 #include "store/remote.h"
 
 #include <pthread.h>
@@ -26,9 +27,9 @@
 #define MIN_RATE 1024               /* bytes per second over that time */
 #define REQUEST_SECONDS 900
 
-/* Ten attempts wait 22 s on average, which is long enough for a throttled bucket to recover and for
- * a connection to move elsewhere. (A mistyped endpoint is reported after a second; see request.c.)
- * The limit of the whole request is for transfers that make very slow progress. */
+/* Ten attempts wait for 22 s on average. This is long enough for a throttled bucket to recover and
+ * for a connection to move to another server. (A mistyped endpoint is reported after a second; see
+ * request.c.) The limit for the whole request ends transfers that make very slow progress. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },
@@ -87,8 +88,8 @@ static void in_parent(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* Forgets everything in a child. The parent's thread does not exist here, and its connections do
- * not belong to this process, so they are left alone. */
+/* Called in a forked child. Forgets all state without freeing it, because the parent's thread does
+ * not exist in the child, and the connections belong to the parent. */
 static void in_child(void)
 {
     process.engine = NULL;
@@ -106,8 +107,8 @@ static int prepare_locked(struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reads a whole number from 1 to `most` from the environment. *value is unchanged if the variable
- * is not set. */
+/* Reads a whole number from 1 to `most` from an environment variable. *value is unchanged if the
+ * variable is not set. */
 static int read_setting(const char *name, uint64_t most, uint64_t *value, struct sheaf_error *err)
 {
     const char *text = getenv(name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranged reads. The Content-Range header is checked before any byte is counted. The ETag is
- * compared even if the server ignores If-Match. If a body ended early, its bytes are kept, and the
- * next attempt requests the rest. */
+ * Ranged reads of remote objects. The Content-Range header is checked before any byte is counted.
+ * The ETag is compared even if the server ignores If-Match. If a body ends early, its bytes are
+ * kept, and the next attempt requests the rest. */
 #include "store/remote_read.h"
 
 #include <stdio.h>
@@ -55,8 +55,8 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
-/* Returns whether a Content-Range describes no bytes: "bytes 0--1/0" (Adobe's S3Mock), or one with
- * an asterisk before the "/0"; or whether there is none. */
+/* Returns whether a Content-Range describes no bytes. Such a header is "bytes 0--1/0" (Adobe's
+ * S3Mock), one with an asterisk before the "/0", or a missing header. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -64,7 +64,8 @@ static bool is_range_of_nothing(const char *range)
     return size == 0 || (size >= 2 && strcmp(range + size - 2, "/0") == 0);
 }
 
-/* Returns whether the response to a GET from the first byte on shows that the object is empty. */
+/* Returns whether the response to a GET of a range from the first byte on shows that the object is
+ * empty. */
 static bool says_empty(const struct http_exchange *http)
 {
     const char *length = http_answer_header(http, "content-length");
@@ -101,8 +102,8 @@ static int changed(const struct remote_reading *g, const char *what, const char 
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* Handles the first response about an object that was opened without a request: from now on the
- * object must be this one. */
+/* Handles the first response for an object that was opened without a request. The response
+ * determines the object; all later responses must come from the same one. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);
@@ -135,7 +136,7 @@ static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Checks that the response comes from the object that was opened. */
+/* Checks that the response comes from the same object as the one that was opened. */
 static int check_identity(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
@@ -173,8 +174,8 @@ static bool is_empty(const struct remote_reading *g)
     return object_of(g->read)->is_new && g->read->offset == 0 && says_empty(&g->request.http);
 }
 
-/* Returns the size that a response with the whole object states, or UINT64_MAX if it states
- * none. */
+/* Returns the size that a response with the whole object states, or UINT64_MAX if it states no
+ * size. */
 static uint64_t whole_size(const struct remote_reading *g)
 {
     const char *length = http_answer_header(&g->request.http, "content-length");
@@ -183,7 +184,7 @@ static uint64_t whole_size(const struct remote_reading *g)
     return length != NULL && number_parse(length, INT64_MAX, &bytes) ? bytes : UINT64_MAX;
 }
 
-/* Checks that the body of a 2xx response is the requested range, from its first byte on. */
+/* Checks that the body of a 2xx response is the requested range, beginning with its first byte. */
 static int check_range(const struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = object_of(g->read);
@@ -216,7 +217,7 @@ static int check_range(const struct remote_reading *g, bool *again, struct sheaf
     return SHEAF_OK;
 }
 
-/* Interprets a failed status for an object that existed when it was opened. */
+/* Interprets a failure status for an object that existed when it was opened. */
 static int refused(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;
@@ -234,7 +235,8 @@ static int refused(struct remote_reading *g, bool *again, struct sheaf_error *er
     return code;
 }
 
-/* Adds conditions, so that the server itself refuses another object. */
+/* Adds conditions (If-Match or If-Unmodified-Since) to a read, so that the server itself refuses if
+ * the object was replaced. */
 static int pin(struct remote_reading *g, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);

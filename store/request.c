@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Builds and signs attempts, and repeats them until there is a result. */
+ * Builds and signs the attempts of a request, and repeats them until there is a result. */
 #include "store/request.h"
 
 #include <stdatomic.h>
@@ -18,10 +18,11 @@
 #include "store/trust.h"
 
 #define MS 1000000ull
-#define SIGNER_WAIT_NS (10 * MS)    /* interval between attempts to sign while the signer waits for
-                                       credentials */
-#define FIRST_ATTEMPTS 5u           /* number of attempts to reach any server at all: about a
-                                       second with the usual waits */
+/* interval between attempts to sign a request while credentials are being fetched */
+#define SIGNER_WAIT_NS (10 * MS)
+/* number of attempts if no server can be reached at all; with the usual waits, they take about a
+ * second */
+#define FIRST_ATTEMPTS 5u
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
@@ -71,8 +72,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Sends later attempts to another region. Another request to the same target may have changed the
- * target meanwhile. It changes only once. */
+/* Sends later attempts to the bucket's region. Another request to the same target may have changed
+ * the target meanwhile. A target changes only once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -135,7 +136,7 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the time at which the whole request must be over, or 0 for no limit. */
+/* Returns the time at which the whole request must be over, or 0 if it has no limit. */
 static uint64_t deadline_of(const struct request *r)
 {
     const uint64_t limit_ns = r->target->patience->limit_ns;
@@ -145,7 +146,8 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* An http_exchange.begin function: sets everything that is sent to its current value. */
+/* Sets everything that an attempt sends to its current value. It is a function for
+ * http_exchange.begin. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -194,9 +196,9 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Returns the retry policy. If no server has responded yet and none can be reached, the address is
- * mistyped or the network is missing, which should be reported soon. Later, the server is probably
- * restarting. */
+/* Returns the retry policy. If no server has ever responded and none can be reached, the address is
+ * mistyped or there is no network, which should be reported soon. If a server has responded before,
+ * it is probably restarting. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;
@@ -208,7 +210,7 @@ static struct retry_policy policy_of(const struct request *r)
     return policy;
 }
 
-/* Checks the text of a complete response, which a proxy or the server may have cut. */
+/* Checks that the text of a response is complete, because a proxy or the server may have cut it. */
 static int check_text(struct request *r, bool *again)
 {
     const int code = r->check(r, &r->error);
@@ -219,8 +221,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* Reports a wait that the server requested. Many requests get the same answer, so it is reported
- * once in NOTICE_WAIT_NS. */
+/* Reports that the server has asked to wait. Many requests get the same answer, so it is reported
+ * only once in NOTICE_WAIT_NS. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;
@@ -233,7 +235,7 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Adds to the error why there is no further attempt. */
+/* Adds the reason why there is no further attempt to the error. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;
@@ -248,8 +250,8 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Sends a late read again at once if there is credit for that. Otherwise the attempt counts as
- * failed. */
+/* Called when a read is late. Sends it again immediately if the server has credit for extra
+ * requests. Otherwise the attempt counts as failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

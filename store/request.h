@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request: HTTP exchanges with one server, signed if required, and retried until one succeeds or
- * the failure is final. Retries happen only in this layer.
+ * A request: HTTP exchanges with one server, which are signed if required, and retried until one
+ * succeeds or the failure is final. Retries happen only in this layer.
  *
- * The request's `classify` interprets a response. An attempt is signed when it begins, so that the
- * date is right and the credentials are current however long it waited. */
+ * The function `classify` of the request interprets a response. An attempt is signed only when it
+ * begins, so that the date is right and the credentials are current, however long the attempt has
+ * waited. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -16,28 +17,31 @@
 #define REQUEST_HEADERS_MOST 18
 #define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
 #define REQUEST_HASH_SIZE 65    /* 64 hexadecimal digits and a NUL */
-#define REQUEST_REPLY_MOST ((size_t)64 << 10)   /* limit for the text of an error and for small
-                                                   responses */
+/* size limit for the text of an error and for small responses */
+#define REQUEST_REPLY_MOST ((size_t)64 << 10)
 
 /* The patience of requests. Tests shorten it. */
 struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    uint64_t patient_ns;        /* time limit used instead of stall_ns if the server may take
-                                   long before it responds */
-    uint64_t limit_ns;          /* limit of a whole request with all its attempts, plus the time
-                                   that its bytes take at REQUEST_RATE; 0 for none */
+    /* time limit that replaces stall_ns for requests whose response may take long to begin */
+    uint64_t patient_ns;
+    /* time limit of a whole request with all its attempts, to which the time for its bytes at
+     * REQUEST_RATE is added; 0 for no limit */
+    uint64_t limit_ns;
 };
 
 struct request;
 
-/* How the requests of a target prove who sends them. `begin` and `end` may be NULL. */
+/* How the requests of a target are signed. `begin` and `end` may be NULL. */
 struct request_signing {
-    /* Does what takes long and is the same for all attempts. Called by request_start. */
+    /* Does the slow work that is the same for all attempts of a request. Called by
+     * request_start. */
     int (*begin)(struct request *request, struct sheaf_error *err);
-    /* Adds the headers to an attempt, which has all others. Returns SHEAF_END if credentials are
-     * being fetched, so that it must be called again shortly. Called on the engine's thread. */
+    /* Adds the signature's headers to an attempt; all other headers are already set. Returns
+     * SHEAF_END if credentials are being fetched, so that it must be called again shortly. Called
+     * on the engine's thread. */
     int (*sign)(struct request *request, struct sheaf_error *err);
     /* Frees what `sign` left in the request. */
     void (*end)(struct request *request);
@@ -60,16 +64,16 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* The target to use instead once the service has named it: NULL at first, then set by
-     * `move`. */
+    /* The target that replaces this one, once the service has named another region. NULL at first;
+     * `move` sets it. */
     const struct target *moved;         /* atomic */
-    /* Sets `moved` to the destination in another region. Called on the engine's thread by
-     * `classify`. Returns false if there is none. NULL if this target cannot move. */
+    /* Sets `moved` to a target in another region. `classify` calls it on the engine's thread.
+     * Returns false if there is no such target. The pointer is NULL if this target cannot move. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
 
-/* Fills origin and host from a URL, whose path is ignored. */
+/* Sets origin and host from a URL. The path of the URL is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* Frees the memory that the target owns. */
 /* Where its requests go now. */
@@ -82,19 +86,21 @@ struct request {
     char *query;                        /* canonical, or NULL; the request's */
     struct http_header headers[REQUEST_HEADERS_MOST];
     size_t header_count;
-    char *what;                         /* name of the request for messages, as in "reading
-                                           s3://bucket/key"; owned by the request */
+    /* description of the request for messages, as in "reading s3://bucket/key"; the request owns
+     * it */
+    char *what;
     bool is_patient;                    /* whether the server may take minutes before it responds */
-    bool has_peers;                     /* whether the request is sent again when it is late
-                                           (store/peers.h) */
+    /* whether the request is sent again when it is late compared with others (see store/peers.h) */
+    bool has_peers;
 
-    /* Called after an attempt, complete or not, on the engine's thread. Returns SHEAF_OK if the
-     * response is the expected one, or an error; then *again tells whether another attempt may
-     * succeed. */
+    /* Called on the engine's thread after each attempt, whether its response is complete or not.
+     * Returns SHEAF_OK if the response is the expected one. Otherwise returns an error, and sets
+     * *again to whether another attempt may succeed. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* Checks whether the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if it
-     * was damaged in transit, so that another attempt may succeed. Called on the engine's thread;
-     * the message does not contain `what`. NULL accepts any text. */
+    /* Checks whether the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
+     * text was damaged in transit, so that another attempt may succeed. Called on the engine's
+     * thread. The error message does not contain `what`. If the pointer is NULL, any text is
+     * accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);
@@ -116,38 +122,39 @@ struct request {
     struct event *waiter;
 };
 
-/* Returns the number of requests that this process has started, and the number of repeated
- * attempts. */
+/* Returns the number of requests that this process has started, and the number of attempts that
+ * were repeated. */
 void request_counts(uint64_t *requests, uint64_t *retries);
 
-/* Initialises a request. Takes ownership of `path`, `query` and `what`, also on failure. A NULL
- * query means none; NULL for the others means that memory was exhausted. classify is
- * request_classify_http, reply.limit is REQUEST_REPLY_MOST, and all other fields are zero. The
- * caller must call request_free in any case. */
+/* Initialises a request. Takes ownership of `path`, `query` and `what`, even on failure. A NULL
+ * `query` means that there is no query; NULL for `path` or `what` means that memory was exhausted.
+ * Sets classify to request_classify_http, reply.limit to REQUEST_REPLY_MOST, and all other fields
+ * to zero. The caller must call request_free in any case. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Handles a response that names another region. Returns whether the request, and all later requests
- * to its target, can go there. Called by `classify`. */
+/* Called by `classify` for a response that names another region. Returns whether the request, and
+ * all later requests to its target, can go there. */
 bool request_follow(struct request *request, const char *region);
 
-/* Sets a header of every attempt. `name` must be static and in lower case. */
+/* Sets a header that every attempt sends. `name` must be static and in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
 /* Returns whether the header was set. */
 bool request_remove_header(struct request *request, const char *name);
 
-/* Prepares the signature, which may hash the body, and starts the request. A failure at this point
- * is also reported through `done`, before this function returns. */
+/* Prepares the signature, which may require hashing the body, and starts the request. If this
+ * fails, `done` is called before this function returns. */
 void request_start(struct request *request);
-/* Makes a request that was started and is not done end soon. */
+/* Makes a running request end soon. */
 void request_cancel(struct request *request);
-/* Starts the request and waits for it (see store/interrupt.h). Returns request->code and copies its
- * error. */
+/* Starts the request and waits until it has ended (see store/interrupt.h). Returns request->code
+ * and copies the error. */
 int request_run(struct request *request, struct sheaf_error *err);
 
-/* Accepts any 2xx status, and repeats attempts that failed temporarily. */
+/* A function `classify` that accepts any 2xx status, and repeats attempts that failed
+ * temporarily. */
 int request_classify_http(struct request *request, bool *again, struct sheaf_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 
-/* Returns base * 2^(failures - 1), limited to the longest wait. */
+/* Returns base * 2^(failures - 1), but at most the longest wait. */
 static uint64_t ceiling(const struct retry_policy *policy, unsigned failures)
 {
     uint64_t wait = policy->base_ns;

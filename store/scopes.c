@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Applies the settings of a call in the stores that they concern. */
+ * Passes the settings of a call to the stores of the URLs that the call writes to. */
 #include "store/scopes.h"
 
 #include "base/error.h"

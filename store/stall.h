@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides when a transfer has stalled. Pure: the clock is an argument.
+ * Decides when a network transfer has stalled. Pure: the clock is an argument.
  *
- * A transfer may be silent for `limit_ns`, and each byte that moves gives back a `least_bytes`th of
- * that time. When the time is used up, the transfer has stalled. So a stall is noticed `limit_ns`
- * after the last byte, and a server that sends very slowly is noticed as well as one that never
- * responds. */
+ * A transfer has an allowance of `limit_ns` of silence. Time uses the allowance up, and each byte
+ * that arrives restores a `least_bytes`th of it. When the allowance is used up, the transfer has
+ * stalled. So a transfer that stops is noticed `limit_ns` after its last byte, and a server that
+ * sends very slowly is noticed as well. */
 #ifndef STORE_STALL_H
 #define STORE_STALL_H
 
@@ -16,9 +16,13 @@
 
 struct stall {
     uint64_t limit_ns;          /* 0: the transfer never stalls */
-    uint64_t least_bytes;       /* bytes per limit_ns that keep the transfer alive; at least 1 */
-    uint64_t at_ns;             /* when the time is used up if no more bytes move */
-    uint64_t moved_bytes;       /* bytes moved since `at_ns` was computed; the caller adds to it */
+    /* The number of bytes in `limit_ns` that a transfer must move in order not to stall; at
+     * least 1. */
+    uint64_t least_bytes;
+    /* The time at which the transfer will have stalled if no more bytes move. */
+    uint64_t at_ns;
+    /* The number of bytes that have moved since `at_ns` was computed. The caller adds to it. */
+    uint64_t moved_bytes;
 };
 
 static inline void stall_begin(struct stall *stall, uint64_t now_ns)

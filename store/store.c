@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses a store by URL, dispatches its functions, and implements functions on top of them. */
+ * Chooses a store by the URL and calls its functions. Implements further functions for all stores
+ * by means of these. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -28,8 +29,8 @@ static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
            strncmp(store_of_test->scheme, scheme, size) == 0 ? store_of_test : NULL;
 }
 
-/* "s3:/bucket" and "S3://bucket" are typing errors. If they were taken for paths, data would be
- * written to a local disk. */
+/* The texts "s3:/bucket" and "S3://bucket" are typing errors. If they were taken for local paths,
+ * the data would be written to a local disk. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
     const size_t size = strspn(url, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -210,7 +211,8 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
     return ops->walk(url, each, context, err);
 }
 
-/* Returns the store of a URL for writing, or NULL if there is none or it is read-only. */
+/* Returns the store of a URL that is to be written. Returns NULL if the URL has no store, or if the
+ * store is read-only. */
 static const struct store_ops *writable_store_of(const char *url, const char *what,
                                                  struct sheaf_error *err)
 {
@@ -375,7 +377,7 @@ int store_make_directory(const char *url, struct sheaf_error *err)
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
 }
 
-/* Reads a stream into a growing buffer, because its size is unknown until its end. */
+/* Reads a stream into a growing buffer, because the size of a stream is unknown until its end. */
 static int get_stream(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {
@@ -410,7 +412,8 @@ static int too_large(const struct store_object *object, size_t limit, struct she
                    (unsigned long long)object->bytes, limit);
 }
 
-/* Reads a remote object. Its first bytes, which are usually all of it, come with its size. */
+/* Reads a small remote object. The first request returns the object's size together with its first
+ * bytes, which are usually the whole object. */
 static int get_remote(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: listing and writing. local_read.c reads, and local_write.c writes the content.
+ * The store of local files: its functions that list and write. local_read.c reads the content of
+ * files, and local_write.c writes it.
  *
- * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp and renamed to DIR/NAME when it is
+ * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. It is renamed to DIR/NAME when it is
  * complete and on the disk. So a partial file is never visible under its name, and two processes
- * that write the same name do not interfere. The directory is created on demand and removed with
- * its last file. Leftovers of a killed process must be removed by their owner. */
+ * that write the same name do not interfere. The directory .sheaf-partial is created on demand and
+ * removed with its last file. The owner of a killed process's temporary files must remove them. */
 #include "store/local_read.h"
 #include "store/local_stage.h"
 #include "store/local_sweep.h"
@@ -46,7 +47,8 @@ struct file_writer {
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-/* Computes a file's stamp. Altering a file changes its time, and replacing it changes its inode. */
+/* Computes a file's stamp (a number that differs if the file was altered or replaced). An altered
+ * file has another time, and a replaced file has another inode. */
 static uint64_t stamp_of(const struct stat *st)
 {
     const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
@@ -67,7 +69,8 @@ static int add(struct listing *all, const char *name, const struct stat *st,
     return listing_add(all, &entry, err);
 }
 
-/* Reports that a directory could not be listed, or that a listed name has no attributes. */
+/* Reports that a directory could not be listed, or that the attributes of an entry could not be
+ * read. Sets *failed to errno. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;
@@ -75,8 +78,8 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
-/* Gets the attributes of an entry. A link to nothing counts as a file, so that the attempt to read
- * it reports that the target is missing. */
+/* Gets the attributes of a directory entry. A symbolic link whose target does not exist counts as a
+ * file. Then the attempt to read it reports the missing target. */
 static int stat_entry(DIR *directory, const char *name, struct stat *st)
 {
     if (fstatat(dirfd(directory), name, st, 0) == 0)
@@ -86,7 +89,7 @@ static int stat_entry(DIR *directory, const char *name, struct stat *st)
     return fstatat(dirfd(directory), name, st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Lists a directory. Sets *failed to the system's error if that ended the listing. */
+/* Lists a directory. If a system call fails and ends the listing, sets *failed to its errno. */
 static int list_directory(const char *url, DIR *directory, bool directories, struct listing *all,
                           int *failed, struct sheaf_error *err)
 {
@@ -113,7 +116,7 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
     return code;
 }
 
-/* Lists a directory, and repeats the listing after a temporary failure of a network file system. */
+/* Lists a directory. Repeats the listing after a temporary failure of a network file system. */
 static int list_all(const char *url, bool directories, struct listing *all,
                     struct sheaf_error *err)
 {
@@ -174,14 +177,14 @@ static bool is_partial(const char *directory)
     return size >= tail && strcmp(directory + size - tail, PARTIAL) == 0;
 }
 
-/* Returns the directory for the temporary files of a directory. If the directory is itself one for
- * temporary files, the result is that directory. */
+/* Returns the directory for the temporary files of `directory`. If `directory` is itself a
+ * .sheaf-partial, returns a copy of its path. */
 static char *partial_of(const char *directory)
 {
     return is_partial(directory) ? strdup(directory) : store_join(directory, STORE_PARTIAL);
 }
 
-/* Removes the directory of temporary files if it is empty; otherwise fails silently. */
+/* Removes the directory for temporary files if it is empty. Otherwise fails silently. */
 static void drop_partial(const char *directory)
 {
     char *partial = partial_of(directory);
@@ -191,8 +194,9 @@ static void drop_partial(const char *directory)
     free(partial);
 }
 
-/* Opens a new temporary file. Until then the directory may be removed at any time, when another
- * writer leaves it. */
+/* Opens a new temporary file in the directory for temporary files. That directory may vanish at any
+ * time before, because another writer removes it when it is empty; then this function creates it
+ * again. */
 static int create_temporary(struct file_writer *w, const char *name, struct sheaf_error *err)
 {
     char *partial = partial_of(w->directory);
@@ -275,14 +279,15 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", path);
-    /* Some file systems cannot sync a directory, and do not need to. */
+    /* Some file systems cannot sync a directory and do not need to. They return EINVAL. */
     if (fsync(fd) != 0 && errno != EINVAL)
         failed = errno;
     close(fd);
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
 }
 
-/* Brings the content to the disk. The stamp is known before the file has its name. */
+/* Writes the content of a new file to the disk, and computes the file's stamp before the file gets
+ * its name. */
 static int finish_file(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
     struct stat st;
@@ -290,8 +295,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    if (w->base.note != NULL)       /* a file system without a place for the note does not keep
-                                       it */
+    /* A file system without extended attributes does not keep the note. */
+    if (w->base.note != NULL)
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
@@ -301,8 +306,9 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames the file if the name is free. Not every file system can do that atomically; on one
- * without links, checking first must be enough. */
+/* Renames the file if no file has the new name. Not every file system can do both in one atomic
+ * step. On a file system without links, this function only checks first whether the name is
+ * free. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -349,8 +355,8 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
-/* Publishes a file. If its directory cannot be synced, the file is there and complete, but a power
- * loss may remove its name; the error says so. */
+/* Gives a finished temporary file its name. If the directory cannot be synced, the file is there
+ * and complete, but a power failure may remove its name; the error says so. */
 static int publish_file(struct file_writer *w, const struct store_seen *seen,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -477,8 +483,8 @@ static int file_remove(const char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Syncs a directory. If a directory of temporary files was removed with its last file, that must be
- * durable too. */
+/* Syncs a directory. If the directory's .sheaf-partial was removed with its last file, that removal
+ * becomes durable too. */
 static int file_sync(const char *url, struct sheaf_error *err)
 {
     struct stat st;
@@ -543,7 +549,8 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
     return code;
 }
 
-/* Locks the open directory. This needs no file, and the lock ends with the process. */
+/* Locks the directory through its file descriptor. This needs no lock file, and the lock ends with
+ * the process. */
 static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -560,7 +567,8 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds whether there are locks. If another process holds the lock, there are. */
+/* Finds whether the file system of a directory has locks. If another process holds a lock on the
+ * directory, it has. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

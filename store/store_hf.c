@@ -2,9 +2,9 @@
  *
  * Data sets of the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH, for reading only.
  *
- * A file is the object ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH of a web server, which
- * usually redirects to another host; the token is not sent there. The content of a commit cannot
- * change, so no ETag is compared. The hosts of the hub do not agree on ETags. */
+ * A file is the object ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH of a web server. That
+ * server usually redirects to another host; the token is not sent to that host. The content of a
+ * commit cannot change, so ETags are not compared. The hosts of the hub do not agree on ETags. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +98,14 @@ struct hub_tree {
     const struct hf_name *name;
     const char *url;
     bool directories, recursive;
-    char *prefix;               /* the directory's path and a slash, decoded; "" for the root */
+    /* The path of the directory and a slash, decoded; "" for the root of the data set. */
+    char *prefix;
     struct listing listing;
     char *cursor;               /* cursor of the next page, or NULL */
 };
 
-/* A request for a page. The hub's response has a header about pages and a JSON array. */
+/* A request for a page of a listing. The hub's response has a header Link that leads to the next
+ * page, and a JSON array. */
 struct page_request {
     struct request base;
     struct hub_tree *tree;
@@ -149,7 +151,7 @@ static int take_page(struct hub_tree *t, const struct request *r, struct sheaf_e
 }
 
 /* Reads the cursor of the next page from the header Link: <https://HOST/...?cursor=CURSOR&...>;
- * rel="next". Nothing else of the header is used. */
+ * rel="next". Uses nothing else of that header. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct hub_tree *t = ((struct page_request *)r)->tree;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the system's certificates of trusted authorities. libcurl knows the place on the system
- * that it was built for, but a program that carries libcurl also runs on other systems. */
+ * Finds the file with the certificates of the authorities that the system trusts. libcurl knows
+ * where this file is on the system that libcurl was built for. But a program that carries a copy of
+ * libcurl also runs on other systems. */
 #ifndef STORE_TRUST_H
 #define STORE_TRUST_H
 
 #include <stdbool.h>
 
-/* Returns the certificates' file, or NULL if libcurl's own place exists or no file does. May be
- * called on any thread. */
+/* Returns the path of the certificates' file. Returns NULL if libcurl's built-in path exists, or if
+ * no known path does. May be called on any thread. */
 const char *trust_file(void);
 
-/* Returns whether the system has no certificates in any known place. */
+/* Returns whether none of the known paths of certificates exists on this system. */
 bool trust_is_missing(void);
 
-/* Does the work of trust_file() for given places, ended by NULL. built_in is libcurl's own place,
- * or NULL. */
+/* Does the work of trust_file() for a given list of paths, which NULL ends. `built_in` is libcurl's
+ * built-in path, or NULL. */
 const char *trust_first(const char *built_in, const char *const *places);
 
 #endif

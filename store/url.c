@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits and encodes URLs. Everything from outside is checked before it is used, because a name
- * ends up in a request line. */
+ * Splits and encodes URLs. Every text from outside is checked before use, because parts of a URL
+ * end up in the request line of HTTP. */
 #include "store/url.h"
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static int parse_authority(const char *text, size_t size, struct url *url, struc
     return url->host == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Encodes characters in the path and query that are not allowed in a request line. */
+/* Percent-encodes characters in the path and the query that a request line may not contain. */
 static int parse_path(const char *text, size_t size, struct url *url, struct sheaf_error *err)
 {
     struct buf path = BUF_INIT(3 * size + 2);

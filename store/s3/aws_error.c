@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of AWS's error codes, by which responses are classified. A status without a text (HEAD,
- * proxies) is classified as plain HTTP. */
+ * The table of AWS's error codes, by which responses are interpreted. A status without a text (from
+ * HEAD, or from a proxy) is interpreted as plain HTTP. */
 #include "store/s3/aws_error.h"
 
 #include <stdio.h>
@@ -94,7 +94,8 @@ static void make_line(char *text)
             *text = ' ';
 }
 
-/* Follows the bucket to its region if the response names it; otherwise the request fails. */
+/* Handles an error that says that the bucket is in another region. If the response names the
+ * region, later attempts go there; otherwise the request fails. */
 static int region_error(struct request *r, const struct s3_xml_error *e, bool *again,
                         struct sheaf_error *err)
 {
@@ -116,8 +117,8 @@ static int region_error(struct request *r, const struct s3_xml_error *e, bool *a
                    r->at->region != NULL ? r->at->region : "this one", region);
 }
 
-/* Returns whether the bucket may be in another region. The response to HEAD has no text that says
- * so. */
+/* Returns whether a response suggests that the bucket is in another region. The response to HEAD
+ * has no text that says this. */
 static bool may_be_elsewhere(const struct request *r)
 {
     const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
@@ -165,7 +166,8 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 
-/* Reads the response as an <Error>. A success may contain one as well (CompleteMultipartUpload). */
+/* Parses the response's text as an <Error>. A response with a success status may contain one as
+ * well (CompleteMultipartUpload). */
 static bool get_error(const struct request *r, struct s3_xml_error *e)
 {
     const struct buf *text = &r->http.reply;

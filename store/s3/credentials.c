@@ -16,8 +16,9 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-#define FAILED_MS 1000              /* after a fetch has failed, requests within this time get
-                                       the same error without another fetch */
+/* time in milliseconds after a failed fetch during which requests get the same error, without
+ * another fetch */
+#define FAILED_MS 1000
 
 struct credentials_cache {
     struct credentials_source *source;
@@ -30,7 +31,8 @@ struct credentials_cache {
         bool has_thread;
         pthread_t thread;
         int64_t again_ms;           /* no renewal is started before */
-        int64_t failed_ms;          /* time of the last failed fetch; 0 if it succeeded */
+        /* time of the last fetch, if it failed; 0 if it succeeded */
+        int64_t failed_ms;
         struct sheaf_error error;   /* of that */
     } locked;
 };
@@ -120,9 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time of the next renewal. A source may return its previous set, or fail while that is
- * still good. It is then asked again when a quarter of the remaining time has passed, and at least
- * once a minute. */
+/* Returns the time at which the set of credentials should be renewed next. A source may return the
+ * same set again, or fail, while the set is still good. It is then asked again when a quarter of
+ * the remaining time has passed, but at least once a minute. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER
@@ -131,8 +133,8 @@ static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
     return now_ms + MIN(MAX(left / 4, 100), AGAIN_MOST_MS);
 }
 
-/* Fetches a set and refuses one that has already expired, which would be fetched again and
- * again. */
+/* Fetches a set of credentials. Refuses a set that has already expired, because it would be fetched
+ * again and again. */
 static int fetch_good(struct credentials_cache *cache, struct credentials **set,
                       struct sheaf_error *err)
 {
@@ -172,8 +174,8 @@ static void *fetch(void *argument)
     return NULL;
 }
 
-/* Begins a fetch. A thread that is no longer fetching is at its end, so joining it does not
- * wait. */
+/* Begins a fetch on a new thread. If the previous thread has ended its fetch, it is about to end,
+ * so joining it does not wait long. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {
     int failed;
@@ -205,7 +207,7 @@ static int get_locked(struct credentials_cache *cache, struct credentials **set,
         code = begin_fetch_locked(cache, err);
         return code == SHEAF_OK ? SHEAF_END : code;
     }
-    /* If a renewal cannot begin or fails, the old set is used while it is good. */
+    /* If a renewal cannot be started or fails, the old set is used as long as it is good. */
     if (age == CREDENTIALS_AGING && now_ms >= cache->locked.again_ms)
         (void)begin_fetch_locked(cache, NULL);
     __atomic_add_fetch(&current->users, 1, __ATOMIC_RELAXED);

@@ -2,10 +2,10 @@
  *
  * AWS credentials: sets of keys, and a cache that renews them before they expire.
  *
- * A set never changes and is reference-counted, so a request that was signed with it may
- * continue while the next set already exists. The cache fetches on a thread of its own, started
- * when needed. Asking the cache never blocks, and no request waits for a renewal unless the old
- * set has expired. */
+ * A set never changes and is reference-counted. So a request that was signed with an old set may
+ * continue while a new set already exists. The cache fetches sets on a thread of its own, which is
+ * started when needed. A call of the cache never blocks, and requests do not wait for a renewal
+ * unless the old set has expired. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 
@@ -25,8 +25,8 @@ struct credentials {
     unsigned users;             /* atomic */
 };
 
-/* Returns a set with one user, or NULL if memory is exhausted. All strings are copied;
- * `session_token` may be NULL or empty. */
+/* Returns a set of credentials with one user, or NULL if memory is exhausted. All strings are
+ * copied. `session_token` may be NULL or empty. */
 struct credentials *credentials_new(const char *access_key_id, const char *secret_access_key,
                                     const char *session_token, int64_t expires_ms);
 void credentials_release(struct credentials *set);      /* NULL is fine */
@@ -34,17 +34,18 @@ void credentials_release(struct credentials *set);      /* NULL is fine */
 /* Milliseconds since 1970, now. */
 int64_t credentials_now_ms(void);
 
-/* Parses "2026-11-20T21:00:00Z", also with a fraction of a second, in UTC or with an offset of
- * +00:00. */
+/* Parses a time such as "2026-11-20T21:00:00Z". The time may have a fraction of a second, and an
+ * offset of +00:00 instead of the Z. */
 bool credentials_parse_time(const char *text, int64_t *ms);
 
-/* The state of a set at a time: good; good but to be renewed; not usable. A set is to be renewed
- * when a quarter of its life is left, at most 5 minutes. It is unusable when an eighth of that is
- * left, at most 10 s. */
+/* The age of a set of credentials: good; good but due for renewal; not usable. A set is due for
+ * renewal when a quarter of its life is left, or 5 minutes if that is less. It is not usable when
+ * an eighth of that time is left, or 10 s if that is less. */
 enum credentials_age { CREDENTIALS_FRESH, CREDENTIALS_AGING, CREDENTIALS_DEAD };
 enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, int64_t now_ms);
 
-/* A source of sets. `fetch` may block. The struct is embedded in one with the source's own data. */
+/* A source of sets of credentials. `fetch` may block. The struct is embedded in a struct with the
+ * source's own data. */
 struct credentials_source {
     int (*fetch)(struct credentials_source *source, struct credentials **set,
                  struct sheaf_error *err);
@@ -56,22 +57,22 @@ struct credentials_cache;
 /* Takes the source, also on failure. */
 int credentials_cache_open(struct credentials_cache **cache, struct credentials_source *source,
                            struct sheaf_error *err);
-/* Opens a cache that only ever has a copy of this set. */
+/* Opens a cache that always has a copy of the given set and never fetches another one. */
 int credentials_cache_fixed(struct credentials_cache **cache, const struct credentials *set,
                             struct sheaf_error *err);
 /* Closes the cache after waiting for a running fetch. NULL is allowed. */
 void credentials_cache_close(struct credentials_cache *cache);
 
-/* Returns the current set, which the caller must release; SHEAF_END if one is being fetched, so
- * that the caller must ask again; or the error of the last fetch. May be called on any thread.
- * Never blocks. */
+/* Returns the current set, which the caller must release. Returns SHEAF_END if a set is being
+ * fetched, so that the caller must call again. Returns the error of the last fetch if it failed.
+ * May be called on any thread. Never blocks. */
 int credentials_get(struct credentials_cache *cache, struct credentials **set,
                     struct sheaf_error *err);
 /* Does the same, but waits. */
 int credentials_wait(struct credentials_cache *cache, struct credentials **set,
                      struct sheaf_error *err);
 
-/* Notes that the service has rejected this set as expired. Returns true if another one may be
+/* Records that the service has rejected this set as expired. Returns true if another set may be
  * obtained. */
 bool credentials_reject(struct credentials_cache *cache, const struct credentials *set);
 

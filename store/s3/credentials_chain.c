@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search for credentials, which begins with the environment, and helpers for its sources. */
+ * Searches for credentials, beginning with the environment. Also has helper functions for the
+ * sources. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

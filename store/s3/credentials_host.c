@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of the machine that the process runs on: a container's endpoint (ECS, SageMaker, EKS
- * Pod Identity) and an EC2 instance's metadata service, version 2 only. */
+ * Credentials of the machine on which the process runs: the endpoint of a container (ECS,
+ * SageMaker, EKS Pod Identity), and the metadata service of an EC2 instance (version 2 only). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 /* ---- Container ------------------------------------------------------------------------------- */
 
-/* Returns whether a token may be sent unencrypted: only to this machine and to the addresses from
- * which containers get their credentials. */
+/* Returns whether a token may be sent to this host unencrypted. This is allowed only for this
+ * machine, and for the addresses from which containers get their credentials. */
 static bool may_be_plain(const char *host)
 {
     static const char *const allowed[] = {
@@ -59,8 +59,8 @@ static int container_url(const struct credentials_context *c, char **out,
     return code;
 }
 
-/* Reads the token's file each time, because the platform renews it. Sets *token to NULL if there is
- * none. */
+/* Reads the container's token. If it is in a file, the file is read each time, because the platform
+ * renews it. Sets *token to NULL if there is none. */
 static int container_token(char **token, struct sheaf_error *err)
 {
     const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -132,8 +132,8 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
     return code;
 }
 
-/* Requests a token. On a machine that is not an instance, nobody responds at that address, or the
- * request is refused; this is not an error. */
+/* Requests a token from the metadata service of an EC2 instance. On a machine that is not such an
+ * instance, nobody responds at the address, or the request is refused. This is not an error. */
 static int instance_token(const struct credentials_context *c, char **token,
                           struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of a profile: a role, assumed with another profile's keys or a web identity; its
- * keys; or a program that prints them. */
+ * Credentials of a profile in AWS's configuration: a role, which is assumed with the keys of
+ * another profile or with a web identity; the profile's own keys; or a program that prints keys. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,18 +18,19 @@
 #include "base/workers.h"
 #include "store/s3/credentials_sources.h"
 
-#define SOURCES_MOST 16         /* most profiles in a chain, each the source of the one before it */
+/* largest number of profiles in a chain in which each one is the source of the one before it */
+#define SOURCES_MOST 16
 #define OUTPUT_MOST ((size_t)64 << 10)
 #define PROCESS_SECONDS 60
 #define SECOND_NS 1000000000ull
 
 extern char **environ;
 
-/* A profile in the chain from the one in use to the one with the keys. */
+/* A profile in the chain that leads from the profile in use to the profile with the keys. */
 struct step {
     const char *profile;
-    const struct step *before;      /* the profile that names this one as its source; NULL for
-                                       the profile in use */
+    /* the profile that names this one as its source; NULL for the profile in use */
+    const struct step *before;
     unsigned number;
 };
 
@@ -38,7 +39,7 @@ static int of_profile(const struct credentials_context *c, const struct step *st
 
 /* ---- credential_process ---------------------------------------------------------------------- */
 
-/* Starts `sh -c command`. *fd becomes the reading end of a pipe with its output. */
+/* Starts `sh -c command`. Sets *fd to the reading end of a pipe with the command's output. */
 static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
 {
     char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
@@ -105,8 +106,8 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* If the surrounding program ignores SIGCHLD, the exit status is lost; then the output alone
-     * decides. */
+    /* If the program ignores SIGCHLD, the exit status of the command is lost. Then only its output
+     * counts. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -146,7 +147,8 @@ static bool has_keys(const struct profiles *p, const char *profile)
            profiles_get(p, profile, "aws_secret_access_key") != NULL;
 }
 
-/* Checks a source. A profile may name itself, which means its own keys. */
+/* Checks the profile that is named as a source. A profile may name itself, which means its own
+ * keys. */
 static int check_source(const struct profiles *p, const char *source, const struct step *step,
                         struct sheaf_error *err)
 {
@@ -189,7 +191,7 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the tags of a role. Only for the role that is finally used may they come from the
+/* Returns the session tags for a role. For the role that is finally used, they may come from the
  * environment. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
@@ -229,8 +231,8 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns a setting of the environment, or else of the profile. For a profile that is only a
- * source, the environment is ignored. */
+/* Returns a setting from the environment, or else from the profile. If the profile is only the
+ * source of another one, the environment is ignored. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -277,7 +279,8 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether a role must be assumed. A source profile that has keys does not need its role. */
+/* Returns whether the profile's role must be assumed. If the profile is only a source and has keys,
+ * its role is not needed. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

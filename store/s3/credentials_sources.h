@@ -23,8 +23,8 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* The facts and the connections that a search for credentials uses. It must outlive the cache that
- * uses it. */
+/* The facts and connections that a search for credentials uses. It must outlive the cache of
+ * credentials that uses it. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;
@@ -58,29 +58,30 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* Assumes a role with the keys `base`, or, if `base` is NULL, with the web identity in the role's
- * token_file. */
+/* Assumes a role with the keys `base`. If `base` is NULL, assumes it with the web identity in the
+ * role's token_file. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
 
-/* Reads the <Credentials> of a response. `expires` demands that they state their expiry. */
+/* Reads the <Credentials> in a response. If `expires` is set, they must state when they expire. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
 /* request.check: the answer has them. */
 int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
-/* Parses {"AccessKeyId", "SecretAccessKey", "Token" or "SessionToken", "Expiration"}. `from` is for
- * messages, which never contain the text. `version` is the required "Version", or 0 if none is
- * required. */
+/* Parses credentials in JSON, which have the members "AccessKeyId", "SecretAccessKey", "Token" or
+ * "SessionToken", and "Expiration". `from` describes the source in messages, which never contain
+ * the text. `version` is the required value of the member "Version", or 0 if none is required. */
 int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err);
 
-/* Reads a small file without the white space at its end. The caller frees the text. */
+/* Reads a small file and removes white space at its end. The caller frees the text. */
 int credentials_read_file(const char *path, char **text, struct sheaf_error *err);
 
-/* Sends a GET or PUT of `url` with at most one additional header (name NULL for none). The caller
- * frees the response's text, which ends with a NUL. `check` as in struct request. */
+/* Sends a GET or PUT request to `url` with at most one additional header (`header` is NULL for
+ * none). The caller frees the response's text, which ends with a NUL. `check` is a function as in
+ * struct request. */
 int credentials_ask(const struct credentials_context *context, enum http_method method,
                     const char *url, const char *header, const char *value,
                     int (*check)(struct request *request, struct sheaf_error *err), char **text,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of single sign-on (IAM Identity Center). `aws sso login` leaves a token in
- * ~/.aws/sso/cache. The portal exchanges it for a role's keys while it is valid.
+ * Credentials of single sign-on (IAM Identity Center). The command `aws sso login` stores a token
+ * in ~/.aws/sso/cache. While the token is valid, the portal exchanges it for the keys of a role.
  *
  *     [profile train]                     [sso-session company]
  *     sso_session = company               sso_region = eu-west-1
  *     sso_account_id = 123456789012       sso_start_url = https://company.awsapps.com/start
  *     sso_role_name = Reader
  *
- * Alternatively sso_region and sso_start_url are in the profile itself. The token's file is named
- * after the session, or after the URL if there is no session. */
+ * Alternatively, sso_region and sso_start_url are in the profile itself. The name of the token's
+ * file comes from the session's name, or from the URL if there is no session. */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
     return profiles_section_get(p, section, key);
 }
 
-/* Reads a setting. If both the profile and its session have it, the values must be equal.
- * `is_shared` requires that a session named by the profile has it. */
+/* Reads a setting. If both the profile and its session have the setting, the values must be equal.
+ * If `is_shared` is set and the profile names a session, the session must have the setting. */
 static int read_setting(const struct profiles *p, const struct sso *s, const char *key,
                         bool is_shared, const char **value, struct sheaf_error *err)
 {

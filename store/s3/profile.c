@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads AWS's shared configuration files, as tolerantly as all their readers: unknown settings are
- * ignored. But a line that is neither a section, a key nor a comment is an error, because the
- * credentials after it might belong to another section. A repeated section or key is an error too,
- * because readers differ in which one they use. */
+ * Reads AWS's shared configuration files. Like all other readers, ignores unknown settings. But if
+ * a line is neither a section, a key nor a comment, this is an error, because the credentials after
+ * it might belong to another section. A repeated section or key is also an error, because readers
+ * differ in which one they use. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* Removes a comment, which begins a line or follows a blank. */
+/* Removes a comment. A comment begins at the start of a line or after a blank. */
 static void cut_comment(char *line)
 {
     char *c = line;
@@ -73,7 +73,8 @@ static int add_setting(struct profiles *p, enum profile_file file, const char *s
            ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-/* Returns the name without its quotes, if it has any, or NULL if it has blanks without quotes. */
+/* Removes the quotes around a name, if it has quotes. Returns NULL if the name has blanks but no
+ * quotes. */
 static char *unquote(char *name)
 {
     const size_t size = strlen(name);
@@ -84,9 +85,9 @@ static char *unquote(char *name)
     return name + 1;
 }
 
-/* Makes a section's name, "profile x" and so on, of "[profile x]", "[default]", "[services x]" and
- * "[sso-session x]" in config and of "[x]" in credentials. Any other section keeps its bracket and
- * equals none of these. */
+/* Makes a uniform name of a section, such as "profile x". In config it is written "[profile x]",
+ * "[default]", "[services x]" or "[sso-session x]", and in credentials "[x]". Any other section
+ * keeps its bracket, so that its name never equals one of these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
@@ -117,7 +118,8 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    char outer[NAME_MOST];      /* the key whose value consists of the indented lines that follow */
+    /* the key whose value consists of the indented lines after it */
+    char outer[NAME_MOST];
 };
 
 /* Among the entries from `first` on. */
@@ -133,7 +135,8 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* Begins a section. It gets an entry without a key, so that it exists even without settings. */
+/* Begins a section. Adds an entry without a key, so that the section exists even if it has no
+ * settings. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {
     p->outer[0] = '\0';

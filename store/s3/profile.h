@@ -32,12 +32,13 @@ struct profiles {
     size_t count, capacity;
 };
 
-/* Adds the content of a file's text. Pure. `name` is for messages. */
+/* Adds the settings in the text of a file. The function has no side effects. `name` is the file's
+ * name for messages. */
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
                    char *text, struct sheaf_error *err);
 
-/* Reads both files: AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, which may begin with "~/", or
- * those in ~/.aws. A missing file counts as empty. */
+/* Reads both files: those in AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, whose paths may begin
+ * with "~/", or else those in ~/.aws. A missing file counts as empty. */
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
@@ -45,9 +46,9 @@ void profiles_free(struct profiles *profiles);
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
-/* Returns a value of a profile, whose section is "profile NAME". */
+/* Returns the value of a key in a profile. The profile's section is "profile NAME". */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
-/* Returns a value of a profile from one of the files. */
+/* Returns the value of a key in a profile, from only one of the two files. */
 const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
                               const char *profile, const char *key);
 bool profiles_has(const struct profiles *profiles, const char *profile);

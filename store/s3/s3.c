@@ -18,7 +18,8 @@
 #include "store/s3/s3_google.h"
 #include "store/s3/s3_signing.h"
 
-#define NAME_MOST 3200          /* bytes of an encoded key, and of a message with a name */
+/* largest number of bytes in an encoded key, or in a message that contains a name */
+#define NAME_MOST 3200
 
 struct s3_context {
     struct http_engine *engine;
@@ -87,7 +88,8 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Makes the target sign with the credentials of a session. */
+/* Sets up the target to sign its requests with the credentials of a session of a directory
+ * bucket. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
@@ -351,8 +353,8 @@ const struct s3_settings *s3_settings_for(const struct s3_bucket *b, const char 
     return b->is_google ? &none : s3_scope_settings(b->scopes, b->name, key);
 }
 
-/* Returns the checksum for a key. Amazon's own service verifies and keeps CRC-64/NVME, except in
- * directory buckets. Many other services know only CRC-32C. */
+/* Returns the kind of checksum for a key. Amazon's own service verifies and stores CRC-64/NVME,
+ * except in directory buckets. Many other services know only CRC-32C. */
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char *key)
 {
     const char *chosen = s3_settings_for(b, key)->values[S3_CHECKSUM];
@@ -364,7 +366,7 @@ const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char 
     return s3_config_is_amazon(b->config) && !b->is_express ? &s3_crc64nvme : &s3_crc32c;
 }
 
-/* Returns the key, or for a listing the prefix, for which settings apply. */
+/* Returns the key of a request, or the prefix of a listing, by which the settings are chosen. */
 static const char *subject(const char *key, const struct sigv4_pair *query, size_t query_count)
 {
     for (size_t i = 0; i < query_count && *key == '\0'; i++)
@@ -397,7 +399,8 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     return code == SHEAF_OK ? made : code;
 }
 
-/* A HEAD request and its result. The headers are available only during the request's classify. */
+/* A HEAD request and its result. The headers are available only while `classify` of the request
+ * runs. */
 struct head_request {
     struct request base;
     struct s3_head *head;
@@ -459,7 +462,8 @@ void s3_head_free(struct s3_head *head)
     memset(head, 0, sizeof(*head));
 }
 
-/* Requests an object's head. Sets *status to the response's status, or 0 if there was none. */
+/* Requests the head of an object. Sets *status to the status of the response, or to 0 if there was
+ * no response. */
 static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
                    struct s3_head *head, int *status, struct sheaf_error *err)
 {
@@ -485,8 +489,9 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
     return code;
 }
 
-/* Requests an object's head. HEAD has no text that explains a refusal. A GET of the first byte has
- * one; and if only HEAD is refused (405, 501), its response describes the object as well. */
+/* Requests the head of an object. If the server refuses HEAD, its response has no text that
+ * explains the reason. So a GET of the first byte is sent, whose response has a text. If only HEAD
+ * is refused (405, 501), the response to the GET describes the object as well. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
@@ -509,7 +514,7 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const struct target *before = target_now(&b->target);
     const int code = head_once(b, key, head, err);
 
-    /* Some services name the bucket's region only in the text of a response. */
+    /* Some services name the region of the bucket only in the text of a response to GET. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3: the location of a bucket, and requests to it. A bucket is a target of requests with a name.
- * The context has the configuration, the credentials, and the buckets that were used.
+ * S3: the location of a bucket, and requests to it. A bucket is a named target of requests. The
+ * context has the configuration, the credentials, and the buckets that the process has used.
  *
  * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone). Requests to
- * them are signed with the keys of a session of five minutes, which is obtained and renewed like
- * other temporary credentials. Reads use a session that may only read, so that a program that only
- * reads needs no other permission.
+ * them are signed with the keys of a session that lasts five minutes. The session is obtained and
+ * renewed like other temporary credentials. Reads use a session that is only allowed to read, so
+ * that a program that only reads needs no other permission.
  *
- * If the service says that a bucket is in another region, all further requests go there.
+ * If the service says that a bucket is in another region, all further requests go to that region.
  *
- * Google Cloud Storage responds to the same requests (s3_google.h). */
+ * Google Cloud Storage answers the same requests (s3_google.h). */
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
 
@@ -24,8 +24,8 @@
 #include "store/s3/s3_scope.h"
 #include "store/s3/sigv4.h"
 
-/* Tells if the responses to requests with a checksum repeat it. A store that does
- * not repeat the checksum has ignored it. */
+/* Tells whether responses to requests with a checksum repeat the checksum. A store that does not
+ * repeat it has ignored it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */
@@ -37,10 +37,11 @@ struct s3_known {
 
 struct s3_bucket {
     struct target target;
-    struct target writing;      /* for a directory bucket: the target with a session that may
-                                   write */
-    struct target there;        /* where the bucket was found; its origin is NULL if it has not
-                                   moved */
+    /* for a directory bucket: the target for writes, with a session that is allowed to write */
+    struct target writing;
+    /* the target in the region where the bucket was found; its origin is NULL if the bucket has
+     * not moved */
+    struct target there;
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */
     bool is_google;
@@ -57,34 +58,35 @@ struct s3_bucket {
     struct s3_bucket *next;
 };
 
-/* Returns the bucket of s3://BUCKET/KEY or gs://BUCKET/KEY, which lives as long as the process, and
- * the key, which the caller frees. */
+/* Finds the bucket and the key of s3://BUCKET/KEY or gs://BUCKET/KEY. The bucket is valid as long
+ * as the process; the caller frees the key. */
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err);
 
-/* Returns the directory that `url` names as the prefix of its objects' keys, "" or "key/". The
- * caller frees it. */
+/* Finds the bucket of the directory `url`, and the prefix of its objects' keys, which is "" or
+ * "key/". The caller frees the prefix. */
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err);
 
 /* s3_settings_for returns the settings for requests to an object, or to all keys with a prefix.
- * s3_checksum_for returns the checksum that is sent with written data, or NULL for none. */
+ * s3_checksum_for returns the kind of checksum that is sent with written data, or NULL for none. */
 const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
 /* Initialises a request to an object, or to the bucket if the key is "". Messages contain `doing`
- * before the name, as in "reading". The pairs are sorted. The caller must call request_free in any
- * case. */
+ * (such as "reading") before the name. The query pairs are sorted. The caller must call
+ * request_free in any case. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
-/* Returns whether the bucket's server was tested and found to ignore conditions on writes. */
+/* Returns whether a test has shown that the bucket's server ignores conditions on writes. */
 bool s3_ignores_conditions(const struct s3_bucket *bucket);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 
-/* The result of HEAD for an object. The caller frees the strings, which are NULL if unknown. */
+/* The result of a HEAD request for an object. The caller frees the strings. A string is NULL if it
+ * is unknown. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
@@ -96,8 +98,8 @@ void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
 
-/* Returns whether an ETag that looks like an MD5 may be one. It is not if the object is encrypted
- * with a key. */
+/* Returns whether an ETag that looks like an MD5 can be the MD5 of the object. It cannot be if the
+ * object is encrypted with a key. */
 bool s3_etag_may_be_md5(const struct request *request);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests which conditions of writes a server supports.
+ * Tests which conditions on writes a server supports.
  *
- * Some servers do not support conditions and answer 501. Others (Garage) silently ignore them,
- * which only a trial shows: an object is written twice as a new one, and once over an ETag that no
- * object has. A server that accepts any of these writes ignores conditions. Amazon's own service is
- * not tested. */
+ * Some servers do not support conditions and answer 501. Others (Garage) silently ignore
+ * conditions, which only a trial shows. An object is written twice on the condition that it does
+ * not exist, and once on the condition of an ETag that no object has. A server that accepts one of
+ * the last two writes ignores conditions. Amazon's own service is not tested. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +69,8 @@ static int finish(struct ability_trial *t, struct sheaf_error *err)
     return code;
 }
 
-/* The results of the test writes. A write that was not made, because the server had already
- * answered that it supports no conditions, has the code of that answer. */
+/* Result codes of the test writes. If the server has answered that it supports no conditions, later
+ * writes are not made and get the code of this answer. */
 struct answers {
     int first, second, over_another;
 };
@@ -111,8 +111,8 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
     return code;
 }
 
-/* Makes the test once: writes, looks at the object, and removes it. Sets *again if the object was
- * removed by somebody else meanwhile, so that the test says nothing. */
+/* Makes the test once: writes the object, looks at it, and removes it. Sets *again if another
+ * process has removed the object meanwhile, so that the test shows nothing. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checksums that S3 verifies and keeps: their names in headers and XML, and the computation of
- * an object's checksum from those of its parts. Pure. */
+ * The checksums that S3 verifies and stores: their names in headers and XML, and the computation of
+ * an object's checksum from the checksums of its parts. The functions have no side effects. */
 #ifndef STORE_S3_S3_CHECKSUM_H
 #define STORE_S3_S3_CHECKSUM_H
 
@@ -28,14 +28,14 @@ extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
 const struct s3_checksum *s3_checksum_of(const char *name);
 /* As headers have it. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
-/* Returns the checksum of bytes A followed by bytes B, where `whole` is the checksum of A and
- * `part` that of B. */
+/* Returns the checksum of bytes A followed by bytes B. `whole` is the checksum of A, and `part` the
+ * checksum of B. */
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* Returns a checksum of checksums, for stores that compute no checksum of the whole object. It
- * covers the bytes of the parts' checksums, in order. Begin with 0 and add each part's. It is
- * written "TEXT-COUNT". */
+/* Computes a checksum of checksums, for stores that compute no checksum of the whole object. It
+ * covers the bytes of the parts' checksums, in order. Begin with 0 and call it for each part. The
+ * result is written as "TEXT-COUNT". */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

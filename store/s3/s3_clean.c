@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes incomplete uploads of our own.
+ * Removes incomplete uploads that our runs have left.
  *
- * A listing of uploads has only keys and ids, so ours are identified by their keys. All pages are
- * read before the first upload is aborted, and the listing is read again until it has none of ours.
- * So an upload that could not be aborted is noticed. Keys are not requested in encoded form,
- * because radosgw then encodes them without saying so.
+ * A listing of uploads has only keys and ids, so our uploads are recognised by their keys. All
+ * pages of the listing are read before the first upload is aborted. Then the listing is read again
+ * until it contains no upload of ours. So an upload that could not be aborted is noticed. Keys are
+ * not requested in encoded form, because radosgw would encode them without saying so.
  *
- * Some stores (MinIO) list uploads only for a prefix that is the whole key. So an empty listing is
- * tested with an upload of our own, the probe. Others (gofakes3, rclone) respond with NoSuchUpload
- * instead of an empty listing. A store that cannot list uploads has none that we could find. */
+ * Some stores (MinIO) list uploads only for a prefix that is a whole key. So if a listing is empty,
+ * a test upload (the probe) shows whether the store lists uploads by directory. Other stores
+ * (gofakes3, rclone) respond with NoSuchUpload instead of an empty listing. If a store cannot list
+ * uploads at all, we cannot find any there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct upload {
     char *key, *id;
 };
 
-/* A listing of uploads, and the uploads in it that must be aborted. */
+/* A listing of uploads, with those uploads in it that must be aborted. */
 struct cleaning {
     const struct s3_bucket *bucket;
     const char *prefix;
@@ -136,7 +137,8 @@ static void cleaning_free(struct cleaning *c)
     free(c->uploads);
 }
 
-/* Aborts all uploads of one key. It asks for that key alone, which every store can list. */
+/* Aborts all uploads of one key. Requests the uploads of this key alone, which every store can
+ * list. */
 static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
 {
     struct cleaning c = { .bucket = bucket, .prefix = key };
@@ -146,7 +148,7 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
     return code;
 }
 
-/* Finds whether an existing upload is listed for its directory. */
+/* Finds out whether a listing of the directory contains an upload that exists. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {
@@ -167,9 +169,9 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
     return code;
 }
 
-/* Makes the probe. The response to its beginning may be lost or damaged, so that its id is unknown,
- * or its abort may be refused. So all uploads of its key are removed, unless the server does not
- * respond; then the next run finds them. */
+/* Makes the test upload and checks whether the store lists it. The response to its beginning may be
+ * lost or damaged, so that its id is unknown, or its abort may be refused. So all uploads of its
+ * key are removed. If the server does not respond any more, the next run finds them. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;
@@ -186,8 +188,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
     return code;
 }
 
-/* Cleans only names directly under `url`. Deeper names may belong to other programs that are still
- * at work. */
+/* Removes uploads only for names directly under `url`. Deeper names may belong to other programs
+ * that are still uploading. */
 int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
              struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks the settings up in the order of the header's table. */
+ * Looks up the settings of S3, in the order of the table in the header file. */
 #include "store/s3/s3_config.h"
 
 #include <ctype.h>
@@ -34,8 +34,8 @@ static const char *setting(const struct s3_config *c, const char *variable, cons
     return value != NULL ? value : profiles_get(&c->profiles, c->profile, key);
 }
 
-/* Reads a flag. AWS's own tools treat every word except "true" as "false", so a user who writes 1
- * or yes would wrongly believe that it is on; such words are refused. */
+/* Reads a flag. AWS's own tools treat every word except "true" as "false". A user who writes 1 or
+ * yes would wrongly believe that the flag is set, so such words are refused. */
 static int read_flag(const char *what, const char *value, bool *flag, struct sheaf_error *err)
 {
     if (value == NULL)
@@ -48,8 +48,8 @@ static int read_flag(const char *what, const char *value, bool *flag, struct she
 
 /* ---- Endpoints ------------------------------------------------------------------------------- */
 
-/* Looks up "services = NAME" in the profile, and then "s3 = / endpoint_url = ..." in [services
- * NAME]. */
+/* Looks up "services = NAME" in the profile, and then the endpoint ("s3 = / endpoint_url = ...") in
+ * the section [services NAME]. */
 static int services_endpoint(const struct s3_config *c, const char *service, const char **value,
                              struct sheaf_error *err)
 {
@@ -68,7 +68,7 @@ static int services_endpoint(const struct s3_config *c, const char *service, con
     return SHEAF_OK;
 }
 
-/* Finds the configured endpoint. Sets *value to NULL if there is none. */
+/* Finds the endpoint that the configuration states. Sets *value to NULL if it states none. */
 static int configured_endpoint(const struct s3_config *c, const char *service, const char **value,
                                struct sheaf_error *err)
 {
@@ -103,8 +103,8 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-/* Returns whether there is a FIPS host. The government's regions have one host for both, which is a
- * FIPS endpoint. */
+/* Returns whether there is a separate FIPS host. The government's regions have only one host, which
+ * is a FIPS endpoint. */
 static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
     return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
@@ -154,8 +154,8 @@ bool s3_config_is_amazon(const struct s3_config *c)
     return c->endpoint.host == NULL || strstr(c->endpoint.host, ".amazonaws.com") != NULL;
 }
 
-/* Decides on checksums: on for Amazon, and off elsewhere, because many compatible stores refuse
- * unknown headers. */
+/* Decides whether checksums are sent: by default for Amazon's service, and not for others, because
+ * many compatible stores refuse unknown headers. */
 static int load_checksums(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = setting(c, "AWS_REQUEST_CHECKSUM_CALCULATION",
@@ -173,8 +173,8 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reads the region. "fips-us-west-2", "us-west-2-fips" and "aws-global" are endpoint names that
- * people used to write as regions. */
+/* Reads the region. Also accepts "fips-us-west-2", "us-west-2-fips" and "aws-global", which are
+ * names of endpoints that people used to write as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = environment("AWS_REGION");
@@ -202,8 +202,9 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Reads the flags for hosts. Those for all services come before those in the profile's part for S3.
- * Dual-stack hosts can be requested in two places, neither of which revokes the other. */
+/* Reads the flags that choose hosts. Flags for all services take precedence over the flags in the
+ * profile's part for S3. Dual-stack hosts can be requested in two places, and neither place can
+ * revoke the other. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;
@@ -251,8 +252,9 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* Reads the number of attempts. The modes differ in how they wait. There is only one way here: with
- * jitter, longer each time, and as long as the service requests. */
+/* Reads the number of attempts. AWS's retry modes differ in how they wait; here there is only one
+ * way: the waits have jitter, become longer each time, and are at least as long as the service
+ * requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

@@ -39,12 +39,12 @@ struct s3_config {
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
     bool is_global;             /* region "aws-global", or none and is_regional */
-    bool use_arn_region;        /* whether an access point's ARN may name another region than
-                                   `region` */
+    /* whether the ARN of an access point may name another region than `region` */
+    bool use_arn_region;
     bool no_endpoints;          /* ignore the configured endpoints */
     bool no_sessions;           /* for directory buckets: sign with the keys themselves */
-    unsigned attempts;          /* number of attempts of a request including the first; 0 for the
-                                   default */
+    /* number of attempts of a request, including the first one; 0 for the default */
+    unsigned attempts;
     bool checksums;             /* send a checksum with uploads, unless settings say otherwise */
     char *ca_file;              /* NULL: the system's */
 };
@@ -52,12 +52,13 @@ struct s3_config {
 int s3_config_load(struct s3_config *config, struct sheaf_error *err);
 void s3_config_free(struct s3_config *config);
 
-/* Returns whether the endpoint of buckets is Amazon's own, or has such a name. */
+/* Returns whether the endpoint of buckets is Amazon's own, or has a host name of Amazon's. */
 bool s3_config_is_amazon(const struct s3_config *config);
 
-/* Sets *url to the endpoint of another service ("sts", "sts"; "sso", "portal.sso"):
- * AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the profile's, or Amazon's own, which is `host` in the
- * region. */
+/* Sets *url to the endpoint of another service. Examples for `service` and `host` are ("sts",
+ * "sts") and ("sso", "portal.sso"). It is the first one that is set: AWS_ENDPOINT_URL_STS (or
+ * another service's), AWS_ENDPOINT_URL, the profile's endpoint, or Amazon's own, which is `host` in
+ * the region. */
 int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
                           const char *region, struct url *url, struct sheaf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings and places of Google Cloud Storage, as the header says. */
+ * Settings and locations of Google Cloud Storage; see s3_google.h. */
 #include "store/s3/s3_google.h"
 
 #include <stdio.h>

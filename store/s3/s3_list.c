@@ -133,12 +133,13 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 struct name_listing {
     const char *prefix;
     size_t prefix_size;
-    bool directories;           /* whether to list the common prefixes instead of the objects */
+    /* whether to list the directories (common prefixes) instead of the objects */
+    bool directories;
     struct listing listing;
 };
 
-/* Returns the entry's name after the prefix, or NULL if it is not a plain entry: the prefix itself,
- * another marker of a directory, or a hidden name. */
+/* Returns the name of a listed entry after the prefix. Returns NULL if it is not a plain entry but
+ * the prefix itself, another marker of a directory, or a hidden name. */
 static const char *name_below(const struct name_listing *all, const char *key,
                               struct sheaf_error *err)
 {

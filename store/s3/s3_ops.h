@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of the S3 store that have files of their own. store/store.h specifies them. */
+ * Functions of the S3 store that are implemented in other files. store/store.h specifies them. */
 #ifndef STORE_S3_S3_OPS_H
 #define STORE_S3_S3_OPS_H
 
@@ -23,7 +23,7 @@ int s3_find_abilities(const char *directory, struct store_abilities *found,
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-/* s3_stat.c; and the header that a note is kept in */
+/* The header in which S3 stores a note with an object. The next function is in s3_stat.c. */
 #define S3_NOTE "x-amz-meta-sheaf-note"
 void s3_stat_start(struct store_stat *stat);
 

@@ -8,10 +8,11 @@
 
 #include "base/error.h"
 
-#define PAGES_MOST 1000000      /* largest number of pages, each of a thousand keys: more names
-                                   than any memory holds */
-#define EMPTY_MOST 1000         /* largest number of empty pages in a row, for a store that skips
-                                   removed objects */
+/* largest number of pages, each of a thousand keys; more names would not fit into any memory */
+#define PAGES_MOST 1000000
+/* largest number of consecutive empty pages, which a store may return if it skips removed
+ * objects */
+#define EMPTY_MOST 1000
 
 static int endless(const char *url, const char *why, struct sheaf_error *err)
 {

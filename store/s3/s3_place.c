@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds a bucket's location by the rules of AWS's own tools (compared by
- * tests/interop/test_botocore.py). */
+ * Finds the location of a bucket by the rules of AWS's own tools. (tests/interop/test_botocore.py
+ * compares the results.) */
 #include "store/s3/s3_place.h"
 
 #include <arpa/inet.h>
@@ -23,8 +23,9 @@ struct place_search {
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* Returns whether the name is that of a directory bucket or of an access point of one. For
- * "data--usw2-az1--x-s3" or "--xa-s3" *zone becomes "usw2-az1"; it is NULL if the name has none. */
+/* Returns whether a name is that of a directory bucket, or of an access point of one. For
+ * "data--usw2-az1--x-s3" or "--xa-s3", sets *zone_found to "usw2-az1"; sets it to NULL if the name
+ * has no zone. */
 static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };
@@ -53,8 +54,8 @@ static bool is_lower_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Returns whether a bucket's name may begin a host name. No certificate matches a name with a
- * dot. */
+/* Returns whether a bucket's name may be the first part of a host name. With TLS it must not
+ * contain a dot, because certificates do not match such hosts. */
 static bool may_be_host(const char *name, bool tls)
 {
     const size_t size = strlen(name);
@@ -103,7 +104,8 @@ static int check_partition(const struct place_search *s, struct sheaf_error *err
 
 /* ---- A place --------------------------------------------------------------------------------- */
 
-/* Puts `label` before the host if it is not empty, and `in_path` after it. */
+/* Sets the location: the host, with `label` before it unless `label` is empty, and the path
+ * `in_path` after it. */
 static int set_place(struct place_search *s, const char *label, const char *host,
                      const char *in_path, struct sheaf_error *err)
 {
@@ -209,7 +211,7 @@ static bool is_account(const char *text)
     return strlen(text) == 12 && strspn(text, "0123456789") == 12;
 }
 
-/* Divides a copy of the ARN into its fields. The last field has the rest. */
+/* Divides a copy of an ARN into its fields. The last field contains the rest of the text. */
 static int cut_arn(char *text, char *fields[ARN_FIELDS], const char *bucket,
                    struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open scopes, which are few, and all settings that any scope had. Settings are kept, because a
- * request may be about to use those of a scope that ends. */
+ * The open scopes, of which there are few, and all settings that any scope has had. Settings are
+ * kept, because a request may still use the settings of a scope that has ended. */
 #include "store/s3/s3_scope.h"
 
 #include <pthread.h>
@@ -71,7 +71,8 @@ static void scope_free(struct store_scope *s)
     free(s);
 }
 
-/* Returns equal settings that are already known, or adds these. */
+/* Returns settings that are equal to the given ones and already known. If there are none, adds the
+ * given ones. */
 static const struct s3_settings *know_locked(struct s3_scopes *all, struct known_settings *found)
 {
     struct known_settings *k = all->locked.known;
@@ -140,8 +141,9 @@ static bool is_in(const struct store_scope *s, const char *bucket, const char *k
            (size == 0 || key[size] == '/' || key[size] == '\0');
 }
 
-/* Returns the settings. Of two scopes for one place, the one that began first stays in force. The
- * second run is refused there and must not change the first one's requests. */
+/* Returns the settings for a key. If two scopes cover the same place, the one that began first
+ * applies. (The second run will be refused there, and must not change the requests of the first
+ * one.) */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

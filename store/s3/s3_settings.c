@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of settings, and the functions that use it: checks of values, headers, advice. */
+ * The table of settings for S3 requests, and the functions that use it: checks of values, headers,
+ * advice. */
 #include "store/s3/s3_settings.h"
 
 #include <ctype.h>
@@ -18,8 +19,8 @@
 #define TAGS_MOST 10            /* S3's own limit */
 #define VARIABLE "SHEAF_S3_"
 
-/* Checks a value. If the header's value differs, sets *header to it as allocated memory, or to ""
- * if there must be no header. */
+/* Checks the value of a setting. If the header needs another value, sets *header to it as allocated
+ * memory, or to "" if the header must not be sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -28,7 +29,8 @@ static take_fn take_key, take_context, take_tags, take_owner, take_payer;
 
 static const struct setting {
     const char *name;
-    const char *values;         /* the values, separated by '|'; or in words if there is `take` */
+    /* the allowed values, separated by '|'; if there is a function `take`, a description of them */
+    const char *values;
     const char *header;
     enum on on;
     bool not_express;           /* directory buckets do not take it */
@@ -303,7 +305,7 @@ static bool has_header(const struct request *r, const char *name, size_t size)
     return false;
 }
 
-/* Returns whether the request creates an object or begins an upload. */
+/* Returns whether the request creates an object or begins a multipart upload. */
 static bool makes_object(const struct request *r)
 {
     return (r->http.method == HTTP_PUT && r->query == NULL) ||
@@ -332,7 +334,8 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Names the settings that a policy may demand of this request and that it lacks. */
+/* Adds the settings to the error that a bucket policy may require for this request, and that the
+ * request did not have. */
 static bool name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

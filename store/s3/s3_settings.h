@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings that a bucket's policy may demand of requests: a table that gives for each its name,
- * values, header, and the requests that carry it. "NAME=VALUE" in an option corresponds to the
- * variable SHEAF_S3_NAME, in which '_' replaces '-'. */
+ * Settings that a bucket's policy may require of requests. A table lists for each setting its name,
+ * its values, its header, and the requests that send the header. The text "NAME=VALUE" in an option
+ * corresponds to the variable SHEAF_S3_NAME, in which '_' replaces '-'. */
 #ifndef STORE_S3_S3_SETTINGS_H
 #define STORE_S3_S3_SETTINGS_H
 
@@ -14,29 +14,29 @@ enum s3_setting {
     S3_SETTINGS
 };
 
-/* Each value in the form of its header; NULL if it is not set. */
+/* The value of each setting, in the form in which its header has it; NULL if it is not set. */
 struct s3_settings {
     char *values[S3_SETTINGS];
 };
 
-/* Reads the settings in the environment. They must be freed in any case, like those of the next
+/* Reads the settings from the environment. They must be freed in any case, like those of the next
  * function. */
 int s3_settings_of_environment(struct s3_settings *settings, struct sheaf_error *err);
-/* Combines `base` with the texts, which end with NULL. The last text of a name counts, and "NAME="
- * removes the setting. */
+/* Combines the settings `base` with the texts, which end with NULL. If a name occurs several times,
+ * the last text counts. "NAME=" removes a setting. */
 int s3_settings_with(const struct s3_settings *base, const char *const *texts,
                      struct s3_settings *settings, struct sheaf_error *err);
 bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings *b);
 void s3_settings_free(struct s3_settings *settings);
 
-/* Sets a request's headers: those that every request has and, if the request creates an object or
- * begins an upload, those for objects. Directory buckets (`is_express`) do not accept all headers
- * for objects. */
+/* Sets headers of a request: the headers that every request sends and, if the request creates an
+ * object or begins an upload, the headers for objects. Directory buckets (`is_express`) do not
+ * accept all headers for objects. */
 int s3_settings_apply(const struct s3_settings *settings, struct request *request,
                       bool is_express, struct sheaf_error *err);
 
-/* Adds to the error of a request that was refused with AWS's `code` the headers that it lacked, if
- * they may have been the reason. */
+/* Called for a request that was refused with AWS's error `code`. If missing headers may be the
+ * reason, adds them to the error message. */
 void s3_settings_explain(const struct request *request, const char *code,
                          struct sheaf_error *err);
 

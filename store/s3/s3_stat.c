@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The size and stamp of an object, requested asynchronously with a GET of its first byte. A refused
- * GET has a reason, and a refused HEAD has none. */
+ * Finds the size and stamp of an object, asynchronously, with a GET of its first byte. Unlike a
+ * refused HEAD, a refused GET has a text with the reason. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,8 @@ static void hexadecimal(const unsigned char *digest, size_t size, char *text)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Returns whether an ETag consists of `size` hexadecimal digits in quotes, and `suffix`. */
+/* Returns whether an ETag consists of `size` hexadecimal digits in quotes, followed by `suffix`
+ * inside the quotes. */
 static bool is_md5_etag(const char *etag, const char *suffix)
 {
     const size_t digits = strspn(etag + (*etag == '"'), "0123456789abcdef");
@@ -53,8 +54,8 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
     };
 }
 
-/* Computes the MD5 of the body. Where the machine's rules forbid MD5, the text stays empty, and the
- * ETag proves nothing. */
+/* Computes the MD5 of the body. If the machine's security rules forbid MD5, the text stays empty,
+ * and the ETag is not compared. */
 static void prove_md5(struct s3_put *put)
 {
     const struct http_exchange *http = &put->request.http;
@@ -76,8 +77,8 @@ static int send_md5(struct s3_put *put, struct sheaf_error *err)
     return request_set_header(&put->request, "content-md5", text, err);
 }
 
-/* Returns whether the request was refused because it lacked a Content-MD5, as buckets with Object
- * Lock do. */
+/* Returns whether the request was refused because it had no Content-MD5. Buckets with Object Lock
+ * require one. */
 static bool lacks_md5(const struct request *r)
 {
     const struct buf *text = &r->http.reply;
@@ -92,7 +93,7 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* Sends a Content-MD5 from now on: with the next attempt, and with the object's later parts. */
+/* Sends a Content-MD5 with the next attempt, and with all later parts of the object. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
@@ -103,8 +104,8 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Records whether the store has compared the checksum, by whether the response names the one it
- * keeps. Returns whether the ETag must be compared if it is an MD5. */
+/* Records whether the store has compared the checksum. It has if the response contains the checksum
+ * that it stores. Returns whether the ETag must be compared instead, if it is an MD5. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -117,8 +118,8 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* Handles a damaged object that this attempt has written. For a conditional write, the next attempt
- * replaces exactly this object. */
+/* Handles a damaged object that this attempt has written. If the write is conditional, the next
+ * attempt must replace exactly this damaged object. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -142,7 +143,8 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* The following errors are damage in transit, so the next attempt may succeed. */
+    /* The following errors mean that the response was damaged in transit, so the next attempt may
+     * succeed. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
@@ -247,8 +249,8 @@ struct beginning {
     char **upload_id;
 };
 
-/* Handles the response to the beginning of an upload. Stores that know only checksums of checksums
- * do not mention the checksum's type. */
+/* Handles the response to the beginning of an upload. If a store knows only checksums of checksums,
+ * its response does not mention the type of the checksum. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -259,8 +261,8 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     return aws_classify(r, again, err);
 }
 
-/* Checks the response to the beginning of an upload. If it is damaged, the upload's id is unknown,
- * and store_clean finds the upload later. */
+/* Checks the response to the beginning of an upload. If it is damaged, the id of the upload is
+ * unknown; store_clean will find and remove the upload later. */
 static int begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
@@ -321,8 +323,9 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-/* Checks the response to the completion of an upload. A store may send the status 200 at once and
- * an error later, to keep the connection alive while it works; aws_classify notices that. */
+/* Checks the response to the completion of an upload. While the store works, it may already have
+ * sent the status 200 to keep the connection alive, and send an error later. aws_classify notices
+ * this. */
 static int complete_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
@@ -348,7 +351,7 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
 
 enum proof { PROVEN, DISPROVEN, NOT_SAID };
 
-/* Compares the ETag of a multipart object, which is the MD5 of its parts' MD5s. */
+/* Compares the ETag of a multipart object. It is the MD5 of the MD5s of its parts. */
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
@@ -372,7 +375,8 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* Compares the object's checksum: of the whole, or of the parts' checksums with "-N". */
+/* Compares the checksum of an object: of its bytes, or, with "-N" at the end, of the checksums of
+ * its parts. */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {
@@ -394,8 +398,8 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
     return strcmp(answered, expected + title) == 0 ? PROVEN : DISPROVEN;
 }
 
-/* Requests the object itself, because a response may be lost, and some stores' responses are
- * empty. */
+/* Requests the object itself to check it, because the response may be lost, and some stores send an
+ * empty response. */
 static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -423,7 +427,8 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
     return code;
 }
 
-/* Sends the checksum of the whole object, so that the store refuses to combine other parts. */
+/* Sends the checksum of the whole object with the completion, so that the store refuses to combine
+ * other parts. */
 static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
 {
     const struct s3_checksum *kind = u->proving->checksum;
@@ -465,8 +470,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload does not exist, an attempt whose response was lost has completed it (libcurl
-     * itself may repeat a request), or somebody has aborted it. The object shows which. */
+    /* If the upload does not exist, there are two possible reasons. An attempt whose response was
+     * lost has completed it (libcurl itself may repeat a request), or another process has aborted
+     * it. The object shows which. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = check_object(u, r.what, &proof, now, err);

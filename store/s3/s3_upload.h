@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The requests of a multipart upload, and the proof that its bytes arrived: a checksum that the
- * store verifies and returns (s3_checksum.h), or else the MD5 of each part if its ETag is one. If
- * there is neither (encryption with KMS, without checksums), a mark in the object's metadata, a
- * number that no other upload has, shows that the object comes from this upload. */
+ * The requests of a multipart upload, and the proof that its bytes arrived. The proof is a checksum
+ * that the store verifies and returns (s3_checksum.h), or else the MD5 of each part if its ETag is
+ * one. If there is neither (encryption with KMS, without checksums), a mark in the object's
+ * metadata shows that the object comes from this upload. The mark is a number that no other upload
+ * has. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
@@ -18,18 +19,19 @@
 /* The kind of proof for an object's bytes. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
-    bool of_whole;                  /* the store keeps the checksum of the whole object, not one
-                                       of the parts' checksums */
-    bool content_md5;               /* whether Content-MD5 is sent; any thread sets it once the
-                                       store demands it */
-    enum s3_repeats *repeats;       /* belongs to the bucket; until the store is known to verify
-                                       the checksum, ETags are compared as if there were no
-                                       checksum */
+    /* whether the store keeps a checksum of the whole object, instead of a checksum of the
+     * parts' checksums */
+    bool of_whole;
+    /* whether Content-MD5 is sent; any thread sets this field once the store requires it */
+    bool content_md5;
+    /* belongs to the bucket; until it is known that the store verifies the checksum, ETags are
+     * compared as if there were no checksum */
+    enum s3_repeats *repeats;
 };
-/* Returns the kind of proof that the key's settings demand. */
+/* Returns the kind of proof that the settings for the key require. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
-/* The facts about one part's bytes, and the store's confirmation. */
+/* Checksums of the bytes of one part, and the confirmation by the store. */
 struct s3_proof {
     uint64_t bytes;
     unsigned char md5[16];
@@ -40,7 +42,7 @@ struct s3_proof {
     bool is_md5;                    /* the ETag was the MD5 */
 };
 
-/* A PUT of bytes: a whole object, or one part of it if `upload_id` is set. */
+/* A PUT request: sends a whole object, or one part of it if `upload_id` is set. */
 struct s3_put {
     struct request request;
     struct s3_proving *proving;     /* of the object */
@@ -49,18 +51,19 @@ struct s3_put {
 int s3_put_init(struct s3_put *put, const struct s3_bucket *bucket, const char *key,
                 struct s3_proving *proving, const char *upload_id, unsigned number,
                 const void *data, size_t size, struct sheaf_error *err);
-/* Computes the checksums of the bytes, and adds their headers. Must be called before the request is
- * started. */
+/* Computes the checksums of the bytes and adds their headers to the request. Must be called before
+ * the request is started. */
 int s3_put_prove(struct s3_put *put, struct sheaf_error *err);
 /* Computes the checksums, and runs the request. */
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
-/* Begins an upload with a new mark. Sets proving->of_whole by the store's response. */
+/* Begins a multipart upload with a new mark. Sets proving->of_whole according to the response. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
-/* Lets a request write or remove an object only if the name refers to what was seen. Otherwise it
- * returns SHEAF_ERR_CHANGED, or SHEAF_ERR_UNSUPPORTED from a store without conditions (if the store
- * says so; some do not). NULL accepts any state. */
+/* Adds a condition to a request that writes or removes an object: the name must still refer to the
+ * object that was seen. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store does not
+ * support conditions, the request fails with SHEAF_ERR_UNSUPPORTED (if the store says so; some do
+ * not). NULL means no condition. */
 int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
 
 /* Describes an object that has just been written. */
@@ -74,11 +77,12 @@ struct s3_completion {
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;
-    bool is_done;               /* the store has completed it, even if a later check failed */
+    /* whether the store has completed the upload, even if a later check failed */
+    bool is_done;
 };
-/* Completes an upload under the condition of s3_require, and makes sure that the object is there
- * with all its bytes. *now describes the object. Its stamp is 0 if it cannot be distinguished from
- * other objects of the same size. */
+/* Completes an upload under the condition of s3_require. Makes sure that the object exists with all
+ * its bytes. *now describes the object. Its stamp is 0 if it cannot be distinguished from other
+ * objects of the same size. */
 int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,

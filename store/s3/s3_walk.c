@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists everything under a prefix. A listing returns a thousand keys per response, and each
- * response is needed for the next request, so a single listing of a million keys takes minutes. But
- * listings of different prefixes can run at once. So prefixes are split at their slashes as long as
- * there are too few to keep the lanes busy, and are then listed completely:
+ * Lists everything under a prefix. A response has at most a thousand keys, and is needed to send
+ * the next request, so a single listing of a million keys takes minutes. But listings of different
+ * prefixes can run at the same time. So prefixes are split at their slashes until there are enough
+ * of them to keep LANES listings busy. Each prefix is then listed completely:
  *
  *     "images/"  --split-->  "images/cat/", "images/dog/", ...  --listed, LANES at a time-->
  *
- * A prefix with more entries than one response holds is not split, because that could take more
- * requests than it saves. The caller's thread passes the entries on. */
+ * If a prefix has more entries than one response holds, it is not split, because that could take
+ * more requests than it saves. The caller's thread passes the entries on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,7 +189,8 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 
-/* Continues a lane after a page. After a failure the lane must end. */
+/* Continues the listing of one prefix after a page of its entries has been handled. If this
+ * function fails, the caller must end the listing. */
 static int go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

@@ -21,12 +21,14 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-#define SLOTS 32u               /* parts of one object that are under way at most */
+/* The largest number of parts of one object that are sent at the same time. */
+#define SLOTS 32u
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
-/* This many parts are enough for an object of the expected size. If it becomes larger, the
- * following parts are twice as large, and so on, so that 10000 parts reach S3's largest object. */
+/* With PARTS_EXPECTED parts, an object of the expected size is complete. If the object becomes
+ * larger, every further PARTS_OF_A_SIZE parts are twice as large as the ones before. So the 10000
+ * parts that S3 allows reach S3's largest object. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {
@@ -36,8 +38,9 @@ struct part_slot {
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-    struct sheaf_error error;       /* error of the part, valid once the part is done; code 0 for
-                                       none */
+    /* The error of the part; its code is 0 if there was none. The field is valid once the part
+     * has been sent. */
+    struct sheaf_error error;
 };
 
 struct s3_writer {
@@ -56,13 +59,14 @@ struct s3_writer {
     struct part_slot slots[SLOTS];
     struct part_slot *filling;           /* NULL: take a free one */
     struct inflight window;         /* the slots whose parts were sent */
-    struct sheaf_error error;       /* the first error of a part; code 0 for none */
+    /* The first error of a part of the object; its code is 0 if there was none. */
+    struct sheaf_error error;
 };
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Returns the size of parts. It does not depend on the available memory, because the ETag depends
- * on the parts. */
+/* Returns the size of an object's parts. The size does not depend on the available memory, because
+ * the ETag of the object depends on the size of its parts. */
 uint64_t s3_part_bytes(uint64_t expected_bytes)
 {
     const uint64_t needed = expected_bytes / PARTS_EXPECTED;
@@ -86,7 +90,8 @@ static void give_memory(struct part_slot *slot)
     slot->data = NULL;
 }
 
-/* Ends a slot's part, successful or not. Called on any thread. */
+/* Records that the upload of a part has ended, successfully (`error` is NULL) or not. Called on any
+ * thread. */
 static void end_part(struct part_slot *slot, const struct sheaf_error *error)
 {
     slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
@@ -122,7 +127,7 @@ static void part_done(struct request *r)
     end_part(slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL : &r->error);
 }
 
-/* Sends the current part, which is full or the last one. */
+/* Sends the part that the writer has been filling. The part is full, or is the last one. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct part_slot *slot = w->filling;
@@ -158,8 +163,8 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Gets memory for the slot. If it must wait, the memory is certain to come, because parts that hold
- * memory are being sent. */
+/* Gets memory for the next part. If the writer must wait for memory, it is certain to get it,
+ * because parts that hold memory are being sent. */
 static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -175,7 +180,8 @@ static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf
     }
 }
 
-/* Gets a free slot with room for the next part, and waits for one if necessary. */
+/* Gets a free part_slot (the buffer and state of one part) with memory for the next part, and waits
+ * for one if necessary. */
 static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
@@ -275,7 +281,8 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         const size_t full = part_bytes(w, w->part_count + 1);
         size_t piece;
 
-        /* A full part is sent only when more bytes come, because it may be the whole object. */
+        /* A full part is sent only when the caller writes more bytes, because this part may be the
+         * whole object. */
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)
@@ -316,9 +323,10 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
     return code;
 }
 
-/* Compares the object's bytes with ours after a refusal. An attempt whose response was lost may
- * have written the object, and the next attempt is then refused because of it. (Attempts cannot be
- * counted: libcurl itself repeats a request when a kept connection is closed.) */
+/* Compares the object's bytes with ours after the server has refused the write. An earlier attempt
+ * may have written the object although its response was lost. The server then refuses the next
+ * attempt because of that object. (Attempts cannot be counted: libcurl itself repeats a request
+ * when a kept connection is closed.) */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;
@@ -333,7 +341,8 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     return same;
 }
 
-/* Handles the case that the object to be replaced does not exist. */
+/* Turns NOT_FOUND into CHANGED if the write was to replace an object, because that object no longer
+ * exists. */
 static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
                 struct sheaf_error *err)
 {
@@ -342,8 +351,9 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* radosgw compares the ETag of a write's If-Match without its quotes. If the object that was seen
- * is still there and the server denies it, the request is repeated in that form. */
+/* The server radosgw compares the ETag of a write's If-Match header without its quotes. If the
+ * server refuses the write although the object is still the one that was seen, the request is
+ * repeated with an unquoted ETag. Returns whether it must be. */
 static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
                         struct store_seen *plain)
 {
@@ -432,7 +442,7 @@ void s3_abort(struct store_writer *writer)
 
     inflight_cancel(&w->window);
     (void)drain(w, NULL);
-    /* If the upload cannot be aborted now, store_clean finds it later. */
+    /* If the upload cannot be aborted now, store_clean finds and removes it later. */
     if (w->upload_id != NULL)
         (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
     writer_free(w);

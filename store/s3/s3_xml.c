@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the responses with expat. One walker passes each element without children, with the name
- * of its parent, to a function for the kind of response. Five small functions pick the elements
- * they know. */
+ * Parses the XML responses with expat. A walker calls a function for each element that has no
+ * children, with the name of its parent. There are five such functions, one for each kind of
+ * response. Each picks the elements that it knows. */
 #include "store/s3/s3_xml.h"
 
 #include <expat.h>
@@ -20,8 +20,8 @@
 
 struct walker;
 
-/* `parent` is the name of the element that contains `name`, "" for the root. `text` is NULL at the
- * end of an element with children. */
+/* `parent` is the name of the element that contains the element `name`; for the root element it is
+ * "". `text` is NULL at the end of an element with children. */
 typedef int visit_fn(void *context, const char *parent, const char *name, const char *text,
                      struct sheaf_error *err);
 
@@ -37,7 +37,7 @@ struct walker {
     struct buf text;
 };
 
-/* Stops the walker. expat may still call handlers for the element that it was parsing; these calls
+/* Stops the walker. expat may still call handlers for the element that it is parsing; these calls
  * do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
@@ -111,7 +111,8 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     const char *text = data;
     int code;
 
-    /* A store that is still working sends blanks, also before an XML declaration. */
+    /* A store that is still working on a request sends blanks. They may come even before an XML
+     * declaration. */
     while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
         text++, size--;
     if (size > INT32_MAX)
@@ -208,8 +209,8 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Returns whether a key may be encoded. No encoding leaves blanks, control characters or non-ASCII
- * bytes. */
+/* Returns whether a key may be percent-encoded. An encoded key has no blanks, control characters or
+ * non-ASCII bytes. */
 static bool may_be_encoded(const char *text)
 {
     while (*text > ' ' && *text < 0x7f)
@@ -217,8 +218,8 @@ static bool may_be_encoded(const char *text)
     return *text == '\0';
 }
 
-/* Keeps a key, decoded if necessary. Some servers (s3s-fs) say that keys are encoded and send them
- * unencoded. */
+/* Stores a key in `field`, and decodes it if necessary. Some servers (s3s-fs) say that keys are
+ * encoded, but send them unencoded. */
 static int keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
     int code = keep_text(field, text, err);
@@ -288,15 +289,15 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     return SHEAF_OK;
 }
 
-/* Returns whether the root is <ListBucketResult>, <ListMultipartUploadsResult>, or another server's
- * name for them. */
+/* Returns whether the root element is <ListBucketResult>, <ListMultipartUploadsResult>, or another
+ * server's name for one of them. */
 static bool is_listing(const char *root)
 {
     return strncmp(root, "List", strlen("List")) == 0;
 }
 
-/* Picks the page's own values. This is a walk of its own, because some servers put them before the
- * entries and others after. */
+/* Picks the values that belong to a whole page of a listing. The page is parsed once only for them,
+ * because some servers put these values before the entries and others put them after. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
 {
@@ -346,8 +347,8 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
-/* Picks the upload's id. Servers disagree about the root element (rclone:
- * <InitiateMultipartUpload>), but not about the id. */
+/* Picks the id of an upload. Servers disagree about the name of the root element (rclone:
+ * <InitiateMultipartUpload>), but not about the element with the id. */
 static int upload_id_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {

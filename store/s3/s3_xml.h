@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the few needed values in the XML responses of S3 and STS. Pure: text in, values out.
+ * Reads the few values that we need in the XML responses of S3 and STS. Pure: these functions take
+ * a text and return values.
  *
- * Everything in a response comes from outside. Its nesting, the length of a value and the number of
- * entries are limited. A document type, and with it entities, is refused. Unknown elements are
+ * Everything in a response comes from outside. The nesting, the length of a value and the number of
+ * entries are limited. A document type is refused, and with it entities. Unknown elements are
  * ignored. */
 #ifndef STORE_S3_S3_XML_H
 #define STORE_S3_S3_XML_H
@@ -13,25 +14,28 @@
 
 #include "base/buf.h"
 
-/* An <Error>, also inside STS's <ErrorResponse>. Missing values are empty strings. */
+/* The content of an <Error> element, also if it is inside STS's <ErrorResponse>. Missing values
+ * become empty strings. */
 struct s3_xml_error {
     char code[64];
     char message[320];
-    char region[64];            /* the bucket's region, if the request went to another one */
+    /* The bucket's region, if the server says that the request went to the wrong one. */
+    char region[64];
     char request_time[40], server_time[40];     /* of RequestTimeTooSkewed */
 };
 
-/* Returns SHEAF_OK if the text is an <Error>, SHEAF_END if it is something else, and
+/* Returns SHEAF_OK if the text is an <Error> element, SHEAF_END if it is another element, and
  * SHEAF_ERR_CORRUPT if it is not XML. */
 int s3_xml_error(const void *data, size_t size, struct s3_xml_error *out);
 
-/* An entry of a listing: an object; or a common prefix (`is_prefix`, size 0); or an incomplete
- * upload (`upload_id`, size 0). The strings live as long as the call. A nonzero result ends the
- * parse and becomes its result. */
+/* An entry of a listing. It is an object, a common prefix (`is_prefix`, size 0), or an incomplete
+ * upload (`upload_id`, size 0). The strings are valid until the function that takes the entry
+ * returns. If that function returns nonzero, the parse ends with its result. */
 struct s3_xml_entry {
     char *key;                  /* decoded, if the page says that keys are encoded */
     char *upload_id;            /* of an upload, else NULL */
-    char *etag;                 /* ETag of an object, as the page has it; or NULL */
+    /* The ETag of an object, as the page has it; or NULL. */
+    char *etag;
     char *modified;             /* the same: "2009-10-12T17:50:30.000Z" */
     uint64_t bytes;
     bool is_prefix;
@@ -44,30 +48,34 @@ struct s3_xml_page {
     bool is_truncated;          /* there are more pages */
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
     char *key_marker, *id_marker;   /* for uploads: where the next page begins; or NULL */
-    char *first_key;            /* key of the first entry; NULL before it, or if there is none */
-    bool has_no_upload;         /* the response was NoSuchUpload, by which some servers mean
-                                   "none" */
+    /* The key of the first entry on the page. It is NULL until that entry is parsed, and if the
+     * page has no entries. */
+    char *first_key;
+    /* Set if the response was the error NoSuchUpload, by which some servers say that there are
+     * no uploads. */
+    bool has_no_upload;
 };
 
 /* Reads the values that belong to the page as a whole, and checks that the text is valid XML to its
- * end. The page must be freed in any case. */
+ * end. The caller must free the page even after a failure. */
 int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err);
-/* Calls `each` for each entry of such a page, and records the first one. */
+/* Calls `each` for each entry of a page that s3_xml_page has read, and records the first one. */
 int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,
                    void *context, struct sheaf_error *err);
 void s3_xml_page_free(struct s3_xml_page *page);
 
-/* Reads CreateMultipartUpload's <UploadId> as allocated memory, whatever the root element is
- * called. */
+/* Reads the <UploadId> in the response to CreateMultipartUpload into allocated memory. The root
+ * element may have any name. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
 /* Returns SHEAF_OK if the text is a <CompleteMultipartUploadResult>, or a root element whose name
- * begins alike. Its content is ignored, because some stores leave it out; the object itself is
- * checked instead. */
+ * begins alike. The content of the element is ignored, because some stores leave it out. The caller
+ * checks the object itself instead. */
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
-/* The <Credentials> of AssumeRole, AssumeRoleWithWebIdentity and CreateSession. If one of the first
- * three is missing, the result is SHEAF_ERR_CORRUPT. The caller frees the strings. */
+/* The <Credentials> in the responses to AssumeRole, AssumeRoleWithWebIdentity and CreateSession. If
+ * one of the first three values is missing, the result is SHEAF_ERR_CORRUPT. The caller frees the
+ * strings. */
 struct s3_xml_credentials {
     char *access_key_id, *secret_access_key, *session_token;
     char *expiration;           /* "2026-11-20T21:00:00Z", or NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signature Version 4 in its four steps: canonical request, string to sign, signing key,
- * Authorization header.  (S3's rules: the path is encoded once and not normalised.) */
+ * Computes Signature Version 4 in its four steps: canonical request, string to sign, signing key,
+ * Authorization header. It follows S3's rules: the path is encoded once and is not normalised. */
 #include "store/s3/sigv4.h"
 
 #include <ctype.h>
@@ -52,7 +52,8 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* Returns the rank of a byte in the order of encoded text, where an encoded byte ranks as '%'. */
+/* Returns the rank of a byte in the sort order of percent-encoded text. A byte that must be encoded
+ * has the rank of '%'. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))
@@ -96,7 +97,8 @@ int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct 
 
 /* ---- Canonical request ----------------------------------------------------------------------- */
 
-/* Sorts by name in any case. Headers with equal names keep the order in which they are sent. */
+/* Sorts headers by name, without regard to case. Headers with equal names keep the order in which
+ * they are sent. */
 static void sort_headers(const struct sigv4_request *r, const struct sigv4_pair **sorted)
 {
     for (size_t i = 0; i < r->header_count; i++) {
@@ -118,7 +120,8 @@ static int append_lower(struct buf *out, const char *name, struct sheaf_error *e
     return code;
 }
 
-/* Appends the value without blanks at its ends, and with runs of blanks replaced by one. */
+/* Appends a header's value. Blanks at its ends are left out, and several blanks in a row become
+ * one. */
 static int append_trimmed(struct buf *out, const char *value, struct sheaf_error *err)
 {
     int code = buf_reserve(out, strlen(value) + 1, err);
@@ -140,7 +143,7 @@ static int append_trimmed(struct buf *out, const char *value, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Returns whether the header at `i` has the same name as the one before it, so that they become
+/* Returns whether header `i` has the same name as the header before it. Such headers are joined as
  * "name:value,value". */
 static bool repeats(const struct sigv4_pair *const *sorted, size_t i)
 {
@@ -228,7 +231,8 @@ static int hmac(unsigned char key[EVP_MAX_MD_SIZE], size_t key_size, const char 
     return SHEAF_OK;
 }
 
-/* Signs the text. The signing key is the secret, hashed with date, region and service in turn. */
+/* Signs the text. The signing key is the secret, which is hashed with the date, then with the
+ * region, then with the service. */
 static int sign(const struct sigv4_signer *s, const char *text, char signature[SIGV4_HASH_SIZE],
                 struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of the S3 store and of Google's, with opening and the small functions. remote_read.c
- * reads, s3_upload.c writes, and s3_list.c lists. */
+ * The function tables of the S3 store and of the store for Google Cloud Storage, with the functions
+ * that open objects and other small ones. remote_read.c reads, s3_upload.c writes, and s3_list.c
+ * lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Takes the parts of a request that all reads of the object share: "/encoded%20key" (the target
- * adds "/bucket"), and the headers that its settings demand. */
+/* Computes what all read requests for an object share: the path "/encoded%20key" (the request
+ * target adds "/bucket"), and the headers that the object's settings demand. */
 static char *take_path(struct remote_object *o, const struct s3_bucket *bucket, const char *key,
                        struct sheaf_error *err)
 {
@@ -48,7 +49,7 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
     return code == SHEAF_OK ? need_key(url, *key, err) : code;
 }
 
-/* Completes an open object whose values in `o` are set. Frees it on failure. */
+/* Opens an object whose values in `o` the caller has set. Frees `o` on failure. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
@@ -122,7 +123,7 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return code;
 }
 
-/* Tells whether ETags are MD5s. Those of directory buckets are not. */
+/* Sets *is to whether the ETags of a bucket are MD5s. The ETags of directory buckets are not. */
 static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -153,10 +154,11 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* Removes the object that was seen. A server without conditions usually ignores them and removes;
- * there, the comparison in store.c just before must be enough. An attempt whose response was lost
- * may have removed the object; then some servers respond with 404, and others that the object is
- * not the expected one. */
+/* Removes an object, if it is still the one that the caller saw. A server that does not know
+ * conditions usually ignores them and removes the object. With such a server, only the comparison
+ * that store.c makes just before protects a changed object. An earlier attempt may have removed the
+ * object although its response was lost. Some servers then respond with 404, and others say that
+ * the object is not the expected one. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -187,7 +189,7 @@ static int s3_remove(const char *url, struct sheaf_error *err)
     return code;
 }
 
-/* Checks the name only. S3 has no directories, but an invalid name is found early. */
+/* Checks only the name. S3 has no directories, but this finds an invalid name early. */
 static int s3_make_directory(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
