@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of a column, and the facts about its layers; see column_record.h. */
+ * Makes and parses the records of a column and the facts about its layers; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>
@@ -14,7 +14,8 @@
 #include "base/json.h"
 #include "formats/example_wire.h"
 
-#define CRC_TEXT 9u             /* "-" and 8 hexadecimal digits at the end of a key */
+/* The size of the "-" and the 8 hexadecimal digits at the end of a record's key. */
+#define CRC_TEXT 9u
 
 int column_check_name(const char *name, struct sheaf_error *err)
 {
@@ -59,7 +60,8 @@ bool column_key_is(const struct text *key, uint64_t number, uint32_t crc)
 #define FRAME_HEAD 12u          /* of a TFRecord: the length and its CRC-32C; */
 #define FRAME_TAIL 4u           /* the data's CRC-32C */
 
-/* Takes the next delimited part of `w`, which must have this tag. */
+/* Reads the next length-delimited field of the protocol buffer `w` into `part`. Returns false if
+ * the field has another tag. */
 static bool take_part(struct wire *w, uint8_t expected, struct wire *part)
 {
     uint8_t tag;
@@ -67,7 +69,8 @@ static bool take_part(struct wire *w, uint8_t expected, struct wire *part)
     return wire_tag(w, &tag) && tag == expected && wire_delimited(w, part);
 }
 
-/* Takes a feature that is a name and a list of one byte string. */
+/* Reads one feature of a tf.train.Example. The feature must consist of a name and a list with one
+ * byte string. */
 static bool take_value(struct wire *features, struct wire *name, struct wire *value)
 {
     struct wire entry, feature, list;

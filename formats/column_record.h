@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts about its base that a column's data set has in its manifest and in each record.
- * doc/columns.md has the format. */
+ * The records of a column, and the facts about the base (the data set that the column belongs to)
+ * in the column's manifest and in each record. doc/columns.md has the format. */
 #ifndef FORMATS_COLUMN_RECORD_H
 #define FORMATS_COLUMN_RECORD_H
 
@@ -17,17 +17,19 @@
 struct column_facts {
     char name[COLUMN_NAME_MOST + 1];
     char base[33];              /* fingerprint of the base when the layer was written */
-    uint64_t first;             /* number of the base's first sample for which it has a record */
+    /* The number of the base's first sample for which this layer has a record. */
+    uint64_t first;
     uint64_t missing;           /* records without a value */
 };
 
-/* Returns SHEAF_ERR_ARGUMENT if a text is not a name of a column. */
+/* Returns SHEAF_ERR_ARGUMENT if a text cannot be the name of a column. */
 int column_check_name(const char *name, struct sheaf_error *err);
 
-/* Makes the key of the record for a base sample: "NUMBER-CRC". */
+/* Makes the key of the record for a sample of the base: "NUMBER-CRC", from the sample's number and
+ * the CRC of its index entry. */
 void column_key(uint64_t number, uint32_t crc, char key[COLUMN_KEY_BYTES]);
 
-/* Returns whether a text is that key. A reader asks this for each sample. */
+/* Returns whether `key` is the text that column_key makes. A reader calls this for each sample. */
 bool column_key_is(const struct text *key, uint64_t number, uint32_t crc);
 
 /* A field in the record of a column. */
@@ -39,17 +41,18 @@ struct column_value {
 };
 #define COLUMN_VALUES_MOST 16u          /* fields that column_record_parse finds */
 
-/* Finds the key and the fields of a record in its usual form, without a copy. The record's frame
- * must have been checked. Returns false if the record has another form; example_decode then decodes
- * or refuses the record. */
+/* Finds the key and the fields of a record that has the form in which our packer writes it. The
+ * results point into the record. The caller must have checked the record's frame. Returns false if
+ * the record has another form; the caller then lets example_decode decode or refuse the record. */
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
                          struct column_value values[COLUMN_VALUES_MOST], size_t *count);
 
-/* Reads the facts from a layer's manifest. Returns SHEAF_ERR_CORRUPT if there are none. */
+/* Reads the facts about the base from a layer's manifest. Returns SHEAF_ERR_CORRUPT if the manifest
+ * has none. */
 int column_facts_read(const struct manifest *manifest, struct column_facts *facts,
                       struct sheaf_error *err);
-/* Returns a copy of a manifest's options with the facts, to be freed; NULL if memory is
- * exhausted. */
+/* Returns a copy of a manifest's options with the facts about the base added. The caller frees the
+ * copy. Returns NULL if memory is exhausted. */
 char *column_facts_add(const char *options_json, const struct column_facts *facts);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes the records of columns, and merges their fields with those of the sample; see
- * column_fields.h. Names NAME.EXT are made once for each column and extension. */
+ * Decodes the records of columns, and adds their fields to those of the sample; see
+ * column_fields.h. A field's name COLUMN.EXT is made once for each column and extension. */
 #include "reader/column_fields.h"
 
 #include <inttypes.h>
@@ -72,7 +72,8 @@ void column_fields_free(struct sheaf_reader *r)
     }
 }
 
-/* Returns the name of a column's field, or NULL if the extension has not occurred before. */
+/* Returns the name of the field that a column has for an extension. Returns NULL if the reader has
+ * not seen this extension in the column before. */
 static const struct column_name *find_name(const struct sheaf_reader *r, size_t column,
                                            const char *extension, size_t size)
 {
@@ -84,7 +85,8 @@ static const struct column_name *find_name(const struct sheaf_reader *r, size_t 
     return n;
 }
 
-/* As find_name, but makes the name. Returns NULL if memory is exhausted. */
+/* Finds the name like find_name, but makes it if the reader does not have it yet. Returns NULL if
+ * memory is exhausted. */
 static const struct column_name *name_of(struct sheaf_reader *r, size_t column,
                                          const char *extension)
 {
@@ -136,7 +138,7 @@ static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf 
     return insert(r, s, (struct sheaf_field *)(void *)fields->data, &field);
 }
 
-/* Returns an error if a record has another key than that of its sample. */
+/* Checks that the key of a column's record belongs to the sample. Returns an error if not. */
 static int check_key(struct sheaf_reader *r, const struct item *item, size_t column,
                      const struct text *found)
 {
@@ -154,8 +156,8 @@ static int check_key(struct sheaf_reader *r, const struct item *item, size_t col
                    key);
 }
 
-/* Adds the fields of a record in its usual form. Sets *done to false if the record has another
- * form, or a field that has not occurred before. */
+/* Adds the fields of a record that has the form in which our packer writes it. Sets *done to false
+ * if the record has another form, or a field whose name has not been made yet. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {
@@ -179,7 +181,7 @@ static int add_usual(struct sheaf_reader *r, const struct item *item, size_t col
     return code;
 }
 
-/* Decodes a record of any form, and adds its fields. */
+/* Decodes a record that may have any form, and adds its fields to the sample. */
 static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t column,
                        struct sheaf_sample *s, struct column_scratch *scratch)
 {
@@ -207,7 +209,8 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
     return code;
 }
 
-/* Adds the fields of a column's record. Checks that the record belongs to the sample. */
+/* Adds the fields of a column's record to a sample. Checks that the record belongs to the
+ * sample. */
 static int add_record(struct sheaf_reader *r, const struct item *item, size_t column,
                       struct sheaf_sample *s, struct column_scratch *scratch)
 {

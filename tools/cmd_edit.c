@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf edit: deletes samples, gives samples other labels, replaces files of samples. */
+ * The command "sheaf edit": deletes samples, changes labels, and replaces files of samples. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,7 +12,8 @@
 
 #define NAMED 5             /* unknown keys that are named without --verbose */
 
-/* Prints a key or file of no sample. Without --verbose only the first few are printed. */
+/* Prints a key or file that belongs to no sample of the data set. Without --verbose only the first
+ * few are printed. */
 static void report_unknown(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *count = context;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens columns, and finds which record belongs to which shard of the base; see column_sets.h. */
+ * Opens columns, and finds which record of a column belongs to which sample of the base; see
+ * column_sets.h. */
 #include "reader/dataset/column_sets.h"
 
 #include <inttypes.h>
@@ -12,8 +13,9 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* A column is small if its records for a shard of the base have this number of bytes. Their memory
- * is taken before their exact size is known, so it is a little more than the usual size. */
+/* A column is small if its records for a shard of the base have at most KEPT_MOST bytes. The reader
+ * reserves memory for them before it knows their exact size. So it reserves a quarter more than
+ * their usual size, and KEPT_MORE bytes. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 
@@ -84,8 +86,8 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
-/* Checks that a layer belongs to the source as it is now, or as it was before samples were
- * appended. */
+/* Checks that a layer belongs to the source data set in its present state, or in a state before
+ * samples were appended. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {
@@ -126,7 +128,7 @@ static int check_layer(const struct sheaf_dataset *source, const char *name,
     return code == SHEAF_OK ? check_base(source, layer, err) : code;
 }
 
-/* Opens one more layer. Returns SHEAF_END if there is none. */
+/* Opens the next layer of a column. Returns SHEAF_END if there are no more layers. */
 static int open_layer(const struct sheaf_dataset *source, const char *name,
                       struct column_set *set, struct sheaf_error *err)
 {
@@ -199,7 +201,7 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
     return NULL;
 }
 
-/* Finds the records for a shard of the base, whose first sample has this number. */
+/* Finds the column's records for the shard of the base whose first sample has this number. */
 static int find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                       struct column_place *place, struct sheaf_error *err)
 {
@@ -374,7 +376,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
-/* Returns the size of `samples` records that have the mean size in the layer's shard. */
+/* Returns the size of `samples` records if each has the mean size of the records in the layer's
+ * shard. */
 static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 {
     const struct manifest_shard *m = p->layer == NULL ? NULL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens the columns of a shard. The index section of a column's shard may be for several shards of
- * the base, so only the part for this one is kept. The records of a small column are read here as a
- * whole: one read for the shard takes the place of one for each sample, or for each remote read. */
+ * the base, so only its part for this shard is kept in memory. The records of a small column are
+ * read all at once, when the shard is opened. That replaces one read for each sample. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -73,7 +73,7 @@ static int keep_part(struct shard_column *c, const struct index_section *section
     return SHEAF_OK;
 }
 
-/* Returns whether all records at `data` agree with their checksums. */
+/* Returns whether all records at `data` agree with their checksums in the index section. */
 static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_t samples)
 {
     for (uint64_t i = 0; i < samples; i++)
@@ -82,8 +82,9 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Keeps the records in memory if they fit into `room` bytes. Damaged records are not kept: the read
- * of a sample then reads its record again, and reports the damage. */
+/* Keeps the records of a column in memory if they fit into `room` bytes. Damaged records are not
+ * kept. When the reader then reads a sample, it reads the sample's record again and reports the
+ * damage. */
 static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
                         struct sheaf_error *err)
 {
