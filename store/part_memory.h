@@ -40,8 +40,8 @@ void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
  * was acknowledged or has failed. */
 void part_memory_begin(struct part_memory *memory);
 void part_memory_end(struct part_memory *memory, size_t size);
-/* Returns whether so many parts are being sent that a writer should wait before it fills another
- * one. */
+/* Returns whether the number of parts being sent is so large that a writer should wait before it
+ * fills another one. */
 bool part_memory_is_busy(struct part_memory *memory);
 
 uint64_t part_memory_peak(struct part_memory *memory);      /* NULL is fine */
