@@ -29,7 +29,7 @@ void epoch_end(struct sheaf_reader *r)
 
     flag_raise(&l->shards.cancelled);
     for (uint32_t i = 0; i < l->queue_count; i++)
-        queue_cancel(&l->queues[i]);
+        queue_cancel(l, &l->queues[i]);
     loader_cancel(l);
     epoch_release(r);
     for (uint32_t i = 0; i < l->queue_count; i++)

@@ -12,6 +12,7 @@
 #include "reader/order/order.h"
 
 struct queue;
+struct queue_ops;
 
 #define REF_EMPTY UINT64_MAX
 
@@ -36,6 +37,7 @@ struct loader {
     struct shards shards;
     struct cache *cache;            /* NULL: none */
     struct pipe_shift pipe_shift;
+    const struct queue_ops *queue_ops;      /* the kind of all queues */
     /* the queues of all lanes of this reader, in the order in which samples are taken from the
      * lanes */
     struct queue *queues;

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "reader/load/horizon.h"
-#include "reader/load/stream.h"
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
@@ -27,20 +26,10 @@ int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct o
     q->line = line;
     q->sequence = sequence;
     q->pace = 1;
-    if (l->dataset->is_stream)
-        return stream_open(&(struct stream_context){ l->dataset, &l->order, line, l->cache,
-                                                      &l->pipe_shift },
-                           lane, l->budget.limit / l->lane_count, &q->stream, err);
-    return l->draws ? warmth_open(&q->warmth, l, line, sequence, err) : SHEAF_OK;
+    return l->queue_ops->begin(l, q, lane, err);
 }
 
-void queue_cancel(struct queue *q)
-{
-    stream_cancel(q->stream);
-}
-
-/* Removes the queue's first read. All its samples must have been returned. */
-static void remove_first(struct loader *l, struct queue *q)
+void queue_remove_first(struct loader *l, struct queue *q)
 {
     struct read *r = q->first;
 
@@ -48,7 +37,6 @@ static void remove_first(struct loader *l, struct queue *q)
     if (q->first == NULL)
         q->last = NULL;
     l->queued--;
-    q->waiting -= q->stream != NULL;
     if (l->window.most != 0 && r->has_landed
         && window_took(&l->window, r->bytes, l->stall_ns, clock_ns()))
         l->queued_most = l->lane_count + l->window.now;
@@ -58,8 +46,9 @@ static void remove_first(struct loader *l, struct queue *q)
 void queue_clear(struct loader *l, struct queue *q)
 {
     while (q->first != NULL)
-        remove_first(l, q);
-    stream_close(q->stream);
+        queue_remove_first(l, q);
+    if (l->queue_ops->end != NULL)
+        l->queue_ops->end(q);
     warmth_close(q->warmth);
     shards_drop(&l->shards, q->shard);
     shards_drop(&l->shards, q->next);
@@ -67,7 +56,7 @@ void queue_clear(struct loader *l, struct queue *q)
     memset(q, 0, sizeof(*q));
 }
 
-static void append(struct loader *l, struct queue *q, struct read *r)
+void queue_append(struct loader *l, struct queue *q, struct read *r)
 {
     r->at = q->planned;
     if (q->first == NULL)
@@ -91,7 +80,7 @@ static int begin_read(struct loader *l, struct queue *q, const struct read_plan 
     }
     if (code != SHEAF_OK)
         return code;
-    append(l, q, r);
+    queue_append(l, q, r);
     q->planned += r->span;
     return SHEAF_OK;
 }
@@ -290,7 +279,7 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     if (code != SHEAF_OK)
         return code;
     q->alone = NULL;
-    append(l, q, read);
+    queue_append(l, q, read);
     q->planned++;
     if (q->warmth != NULL)
         warmth_pass(q->warmth, l);
@@ -370,32 +359,10 @@ static struct queue *neediest(struct loader *l, bool ahead)
     return found;
 }
 
-/* Gives each stream empty reads in advance, which the stream's worker thread fills. */
-static int pump_streams(struct loader *l, struct sheaf_error *err)
-{
-    for (uint32_t i = 0; i < l->lane_count; i++) {
-        struct queue *q = &l->queues[i];
-
-        while (q->waiting < STREAM_READS) {
-            struct read *r;
-            const int code = loader_new_read(l, STREAM_READ_BYTES, &r, err);
-
-            if (code != SHEAF_OK)
-                return code;
-            stream_plan(q->stream, r);
-            append(l, q, r);
-            q->waiting++;
-        }
-    }
-    return SHEAF_OK;
-}
-
-int queue_pump(struct loader *l, struct sheaf_error *err)
+static int pump(struct loader *l, struct sheaf_error *err)
 {
     bool ahead = true;
 
-    if (l->dataset->is_stream)
-        return pump_streams(l, err);
     while (l->queued < l->queued_most) {
         struct queue *q = neediest(l, ahead);
         int code;
@@ -464,80 +431,13 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
     return loader_wait(l, q->first, err);
 }
 
-/* Takes memory for a stream's sample from the budget, because its size is known only now. If the
- * sample goes to a shuffle buffer, copies it to a piece of its own. Otherwise counts the memory of
- * its read, because the caller may keep the read longer than the stream expects. */
-static int account_stream(struct loader *l, struct read *r, struct ref *ref,
-                          struct sheaf_error *err)
-{
-    const struct item *item = ref->item;
-    struct item *own;
-
-    if (l->keeps) {
-        own = heap_take(l->heap, sizeof(*own) + item->size);
-        if (own != NULL) {
-            *own = *item;
-            r->table[r->taken].is_bad = false;
-            if (!own->is_bad)
-                own->data = memcpy(own + 1, item->data, item->size);
-            *ref = (struct ref){ .item = own };
-            return SHEAF_OK;
-        }
-    } else if (r->alone_bytes != 0 || budget_take(&l->budget, work_kept_bytes(r->work))) {
-        r->alone_bytes = work_kept_bytes(r->work);
-        r->users++;
-        return SHEAF_OK;
-    }
-    return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
-                   "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
-                   "lower the shuffle buffer", item->size, l->budget.limit, l->budget.used);
-}
-
-static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct ref *ref,
-                          struct sheaf_error *err)
-{
-    struct read *r;
-    int code;
-
-    for (;;) {
-        code = find_next(l, q, waits, err);
-        if (code != SHEAF_OK)
-            return code;
-        r = q->first;
-        if (r->taken < r->span)
-            break;
-        if (r->is_last) {
-            if (r->error != NULL)
-                *err = *r->error;
-            return r->tail_code == SHEAF_OK ? SHEAF_END : r->tail_code;
-        }
-        remove_first(l, q);
-    }
-    *ref = (struct ref){ .item = &r->table[r->taken], .read = r };
-    code = account_stream(l, r, ref, err);
-    if (code != SHEAF_OK)
-        return code;
-    r->taken++;
-    q->taken++;
-    q->planned++;
-    if (r->taken == r->span && !r->is_last) {
-        struct sheaf_error later;
-
-        remove_first(l, q);
-        (void)queue_pump(l, &later);
-    }
-    return SHEAF_OK;
-}
-
-int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
-               struct sheaf_error *err)
+static int take_planned(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+                        struct sheaf_error *err)
 {
     struct read *r;
     struct item *item;
     int code;
 
-    if (q->stream != NULL)
-        return take_of_stream(l, q, waits, ref, err);
     if (q->taken == q->sequence->count)
         return SHEAF_END;
     code = find_next(l, q, waits, err);
@@ -560,10 +460,20 @@ int queue_take(struct loader *l, struct queue *q, bool waits, struct ref *ref,
         /* An error is ignored here. It occurs again, and is then reported, when the sample is
          * needed. */
         q->taken++;
-        remove_first(l, q);
+        queue_remove_first(l, q);
         (void)queue_pump(l, &later);
         return SHEAF_OK;
     }
     q->taken++;
     return SHEAF_OK;
 }
+
+static int begin_planned(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
+{
+    (void)lane;
+    return l->draws ? warmth_open(&q->warmth, l, q->line, q->sequence, err) : SHEAF_OK;
+}
+
+const struct queue_ops queue_planned = {
+    .begin = begin_planned, .pump = pump, .take = take_planned,
+};

@@ -61,23 +61,56 @@ struct queue {
 int queue_begin(struct loader *loader, struct queue *queue, uint32_t lane,
                 const struct order_line *line, struct sequence *sequence,
                 struct sheaf_error *err);
-/* Makes a stream end soon. */
-void queue_cancel(struct queue *queue);
-/* Ends the queue. Its reads must have landed. */
+/* Ends the queue. Its reads must have finished. */
 void queue_clear(struct loader *loader, struct queue *queue);
+
+/* The two kinds of queues. loader->queue_ops is the kind of all queues of a loader. */
+struct queue_ops {
+    int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
+                 struct sheaf_error *err);
+    int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
+    int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
+                struct sheaf_error *err);                               /* queue_take */
+    void (*cancel)(struct queue *queue);        /* queue_cancel; NULL: nothing runs on its own */
+    void (*end)(struct queue *queue);           /* frees what `begin` made; NULL: nothing */
+};
+/* The reads are planned by the index. The sequence is known in advance. (queue.c) */
+extern const struct queue_ops queue_planned;
+/* A stream: the sequence is known only as it arrives. (queue_stream.c) */
+extern const struct queue_ops queue_streamed;
+
+/* Makes a stream end soon. */
+static inline void queue_cancel(const struct loader *loader, struct queue *queue)
+{
+    if (loader->queue_ops->cancel != NULL)
+        loader->queue_ops->cancel(queue);
+}
 
 /* Begins reads for all lanes until the window of outstanding reads, or the budget, is used up.
  * Returns SHEAF_ERR_INTERRUPTED if the caller interrupted the wait for a shard; the call may then
  * be repeated. */
-int queue_pump(struct loader *loader, struct sheaf_error *err);
+static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
+{
+    return loader->queue_ops->pump(loader, err);
+}
 
 /* Returns the next sample of the sequence, or its number. Returns SHEAF_END if there are no more
  * samples (the end of a stream is known only then). Returns QUEUE_LATER if the sample is not in
  * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. If the
  * samples go to a shuffle buffer, the function may return a sample whose read has not finished, if
  * later reads have finished. */
-int queue_take(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
-               struct sheaf_error *err);
+static inline int queue_take(struct loader *loader, struct queue *queue, bool waits,
+                             struct ref *ref, struct sheaf_error *err)
+{
+    return loader->queue_ops->take(loader, queue, waits, ref, err);
+}
+
+/* For the kinds of queues: */
+
+/* Appends a read, which begins at the first position that is not planned. */
+void queue_append(struct loader *loader, struct queue *queue, struct read *read);
+/* Removes the queue's first read. All its samples must have been returned. */
+void queue_remove_first(struct loader *loader, struct queue *queue);
 
 /* Returns whether all positions of the sequence are planned. */
 static inline bool queue_is_planned(const struct queue *q)

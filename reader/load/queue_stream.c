@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The queue of a lane of a stream. The stream's worker fills the reads with records in the order in
+ * which they arrive. It is not known before a read has finished which samples the read has. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "reader/load/queue.h"
+#include "reader/load/stream.h"
+
+static int begin_stream(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
+{
+    return stream_open(&(struct stream_context){ l->dataset, &l->order, q->line, l->cache,
+                                                  &l->pipe_shift },
+                       lane, l->budget.limit / l->lane_count, &q->stream, err);
+}
+
+static void cancel_stream(struct queue *q)
+{
+    stream_cancel(q->stream);
+}
+
+static void end_stream(struct queue *q)
+{
+    stream_close(q->stream);
+}
+
+/* Gives each stream empty reads in advance, which the stream's worker thread fills. */
+static int pump_streams(struct loader *l, struct sheaf_error *err)
+{
+    for (uint32_t i = 0; i < l->lane_count; i++) {
+        struct queue *q = &l->queues[i];
+
+        while (q->waiting < STREAM_READS) {
+            struct read *r;
+            const int code = loader_new_read(l, STREAM_READ_BYTES, &r, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            stream_plan(q->stream, r);
+            queue_append(l, q, r);
+            q->waiting++;
+        }
+    }
+    return SHEAF_OK;
+}
+
+/* Waits for the queue's first read. */
+static int find_read(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (q->first == NULL && !waits)
+        return QUEUE_LATER;
+    if (q->first == NULL)
+        code = pump_streams(l, err);
+    if (code == SHEAF_OK && !waits && !loader_has(l, q->first))
+        return QUEUE_LATER;
+    return code == SHEAF_OK ? loader_wait(l, q->first, err) : code;
+}
+
+static void remove_read(struct loader *l, struct queue *q)
+{
+    queue_remove_first(l, q);
+    q->waiting--;
+}
+
+/* Takes memory for a stream's sample from the budget, because its size is known only now. If the
+ * sample goes to a shuffle buffer, copies it to a piece of its own. Otherwise counts the memory of
+ * its read, because the caller may keep the read longer than the stream expects. */
+static int account_stream(struct loader *l, struct read *r, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    const struct item *item = ref->item;
+    struct item *own;
+
+    if (l->keeps) {
+        own = heap_take(l->heap, sizeof(*own) + item->size);
+        if (own != NULL) {
+            *own = *item;
+            r->table[r->taken].is_bad = false;
+            if (!own->is_bad)
+                own->data = memcpy(own + 1, item->data, item->size);
+            *ref = (struct ref){ .item = own };
+            return SHEAF_OK;
+        }
+    } else if (r->alone_bytes != 0 || budget_take(&l->budget, work_kept_bytes(r->work))) {
+        r->alone_bytes = work_kept_bytes(r->work);
+        r->users++;
+        return SHEAF_OK;
+    }
+    return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
+                   "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
+                   "lower the shuffle buffer", item->size, l->budget.limit, l->budget.used);
+}
+
+static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    struct read *r;
+    int code;
+
+    for (;;) {
+        code = find_read(l, q, waits, err);
+        if (code != SHEAF_OK)
+            return code;
+        r = q->first;
+        if (r->taken < r->span)
+            break;
+        if (r->is_last) {
+            if (r->error != NULL)
+                *err = *r->error;
+            return r->tail_code == SHEAF_OK ? SHEAF_END : r->tail_code;
+        }
+        remove_read(l, q);
+    }
+    *ref = (struct ref){ .item = &r->table[r->taken], .read = r };
+    code = account_stream(l, r, ref, err);
+    if (code != SHEAF_OK)
+        return code;
+    r->taken++;
+    q->taken++;
+    q->planned++;
+    if (r->taken == r->span && !r->is_last) {
+        struct sheaf_error later;
+
+        remove_read(l, q);
+        (void)pump_streams(l, &later);
+    }
+    return SHEAF_OK;
+}
+
+const struct queue_ops queue_streamed = {
+    .begin = begin_stream, .pump = pump_streams, .take = take_of_stream,
+    .cancel = cancel_stream, .end = end_stream,
+};
