@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_names.py [--list]: finds names by which a search finds too much.
+"""check_names.py [--list]: finds names for which a search finds too many places.
 
 A tag of a struct, enum or union is defined once in the library. Two files of different rooms do not have the same
 name. A header has functions that are named after it. Exits 1 if a name breaks a rule. FILES and HEADERS list the
-exceptions of the time when the rules were made; they may only become shorter. --list also shows static functions
-whose name occurs in five files or more, which is no fault."""
+exceptions from the time when the rules were made; these lists may only become shorter. --list also shows static
+functions whose name occurs in five files or more, which is not a fault."""
 
 import collections
 import os
@@ -40,7 +40,7 @@ def without_comments(name):
 
 
 def words_of(name):
-    """The words by which a function may show that it belongs to a header."""
+    """Returns the words that show that a function belongs to a header."""
     stem = os.path.basename(name)[:-2]
     return {stem, *stem.split("_")} | {word[:-1] for word in stem.split("_") if word.endswith("s")}
 

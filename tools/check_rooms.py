@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_rooms.py [--map]: the structure of the source that a machine can check.
+"""check_rooms.py [--map]: checks the structure of the source.
 
-Includes run one way between rooms, and between the files of a room there is no circle; what
-stands in a table is named in its room only; functions are declared where one looks; a room has at
-most 45 C files; each file opens with a sentence that says what it is. Exits 1 if a rule is broken.
-With --map, prints a line for each file, from its first sentence."""
+Includes between rooms follow the table below, and the files of a room do not include each other in a circle. A row of
+a table (a store, a source, a codec) is named only in its own room. A function is declared in the header of its file,
+or in a header of its room with the same first word. A room has at most 45 C files. Each file opens with a sentence
+that says what the file is. Exits 1 if a rule is broken. With --map, prints a line for each file, from its first
+sentence."""
 
 import collections
 import glob
@@ -13,7 +14,7 @@ import os
 import re
 import sys
 
-# Each room, and the rooms that its files may include besides itself and sheaf.h.
+# Each room, and the rooms whose headers its files may include besides its own and sheaf.h.
 ROOMS = {
     "base": (),
     "formats": ("base",),
@@ -61,20 +62,20 @@ def includes(path):
 
 
 def check_directions():
-    """Lines that say which include goes where it may not."""
+    """Yields a line for each include that the table does not allow."""
     for room, allowed in ROOMS.items():
         for path in files_of(room):
             for target in includes(path):
                 to = os.path.dirname(target)
                 if room == "tools" and to == "base" and not os.path.exists(os.path.splitext(target)[0] + ".c"):
-                    continue            # inline functions: nothing of the library is called
+                    continue            # an exception for inline functions, which call nothing of the library
                 if target != "sheaf.h" and to not in ("", room) + allowed:
                     yield "%s includes %s: %s may include only %s" % (
                         path, target, room, ", ".join(("sheaf.h",) + allowed))
 
 
 def check_circles():
-    """Circles among files, where x.c and x.h are one."""
+    """Yields circles of includes among files; x.c and x.h count as one file."""
     edges = collections.defaultdict(set)
     for room in ROOMS:
         for path in files_of(room):
@@ -97,8 +98,8 @@ def check_circles():
 
 
 def check_tables():
-    """What stands in a table (a store, a source, a codec) is named by nobody outside its room: what
-    is to be known of it, the table's struct says."""
+    """Yields a line for each row of a table (a store, a source, a codec) that is named outside of its room. Other
+    rooms use the struct of the table."""
     texts = {path: open(path, encoding="utf-8").read() for room in ROOMS for path in files_of(room)}
     of_table = {}
     for path, text in texts.items():
@@ -111,13 +112,13 @@ def check_tables():
 
 
 def check_headers():
-    """A function that others call is declared where one looks: in the header of its file, or in one
-    of its room that begins with the same word (fetch.h for fetch_file.c)."""
+    """Yields a line for each function that other files call and that is not declared in the header of its file, or in
+    a header of its room that begins with the same word (fetch.h for fetch_file.c)."""
     texts = {path: re.sub(r"/\*.*?\*/", "", open(path, encoding="utf-8").read(), flags=re.S)
              for room in ROOMS for path in files_of(room)}
     word = {path: re.match(r"[a-z0-9]+", os.path.basename(path)).group() for path in texts}
     for room in ROOMS:
-        if room == "python/src":        # module.h is all that the files of one module share
+        if room == "python/src":        # all files of one module share module.h
             continue
         declared = collections.defaultdict(list)
         for path in files_of(room):
@@ -134,7 +135,7 @@ def check_headers():
 
 
 def first_sentence(path):
-    """Of the comment that a file opens with, after its licence."""
+    """Returns the first sentence of the comment that a file opens with, after its licence."""
     with open(path, encoding="utf-8") as file:
         text = file.read(4000)
     comment = re.match(r"/\*(.*?)\*/", text, re.S)

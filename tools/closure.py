@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""closure.py [--list] [FUNCTION [DIRECTORY...]]: how many functions a function of the source reaches.
+"""closure.py [--list] [FUNCTION [DIRECTORY...]]: prints how many functions of the source a function can reach.
 
-A call is a name of a function of the source with a bracket behind it; a name that is assigned is
-called later (the jobs of threads). What is called through a table
-(containers, codecs, stores) is not followed. FUNCTION is sheaf_reader_next unless given, and the
-directories are those of the reader. Prints functions, files and the longest chain of calls; with
---list, each function."""
+A call is the name of a function of the source, followed by a bracket. A function whose name is assigned counts as
+called later (the jobs of threads). Calls through a table (containers, codecs, stores) are not followed. FUNCTION is
+sheaf_reader_next by default, and the directories are those of the reader. Prints functions, files and the longest
+chain of calls; with --list, each function."""
 
 import collections
 import glob
@@ -20,7 +19,7 @@ FUNCTION = re.compile(r"^((?:static |inline |const )*[a-z_][\w ]*[ *]+)([a-z_]\w
 
 
 def functions_of(path):
-    """(name, whether it is static, body) of each function in a file."""
+    """Returns (name, whether it is static, body) of each function in a file."""
     with open(path, encoding="utf-8") as file:
         text = STRING.sub('""', COMMENT.sub("", file.read()))
     return [(name, "static" in head, body) for head, name, _, body in FUNCTION.findall(text)]

@@ -29,7 +29,7 @@ def escape(text):
 
 
 def comment_body(comment):
-    """Returns the text of a comment without its marks, one paragraph a line."""
+    """Returns the text of a comment without its marks, with one paragraph per line."""
     lines = [re.sub(r"^\s*\* ?", "", line) for line in comment[2:-2].split("\n")]
     return "\n".join(line.rstrip() for line in lines).strip()
 
@@ -81,7 +81,7 @@ def write_page(directory, name, section, title, body, version):
 
 
 def write_links(directory, part, page):
-    """Makes each function in a part of the header lead to the part's page."""
+    """Makes a link from each function in a part of the header to the page of the part."""
     for name in functions(part):
         if name != page:
             with open(os.path.join(directory, "man3", name + ".3"), "w", encoding="utf-8") as file:
@@ -94,7 +94,7 @@ def see_also(pages):
 
 
 def write_introduction(directory, part, headings, version):
-    """Writes the page of what precedes the first heading: the rules for all calls, and the version."""
+    """Writes the page with the text before the first heading: the rules for all calls, and the version."""
     comment, _, rest = part.partition("*/")
     intro = comment_body(comment.replace("SPDX-License-Identifier: MIT", "") + "*/")
     rest = re.sub(r"^#(if|endif|else|include|ifdef|ifndef|define SHEAF_(H|API|CALL)).*\n|^extern \"C\".*\n", "", rest, flags=re.M)
@@ -111,7 +111,7 @@ def write_section_3(directory, header, version):
         title, page = heading.groups()
         part = header[heading.start():following.start() if following else header.index("#ifdef __cplusplus\n}")]
         first, _, rest = part.partition("\n")
-        if not first.endswith("*/"):            # the heading's comment goes on
+        if not first.endswith("*/"):            # the comment of the heading continues
             end = rest.index("*/")
             intro, rest = "/*\n" + rest[:end] + "*/", rest[end + 2:].lstrip("\n")
         else:

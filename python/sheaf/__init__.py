@@ -315,7 +315,7 @@ class Reader(_sheaf.Reader):
         return Stats(**super().stats())
 
     def batches(self, size: int, drop_last: bool = False) -> Iterator[Batch]:
-        """Returns the rest of the epoch in batches of `size` samples. The last batch may be smaller."""
+        """Yields the rest of the epoch in batches of `size` samples. The last batch may be smaller."""
         iter(self)                      # after the end of an epoch, this begins the next epoch
         while True:
             batch = self.next_batch(size)

@@ -144,7 +144,7 @@ class _Items:
         self.label_base = getattr(source, "label_base", label_base)
 
     def _items(self, first: int) -> Iterator[Tuple[int, Any]]:
-        """Yields numbers and items, from number `first` on. If the source can begin at a number, the earlier items
+        """Returns pairs of a number and an item, from number `first` on. If the source can begin at a number, the earlier items
         are not read."""
         begin = getattr(self._source, "begin", None)
         if begin is not None:

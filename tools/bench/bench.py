@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Measures this machine: the library and the command beside the physical limit and beside what
-one would use instead.
+"""Measures this machine: the library and the command, compared with the physical limit and with the usual
+alternatives.
 
     BUILD=build python3 tools/bench/bench.py [ROW]...       (all rows)
 
-BENCH_SIZE=quick is a short one for trying out.  Ratios are printed; BUILD/bench/bench.json gets
-everything, BUILD/bench/*.svg the charts, if it was a full run of all rows; else BUILD/bench/part has
-them."""
+BENCH_SIZE=quick is a short run, to try the benchmark. Ratios are printed. After a full run of all rows,
+BUILD/bench/bench.json has all figures, and BUILD/bench/*.svg the charts. After a run of some rows, BUILD/bench/part
+has the figures."""
 
 import datetime
 import json
@@ -41,7 +41,7 @@ DROP = "/proc/sys/vm/drop_caches"
 
 
 class Bench:
-    """Where things are, and what the machine allows."""
+    """The directories and programs of a benchmark, and the abilities of the machine."""
 
     def __init__(self, size):
         self.build = os.path.abspath(os.environ.get("BUILD", "build"))
@@ -57,7 +57,8 @@ class Bench:
             os.unlink(path)
 
     def has_space(self, results, contenders, gigabytes):
-        """Whether the disk has so much; else the contenders are told missing."""
+        """Returns whether the disk has this much free space. If it does not, the contenders are reported as missing.
+        """
         free = shutil.disk_usage(self.data.folder).free / 1e9
         if free < gigabytes:
             for name in contenders:
@@ -92,7 +93,7 @@ def machine():
 
 
 def judge(check, results):
-    """A dict of the figure, or why there is none."""
+    """Returns a dict with the figure of a check, or with the reason why there is none."""
     verdict = {"row": check.row, "label": check.label, "subject": check.subject,
                "base": check.base, "quantity": check.quantity,
                "least": check.least, "most": check.most}
@@ -132,7 +133,7 @@ def print_verdict(verdict):
 
 
 def summary(results):
-    """{contender: {quantity: [median, low, high]}}"""
+    """Returns {contender: {quantity: [median, low, high]}}."""
     quantities = ("seconds", "GB/s", "items/s", "CPU s/GB", "peak MiB", "first ms")
     return {name: {q: spread([m.get(q) for m in measures]) for q in quantities}
             for name, measures in results.measures.items()}
@@ -183,7 +184,7 @@ def main(words):
 
 
 def end_orderly(*_):
-    """A signal ends it as an error does: servers and mounts go."""
+    """Makes a signal end the program like an error, so that servers and mounts are removed."""
     sys.exit(1)
 
 

@@ -3,21 +3,22 @@
 
     BUILD=build python3 tools/bench/casestudy.py [WAY|SIZE|FILES]...        (all)
 
-After AWS's "Choose the best data source for your Amazon SageMaker training job", on one machine:
-{File, FastFile, mounted file system, direct S3, Pipe} x {small, large data set} x {JPEGs of 39 kB,
-WebDataset, TFRecord in shards of about 150 MB}; post.py sets the post's own figures beside them.
-The small set is Caltech-256's 30,607 images (1.2 GB) in three epochs; the large one has each of
-them CASESTUDY_REPLICATE times (10: 12 GB; 50 is the post's 54 GB) in one.  The consumer takes
-10,000 samples a second, about as much as the link brings; the server is radosgw, made to answer
-15 ms after each request, at 400 MB/s together and 80 MB/s a connection.  It has one form of one set
-at a time, since all would not fit on most disks.
+It repeats AWS's "Choose the best data source for your Amazon SageMaker training job" on one machine: {File, FastFile,
+mounted file system, direct S3, Pipe} x {small, large data set} x {JPEGs of 39 kB, WebDataset, TFRecord in shards of
+about 150 MB}. post.py compares the results with the figures of the post.
 
-A download, or a training, that takes longer than CASESTUDY_SECONDS (12) is ended, and its time is
-that of all its bytes or samples at the rate they had from the first one on; such a figure is printed
-with "~".  CASESTUDY_IMAGES makes the sets smaller, to try it out.
+The small data set is Caltech-256's 30,607 images (1.2 GB) in three epochs. The large data set has each image
+CASESTUDY_REPLICATE times (10: 12 GB; 50 is the post's 54 GB) in one epoch. The consumer takes 10,000 samples a
+second, about the rate of the link. The server is radosgw, slowed down to respond 15 ms after each request, at 400
+MB/s in total and 80 MB/s per connection. It stores one form of one data set at a time, because all forms would not
+fit on most disks.
 
-Prints the table; BUILD/bench/casestudy.json and casestudy.svg get it as well.  With words, only what
-they name is measured, and takes the place of what BUILD/bench/casestudy.json has of it."""
+A download or training that takes longer than CASESTUDY_SECONDS (12) is ended. Its time is then extrapolated to all
+its bytes or samples, at the rate since the first one; such a figure is printed with "~". CASESTUDY_IMAGES makes the
+data sets smaller, to try the case study.
+
+Prints the table, and writes it to BUILD/bench/casestudy.json and casestudy.svg. If arguments are given, only the
+cells that they name are measured, and replace those cells in BUILD/bench/casestudy.json."""
 
 import contextlib
 import json
@@ -42,7 +43,7 @@ RATE = 10000            # samples a second that the consumer takes
 IMAGES = int(os.environ.get("CASESTUDY_IMAGES", "30607"))
 REPLICATE = int(os.environ.get("CASESTUDY_REPLICATE", "10"))
 SECONDS = int(os.environ.get("CASESTUDY_SECONDS", "12"))
-WORKERS = 8             # of the consumer, where a sample is a file
+WORKERS = 8             # workers of the consumer, if a sample is a file
 LATENCY_MS, LINK_MB, CONNECTION_MB = 15, 400, 80
 SIZES = {"small": (1, 3), "large": (REPLICATE, 1)}     # copies of each image, epochs
 FORMS = {"JPEGs": None, "WebDataset": "webdataset", "TFRecord": "tfrecord"}
@@ -54,17 +55,17 @@ MOUNTED = "the disk" if nfs.lacking() else "NFS"
 
 @dataclass
 class Cell:
-    """What one way took, in seconds."""
+    """The seconds that one way took."""
     size: str
     way: str
-    form: str               # of FORMS
+    form: str               # a key of FORMS
     by: str                 # the tool that brings the data
     download: float = 0
     first: float = 0
     train: float = 0
     stall: float = 0
     missing: str = ""
-    is_partial: bool = False    # it was ended early
+    is_partial: bool = False    # the run was ended early
 
     @property
     def parts(self):
@@ -77,7 +78,7 @@ class Study:
     def __init__(self, bench_, folder):
         self.bench, self.build, self.folder = bench_, bench_.build, folder
         self.sheaf = os.path.join(self.build, "sheaf")
-        self.rgw = self.endpoint = self.env = None      # while a form is stored
+        self.rgw = self.endpoint = self.env = None      # set while a form is stored
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
@@ -89,7 +90,7 @@ class Study:
         return self.path("%s-%s" % (size, form))
 
     def make(self, size, form):
-        """The tree, or its shards, on the disk."""
+        """Makes the tree, or its shards, on the disk."""
         folder, tree = self.folder_of(size, form), self.folder_of(size, "JPEGs")
         if os.path.exists(folder):
             return folder
@@ -103,7 +104,7 @@ class Study:
 
     @contextlib.contextmanager
     def stored(self, size, form):
-        """The form of the set on the disk, and in the bucket of a server of its own."""
+        """Stores a form of the data set on the disk, and in the bucket of a server of its own."""
         folder, objects = self.make(size, form), self.path("objects")
         self.rgw = servers.Radosgw(objects)
         try:
@@ -132,7 +133,7 @@ class Study:
             _run(remote.curl(self.path("put"), transfers))
 
     def consume(self, cell, *words):
-        """Trains; its times go into the cell."""
+        """Trains, and stores the times in the cell."""
         done = subprocess.run([os.path.join(self.build, "bench", "consume"), str(RATE),
                                str(SIZES[cell.size][1]), str(SECONDS), *words], check=False, env=self.env,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS + 120)
@@ -149,7 +150,7 @@ class Study:
 
     @contextlib.contextmanager
     def channel(self, config=None):
-        """A directory as a job's /opt/ml; it, and the place of its channels."""
+        """Makes a directory like a job's /opt/ml. Returns it, and the place of its channels."""
         root = self.path("ml")
         for part in ("data", "config"):
             os.makedirs(os.path.join(root, "input", part))
@@ -180,7 +181,8 @@ def _files(folder):
 
 
 def _train_on_folder(study, cell, folder):
-    """Of JPEGs the program has a list of names: s3fs would ask for each object to make one."""
+    """Trains on a directory. For JPEGs, the program gets a list of names, because s3fs would make a request for each
+    object to list them."""
     made = study.folder_of(cell.size, cell.form)
     if cell.form == "JPEGs":
         study.consume(cell, "files", str(WORKERS), study.list_of(
@@ -194,7 +196,8 @@ def _train_on_folder(study, cell, folder):
 # ---- The ways ----------------------------------------------------------------------------------
 
 def _download(words, env, dest):
-    """Seconds until the first file was there, and until all were, or None: it was ended early."""
+    """Returns the seconds until the first file was there, and until all files were there, or None if the download was
+    ended early."""
     begin = time.monotonic()
     process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
@@ -212,7 +215,7 @@ def _download(words, env, dest):
 
 
 def file_mode(study, cell):
-    """Everything is on the disk before training begins."""
+    """Downloads everything to the disk before training begins."""
     dest, folder = study.path("downloaded"), study.folder_of(cell.size, cell.form)
     shutil.rmtree(dest, ignore_errors=True)
     words = [study.sheaf, "fetch", study.url(cell.size, cell.form), dest]
@@ -222,7 +225,7 @@ def file_mode(study, cell):
     first, took = _download(words, study.env, dest)
     if took is not None:
         cell.download, folder = took, dest
-    else:       # training has the same bytes from where they were made
+    else:       # training reads the same bytes from the place where they were made
         share = data.size_of(_files(dest)) / data.size_of(_files(folder))
         cell.is_partial = True
         cell.download = first + (time.monotonic() - begin - first) / max(share, 1e-6)
@@ -231,7 +234,7 @@ def file_mode(study, cell):
 
 
 def fast_file(study, cell):
-    """A file system over the bucket: s3fs in the place of SageMaker's own."""
+    """Trains on a file system over the bucket. s3fs takes the place of SageMaker's own."""
     mount = study.path("mount")
     os.makedirs(mount, exist_ok=True)
     with open(study.path("keys"), "w", encoding="ascii", opener=lambda p, f: os.open(
@@ -247,8 +250,8 @@ def fast_file(study, cell):
 
 
 def mounted(study, cell):
-    """A file system that holds the data, with nothing in memory: NFS where the kernel has it, else
-    this machine's disk, in the place of EFS and of FSx for Lustre."""
+    """Trains on a file system that holds the data, with an empty page cache: NFS if the kernel supports it, otherwise
+    this machine's disk. It takes the place of EFS and FSx for Lustre."""
     if bench.Bench.can_drop_caches():
         bench.Bench.drop_caches()
     folder = study.folder_of(cell.size, cell.form)
@@ -260,7 +263,7 @@ def mounted(study, cell):
 
 
 def direct(study, cell):
-    """No file system: a request a sample, or the library's own reading of shards."""
+    """Trains without a file system: one request per sample, or the library's own reading of shards."""
     if cell.form != "JPEGs":
         source = {"S3DataSource": {"S3Uri": study.url(cell.size, cell.form)}}
         with study.channel({"DataSource": source}) as (root, _):
@@ -273,7 +276,7 @@ def direct(study, cell):
 
 
 def manifest(study, cell):
-    """SageMaker's manifest file of the shards: a pipe has nothing but them."""
+    """Returns SageMaker's manifest file of the shards, because a pipe must contain only shards."""
     folder = study.folder_of(cell.size, cell.form)
     path = study.path("manifest.json")
     with open(path, "w", encoding="utf-8") as file:
@@ -283,8 +286,8 @@ def manifest(study, cell):
 
 
 def pipe(study, cell):
-    """Named pipes, an epoch each, which `sheaf pipe` feeds as SageMaker does.  Of JPEGs each
-    becomes a record (RecordWrapperType RecordIO)."""
+    """Trains on named pipes, one for each epoch, which `sheaf pipe` writes as SageMaker does. Each JPEG becomes a
+    record (RecordWrapperType RecordIO)."""
     if cell.form != "JPEGs":
         words = [manifest(study, cell)]
     else:
@@ -306,7 +309,7 @@ def pipe(study, cell):
             feeder.stderr.close()
 
 
-WAYS = (                # name, what it does, who brings JPEGs, who brings shards
+WAYS = (                # name, function, the program that brings JPEGs, the program that brings shards
     ("File", file_mode, ("aws s3 cp", "sheaf fetch"), ("aws s3 cp", "sheaf fetch")),
     ("FastFile", fast_file, ("s3fs",), ("s3fs, sheaf",)),
     ("mounted", mounted, (MOUNTED,), (MOUNTED + ", sheaf",)),
@@ -333,7 +336,7 @@ def table(report):
 
 
 def about():
-    """What the table is of, in words."""
+    """Describes the table in words."""
     text = ["%s images in %d epochs, and %s in %d, for a consumer of %s samples a second." % (
         "{:,}".format(IMAGES), SIZES["small"][1], "{:,}".format(IMAGES * REPLICATE),
         SIZES["large"][1], "{:,}".format(RATE))]
@@ -363,7 +366,7 @@ def draw(report, folder):
 
 
 def chosen(names, wanted):
-    """Those of the names that were asked for; all, where none was."""
+    """Returns the requested names, or all names if none was requested."""
     return [name for name in names if name in wanted] or list(names)
 
 
@@ -392,7 +395,7 @@ def measure_form(study, ways, size, form):
 
 
 def kept(path, cells):
-    """The cells of an earlier run that were not measured again."""
+    """Returns the cells of an earlier run that were not measured again."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as file:

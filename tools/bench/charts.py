@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bar charts as SVG, by hand: legible on light and on dark ground."""
+"""Bar charts as SVG, without a library, readable on a light and on a dark background."""
 
 import os
 from xml.sax.saxutils import escape
@@ -31,7 +31,7 @@ def _rect(x, y, width, css):
 
 
 def bars(title, unit, rows):
-    """rows: (label, (median, low, high), ours)."""
+    """Draws rows of (label, (median, low, high), whether it is Sheaf)."""
     top = max(high for _, (_, _, high), _ in rows)
     scale = (WIDTH - LEFT - RIGHT) / top
     body = [_text(8, 22, "%s (%s)" % (title, unit), css="title")]
@@ -48,7 +48,7 @@ def bars(title, unit, rows):
 
 
 def stacked(title, unit, parts, rows):
-    """rows: (label, [value of each part])."""
+    """Draws rows of (label, [value of each part])."""
     top = max(sum(values) for _, values in rows)
     scale = (WIDTH - LEFT - RIGHT) / top
     body = [_text(8, 22, "%s (%s)" % (title, unit), css="title")]
@@ -67,7 +67,7 @@ def stacked(title, unit, parts, rows):
     return _page(TOP + (len(rows) + 1) * STEP + 8, body)
 
 
-# ---- Of a report -------------------------------------------------------------------------------
+# ---- Charts of a report --------------------------------------------------------------------------
 
 CHARTS = {      # file: title, quantity, [(row, contenders)]
     "read.svg": ("Reading 1.2 GB, page cache warm", "GB/s", [
@@ -88,7 +88,7 @@ CHARTS = {      # file: title, quantity, [(row, contenders)]
 
 
 def draw(report, folder):
-    """Writes what the report has figures for."""
+    """Writes the charts for which the report has figures."""
     for name, (title, quantity, choices) in CHARTS.items():
         rows = [(contender, report["rows"][row]["contenders"][contender][quantity],
                  contender.startswith("sheaf"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The data that is measured on, below BUILD/bench/data.  It is made once and stays."""
+"""The data for the measurements, in BUILD/bench/data. It is made once and kept."""
 
 import contextlib
 import glob
@@ -10,23 +10,23 @@ import subprocess
 
 CONTAINERS = ("tfrecord", "recordio", "webdataset")
 SUFFIX = {"tfrecord": ".tfrecord", "recordio": ".rec", "webdataset": ".tar"}
-SIZES = {               # files, small records, files of 1 KB (and ten times as many)
+SIZES = {               # files, small records, files of 1 KB (and ten times this number)
     "full": (30607, 5000000, 150000),
     "quick": (3000, 500000, 5000),
 }
-PARTS = 8           # trees that the files are dealt to, to be mixed
-REPLICATE = 10          # how often an image is in the large tree
-RECORD_BYTES = 100      # of a small record's content
+PARTS = 8           # trees among which the files are divided, to be mixed
+REPLICATE = 10          # copies of an image in the large tree
+RECORD_BYTES = 100      # bytes of a small record's content
 
 
 class Data:
-    """Paths, each made when it is first asked for."""
+    """Paths of the data. Each is made when it is first requested."""
 
     def __init__(self, build, size):
         self.build = build
         self.images, self.records, self.small_files = SIZES[size]
         self.folder = os.path.join(build, "bench", "data-" + size)
-        # Of some 500 x 400 pixels, as ImageNet's, and of some 1400 x 1200.
+        # Photos of about 500 x 400 pixels, as in ImageNet, and of about 1400 x 1200.
         self.photos = {"photos": self.images // 10, "large photos": self.images // 100}
         os.makedirs(self.folder, exist_ok=True)
 
@@ -39,7 +39,7 @@ class Data:
 
     @contextlib.contextmanager
     def _made(self, name):
-        """The path, and whether it has to be made; what is half made does not stay."""
+        """Yields a path, and whether it must be made. If making it fails, the path is removed."""
         path = os.path.join(self.folder, name)
         if os.path.exists(path):
             yield path, False
@@ -58,7 +58,7 @@ class Data:
         return os.path.join(self.folder, "tree")
 
     def large_tree(self):
-        """The same files, each under so many names: hard links, which cost no space."""
+        """The same files, each under several names. They are hard links, which cost no space."""
         with self._made("large-tree") as (path, make):
             if make:
                 for i in range(REPLICATE):
@@ -85,7 +85,7 @@ class Data:
         return os.path.join(self.folder, name)
 
     def part_trees(self):
-        """The files in turn in so many trees, of all classes: hard links."""
+        """The files, divided in turn among several trees that each have all classes, as hard links."""
         with self._made("part-trees") as (path, make):
             for number, file in enumerate(sorted(glob.glob(os.path.join(self.tree(), "*", "*")))
                                           if make else ()):
@@ -96,7 +96,7 @@ class Data:
         return sorted(glob.glob(os.path.join(self.folder, "part-trees", "*")))
 
     def shards(self, container, codec="none", count=0, tree=None):
-        """A data set of the tree; its directory."""
+        """Packs the tree and returns the directory of the data set."""
         name = "%s-%s%s%s" % (container, codec, "-%d" % count if count else "",
                               "-" + os.path.basename(tree) if tree else "")
         with self._made(name) as (path, make):
@@ -106,7 +106,7 @@ class Data:
         return _warm(os.path.join(self.folder, name))
 
     def column_shards(self, container):
-        """The shards with a column `cap` of texts of 200 bytes."""
+        """The shards, with a column `cap` of texts of 200 bytes."""
         name = "%s-column" % container
         with self._made(name) as (path, make):
             if make:
@@ -123,7 +123,7 @@ class Data:
         return _warm(os.path.join(self.folder, name))
 
     def record_shards(self, fewer):
-        """Small records, so many times fewer: a foreign data set, made one of ours."""
+        """Small records, reduced in number by a factor, as a foreign data set that was indexed."""
         name = "records-%d" % (self.records // fewer)
         with self._made(name) as (path, make):
             if make:
@@ -138,13 +138,13 @@ def _run(words):
 
 
 def files_of(folder):
-    """All files of a data set, with those of its columns."""
+    """Reads a data set into the page cache, and returns its directory."""
     return [path for path in glob.glob(os.path.join(folder, "**"), recursive=True)
             if os.path.isfile(path)]
 
 
 def _warm(folder):
-    """Brings a data set into the page cache; returns its directory."""
+    """Reads a data set into the page cache, and returns its directory."""
     for path in files_of(folder):
         with open(path, "rb") as file:
             while file.read(1 << 20):

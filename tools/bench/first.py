@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""first.py URL BYTES: three requests for a byte, one after another, and then one for so many, on
-one connection: what a reader cannot do without before its first sample.  A line as of meter.h."""
+"""first.py URL BYTES: makes three requests for one byte, one after another, and then one request for BYTES, on one
+connection. A reader needs at least these requests before its first sample. Prints a line in the form of meter.h."""
 
 import http.client
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 1 to 3 and 9 to 12: reading what lies on this machine's disk."""
+"""Rows 1 to 3 and 9 to 12: reading data on this machine's disk."""
 
 import os
 import shutil
@@ -8,9 +8,9 @@ import data
 import peers
 from run import Contender, take_turns
 
-PASSES = 3          # over the data, by the fast ones, in a process
-EPOCHS = 10         # of a shuffled reader in a process: the first fills its buffers
-RECORDS_FEWER = 10  # so many times, for a peer that takes long
+PASSES = 3          # passes over the data in a process, for fast contenders
+EPOCHS = 10         # epochs of a shuffled reader in a process, because the first epoch fills its buffers
+RECORDS_FEWER = 10  # a slow peer gets fewer records, by this factor
 
 
 def _reader(bench, name, source, passes, items, size, *options):
@@ -45,7 +45,7 @@ def read_in_order(bench, results):
                          data.size_of(files), "--no-shuffle")]
         turns.append(_loop(bench, "read(2) and CRC-32C " + container, files, "--crc"))
         if container == "recordio":
-            # Any program with read_files' command line and line of JSON.
+            # Any program with the command line of read_files and its line of JSON.
             split = os.environ.get("BENCH_INPUTSPLIT")
             if split:
                 turns.append(Contender("InputSplit recordio", [split, str(PASSES), *files],
@@ -115,7 +115,7 @@ def read_codecs(bench, results):
 
 
 def memory(bench, results):
-    """The command's, from outside.  What was packed is then read, and goes."""
+    """Measures the memory of the command, from outside. The packed data is then read and removed."""
     out = {size: os.path.join(bench.data.folder, "out-" + size) for size in ("small", "large")}
     if not bench.has_space(results, ["pack, small", "read, small", "pack, large", "read, large"],
                            15 * bench.data.images / 30607):
@@ -134,7 +134,7 @@ def memory(bench, results):
 
 
 def first_sample_of(bench, where, count, source, **how):
-    """In order, and through a shuffle buffer."""
+    """Measures the time until the first sample, in order and through a shuffle buffer."""
     reader = bench.data.program("read_sheaf")
     return [Contender("%s, %d shards, in order" % (where, count), [
         reader, "1", "--limit", "1", "--no-shuffle", source], **how),
@@ -150,7 +150,7 @@ def first_sample(bench, results):
 
 
 def crop_photos(bench, results):
-    """Decoded and cropped at random to 224, by one thread; what counts is the processor's time."""
+    """Decodes photos and crops them at random to 224 pixels, in one thread. Processor time is what counts."""
     turns = []
     for kind, count in bench.data.photos.items():
         tree = bench.data.photo_tree(kind)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A folder over NFS: nfs-ganesha (a Debian package) as its server, on loopback, and the kernel's
-own mount.  `lacking` tells what stands in the way."""
+"""A directory over NFS: nfs-ganesha (a Debian package) as the server, on loopback, and the kernel's own mount.
+`lacking` says why this is not possible."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ START_SECONDS = 20
 
 
 def lacking():
-    """Why nothing can be mounted; "" where it can."""
+    """Returns why nothing can be mounted, or "" if it is possible."""
     with open("/proc/filesystems", encoding="ascii") as file:
         if not any(line.split()[-1] == "nfs4" for line in file):
             return "the kernel here has no NFS, or has not loaded it"
@@ -47,7 +47,7 @@ def _wait_for(process, port):
 
 @contextlib.contextmanager
 def server(folder, state):
-    """nfs-ganesha with that folder as its export /data; its port.  `state` becomes a directory."""
+    """Runs nfs-ganesha with the directory as its export /data, and yields its port. `state` becomes a directory."""
     port = servers.free_port()
     os.makedirs(state)
     config, log = os.path.join(state, "ganesha.conf"), os.path.join(state, "log")
@@ -66,7 +66,7 @@ def server(folder, state):
 
 @contextlib.contextmanager
 def mounted(folder, at):
-    """Mounts it below the new directory `at`; the mount's path."""
+    """Mounts the export in the new directory `at`, and yields the path of the mount."""
     with server(folder, at + "-server") as port:
         os.makedirs(at, exist_ok=True)
         subprocess.run(["mount", "-t", "nfs4", "-o", "ro,port=%d" % port, "127.0.0.1:/data", at],

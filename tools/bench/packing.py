@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows 4, 5, 12 and 18: making shards of a tree, on the same disk."""
+"""Rows 4, 5, 12 and 18: packing a tree to shards on the same disk."""
 
 import os
 import shutil
@@ -10,8 +10,8 @@ from run import Contender, take_turns
 
 
 def _packs(bench, before, suffix=""):
-    """The command, container by container, the least that can be done, and tar; and what clears up
-    after them."""
+    """The contenders: the command for each container, the smallest possible work, and tar; and the commands that
+    remove their output."""
     source, items = bench.data.tree(), bench.data.images
     size = data.manifest(bench.data.shards("tfrecord"))["payload_bytes"]
     out = os.path.join(bench.data.folder, "out")
@@ -33,7 +33,7 @@ def _packs(bench, before, suffix=""):
 def pack_warm(bench, results):
     turns, clean = _packs(bench, os.sync)
     out = os.path.join(bench.data.folder, "out")
-    if shutil.which("tar"):     # to show what it costs that shards are on the disk, not in memory
+    if shutil.which("tar"):     # to show how much time it costs to have shards on the disk and not only in memory
         turns.append(Contender("tar, synced", [
             "sh", "-c", 'tar -cf "$1" -C "$2" . && sync "$1"', "sh", out + ".tar",
             bench.data.tree()], bytes=turns[0].bytes, items=turns[0].items, whole=True,
@@ -63,7 +63,7 @@ def pack_small_files(bench, results):
         bench.remove(out)
         os.sync()
 
-    # A file takes a block of 4 KiB; then there are the shards.
+    # A file takes a block of 4 KiB, and the shards need space as well.
     if not bench.has_space(results, ["150,000 files", "1,500,000 files"],
                            10 * bench.data.small_files / 150000):
         return
@@ -73,7 +73,7 @@ def pack_small_files(bench, results):
         turns.append(Contender(name, [
             bench.data.sheaf, "pack", tree, out, "--format", "webdataset"],
             items=bench.data.small_files * replicate, whole=True, before=clean))
-    # The first round finds the trees' names and files in memory or brings them there.
+    # The first round finds the names and files of the tree in memory, or brings them there.
     take_turns(turns, results, least=2, most=2)
     clean()
     for measures in results.measures.values():

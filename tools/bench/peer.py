@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a user would pick instead, from the Python registry; run in the environment of
-`make bench-peers`.  Each function does one peer's piece of work as its documentation has it.
+"""The alternatives to Sheaf from the Python registry, which run in the environment of `make bench-peers`. Each
+function does the work of one peer as the peer's documentation shows it.
 
-    peer.py WORK ARGUMENT...        prints a line of JSON about it, as meter.h does
+    peer.py WORK ARGUMENT...        prints a line of JSON, as meter.h does
 
-Importing is not in the time."""
+The time does not include importing."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Meter:
 
 
 def tree(folder):
-    """(path, label) of every file, in a shuffled order."""
+    """Returns (path, label) of every file, in a shuffled order."""
     classes = sorted(os.listdir(folder))
     files = [(os.path.join(folder, name, file), label) for label, name in enumerate(classes)
              for file in sorted(os.listdir(os.path.join(folder, name)))]
@@ -92,7 +92,7 @@ def litdata_read(folder):
     return meter
 
 
-# Of several sets, each with the same share.
+# A mix of several data sets with equal shares.
 
 def webdataset_mix(*shards):
     import webdataset
@@ -135,7 +135,7 @@ def litdata_mix(*folders):
 
 
 def s3torch_read(bucket, prefix, names):
-    """Whole shards, one after another, as bytes."""
+    """Reads whole shards, one after another, as bytes."""
     from s3torchconnector import S3ClientConfig, S3IterableDataset
     meter = Meter()
     data = S3IterableDataset.from_objects(
@@ -192,7 +192,7 @@ def litdata_write(source, dest):
 
 
 def im2rec(source, dest):
-    """MXNet's own tools/im2rec.py with --pass-through does just this for each line of its list."""
+    """Packs the files as MXNet's own tools/im2rec.py with --pass-through does for each line of its list."""
     import mxnet
     files = tree(source)
     os.makedirs(dest)
@@ -210,7 +210,7 @@ def im2rec(source, dest):
 
 
 def _resized(work, source, dest):
-    """The files through `work` in a process for each core, and into one file, in order."""
+    """Passes the files through `work` in a process for each core, and writes the results to one file, in order."""
     import multiprocessing
     files = [path for path, _ in tree(source)]
     meter = Meter()
@@ -222,7 +222,7 @@ def _resized(work, source, dest):
 
 
 def cv2_smaller(path):
-    """What im2rec.py --resize 256 does with an image: no filter but bilinear, quality 95."""
+    """Makes an image smaller as im2rec.py --resize 256 does: with a bilinear filter, quality 95."""
     import cv2
     image = cv2.imread(path, 1)
     height, width = image.shape[:2]
@@ -233,7 +233,7 @@ def cv2_smaller(path):
 
 
 def im2rec_resize(source, dest):
-    import cv2      # which the processes then have
+    import cv2      # so that the processes have it as well
     cv2.setNumThreads(1)
     return _resized(cv2_smaller, source, dest)
 
@@ -259,7 +259,7 @@ def pillow_resize(source, dest):
 
 
 def _cropped(crop, source):
-    """The files, each cropped at random to 224 as torchvision's RandomResizedCrop does, in one thread."""
+    """Crops each file at random to 224 pixels as torchvision's RandomResizedCrop does, in one thread."""
     import random
     import torch
     from torchvision.transforms import RandomResizedCrop

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The peers of the Python registry, where they are found: BUILD/bench-peers and
-BUILD/bench-peers-mxnet, which `make bench-peers` makes, or the interpreters that BENCH_PYTHON and
-BENCH_PYTHON_MXNET name."""
+"""Finds the peers of the Python registry: in BUILD/bench-peers and BUILD/bench-peers-mxnet, which `make bench-peers`
+makes, or in the interpreters that BENCH_PYTHON and BENCH_PYTHON_MXNET name."""
 
 import os
 import shutil
@@ -24,7 +23,7 @@ def environment():
 
 
 def found(bench, results, works, items=0, size=0, mxnet=False, **how):
-    """Contenders of those (name, words of peer.py) that can be run here."""
+    """Returns the contenders among (name, words of peer.py) that can run here."""
     python = interpreter(bench, mxnet)
     if not os.path.exists(python):
         for name, _ in works:
@@ -45,7 +44,7 @@ def litdata(bench, tree=None):
 
 
 def _converted(bench, name, work, tree):
-    """The tree in a peer's own format; its directory, or None where the peer is not there."""
+    """Converts the tree to a peer's own format. Returns its directory, or None if the peer is not installed."""
     path = os.path.join(bench.data.folder, name + ("-" + os.path.basename(tree) if tree else ""))
     python = interpreter(bench)
     if os.path.exists(path):

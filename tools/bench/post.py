@@ -1,40 +1,41 @@
 # SPDX-License-Identifier: MIT
-"""What AWS's post measured, beside the case study.
+"""Compares the case study with the figures of AWS's post.
 
-The post, "Choose the best data source for your Amazon SageMaker training job" (2022), has twelve
-combinations: four scenarios, A to D, with FSx for Lustre, File and FastFile each.  Its charts name
-no figures.  Those below are from a repetition by its authors, each the mean of three jobs
-(github.com/aws-samples/sagemaker-bencher, experiments/blog-benchmarks-all.yml and
-result_analysis/): seconds of downloading and of training, one epoch of ResNet-50 on an
-ml.p3.2xlarge.  A job's start, which has nothing to do with data, is left out here as it is there.
+The post, "Choose the best data source for your Amazon SageMaker training job" (2022), has twelve combinations: four
+scenarios, A to D, each with FSx for Lustre, File and FastFile. Its charts do not show figures. The figures here come
+from a repetition by its authors, each as the mean of three jobs (github.com/aws-samples/sagemaker-bencher,
+experiments/blog-benchmarks-all.yml and result_analysis/). They are the seconds of downloading and of training, for
+one epoch of ResNet-50 on an ml.p3.2xlarge. The start of a job is left out on both sides, because it does not depend
+on the data.
 
-Our consumer is thirty times as fast as that GPU, so that a run ends.  What it waited for tells how
-fast the data came; from that follows how long the GPU would have taken with it."""
+The consumer of the case study is thirty times as fast as that GPU, so that a run does not take too long. Its waiting
+time shows how fast the data came. From this follows how long the GPU would have taken."""
 
 GPU_RATE = 330              # images a second that the post's GPU takes
-IMAGES = 30607              # of Caltech-256
+IMAGES = 30607              # number of images in Caltech-256
 IMAGE_BYTES = 39200
-COPIES = {"small": 1, "large": 50}      # of each image, there
+COPIES = {"small": 1, "large": 50}      # copies of each image in the post
 
-SCENARIOS = {               # (data set, files) here: its name there
+SCENARIOS = {               # (data set, files) in the case study: name in the post
     ("small", "JPEGs"): "A",
     ("small", "TFRecord"): "B",
     ("large", "JPEGs"): "C",
     ("large", "TFRecord"): "D",
 }
 MODES = {"mounted": "FSx", "File": "File", "FastFile": "FastFile"}
-SECONDS = {                 # (scenario, mode): downloading, training
+SECONDS = {                 # (scenario, mode): seconds of downloading and of training
     ("A", "FSx"): (10.4, 111.8), ("A", "File"): (255.2, 113.8), ("A", "FastFile"): (18.8, 181.9),
     ("B", "FSx"): (13.7, 113.6), ("B", "File"): (22.1, 113.1), ("B", "FastFile"): (15.9, 112.9),
     ("C", "FSx"): (12.1, 4660.4), ("C", "File"): (10954.7, 4645.1),
     ("C", "FastFile"): (169.4, 9245.1),
     ("D", "FSx"): (12.1, 4690.3), ("D", "File"): (357.3, 4676.2), ("D", "FastFile"): (17.1, 4697.4),
 }
-ALIKE = 0.1                 # ratios that differ by less are the same finding
+ALIKE = 0.1                 # ratios that differ by less count as equal
 
 
 class Row:
-    """One of the post's combinations, and a cell that repeats it: `images` in each of `epochs`."""
+    """One of the post's combinations, and the cell of the case study that repeats it, with `images` in each of
+    `epochs`."""
 
     def __init__(self, cell, images, epochs):
         self.cell, self.images = cell, images
@@ -44,11 +45,11 @@ class Row:
 
     @property
     def at_pace(self):
-        """Seconds that one epoch of the post's GPU takes here, with the download before it."""
+        """The seconds that one epoch of the post's GPU would take here, including the download before it."""
         return self.cell.download + max(self.images / GPU_RATE, self.epoch)
 
     def reason(self, there, here):
-        """Why the two ratios differ: how fast the data came, where that decides."""
+        """Returns why the two ratios differ. If the speed of the data decides, it is named."""
         if abs(here / there - 1) <= ALIKE:
             return "as there"
         images = IMAGES * COPIES[self.cell.size]
@@ -62,7 +63,7 @@ class Row:
 
 
 def rows_of(cells, sizes):
-    """The rows that the cells fill, in the post's order.  `sizes`: {size: (images, epochs)}."""
+    """Returns the rows that the cells fill, in the order of the post. `sizes` is {size: (images, epochs)}."""
     found = [Row(c, *sizes[c.size]) for c in cells
              if not c.missing and c.way in MODES and (c.size, c.form) in SCENARIOS]
     return sorted(found, key=lambda row: (row.scenario, list(SECONDS).index((row.scenario,
@@ -70,7 +71,7 @@ def rows_of(cells, sizes):
 
 
 def table(cells, sizes):
-    """Lines of Markdown."""
+    """Returns the table as lines of Markdown."""
     rows = rows_of(cells, sizes)
     best_here = {name: min(row.at_pace for row in rows if row.scenario == name)
                  for name in {row.scenario for row in rows}}

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What sheaf.torch.DataLoader costs beside PyTorch's own over a list of the same files in memory.
+"""Measures the cost of sheaf.torch.DataLoader, compared with PyTorch's own DataLoader over a list of the same files
+in memory.
 
     make bench-python                   (IMAGES=30607 ROUNDS=5)
 
-Decoded: JPEG decode and a random crop in WORKERS workers.  First batch: from the constructor to the
-first batch of such a loader.  Resume: the first batch after a state at 90 % of an epoch, less that of
-an epoch's start.  Memory: proportional set sizes of the program and 8 workers, above PyTorch's own
-over numbers.  Each run is a process of its own, and runs take turns; what counts is the median of the
-rounds.  Prints what it finds, and at the end a line of JSON."""
+Decoded: JPEG decode and a random crop in WORKERS workers. First batch: the time from the constructor to the first
+batch of such a loader. Resume: the time to the first batch after a state at 90 % of an epoch, minus the time at the
+start of an epoch. Memory: proportional set sizes of the program and 8 workers, minus those of PyTorch's own loader
+over numbers.
+
+Each run is a process of its own, and runs take turns. The result is the median of the rounds. Prints the results, and
+a line of JSON at the end."""
 
 import io
 import json
@@ -20,12 +23,12 @@ import tempfile
 import time
 
 BATCH, WORKERS, CROP = 64, 2, 64
-MANY = 8                                # workers, for memory
+MANY = 8                                # workers for the measurement of memory
 BUDGET = 256 << 20
 
 
 def crop(data):
-    """A random crop of a JPEG, as a tensor."""
+    """Returns a random crop of a JPEG as a tensor."""
     import random
     import numpy
     import torch
@@ -50,7 +53,7 @@ def files_of(folder):
 
 
 class InMemory:
-    """A list of files, read before the time begins."""
+    """A list of files, which are read before the measurement begins."""
 
     def __init__(self, folder):
         self.files = []
@@ -78,7 +81,7 @@ def torch_loader(data, workers):
 
 
 def timed(make):
-    """(seconds to the first batch, seconds to the end, samples)"""
+    """Returns (seconds to the first batch, seconds to the end, number of samples)."""
     begin = time.perf_counter()
     batches = iter(make())
     samples = next(batches)
@@ -88,7 +91,7 @@ def timed(make):
 
 
 def run_sheaf(folder):
-    import sheaf.torch                              # not in the time
+    import sheaf.torch                              # the import is not measured
     return timed(lambda: sheaf_loader(folder, WORKERS, decode=of_sample))
 
 
@@ -107,7 +110,7 @@ def first_of(folder, state=None):
 
 
 def run_resume(folder):
-    """(seconds to start, seconds to resume)"""
+    """Returns (seconds to start, seconds to resume)."""
     started, loader = first_of(folder)
     state = loader.state_dict()
     state["batches"] = len(loader) * 9 // 10
@@ -117,7 +120,7 @@ def run_resume(folder):
 
 
 def memory_of(loader):
-    """Bytes of this process and its workers, in the middle of a pass."""
+    """Returns the bytes of this process and its workers, in the middle of a pass."""
     batches = iter(loader)
     for _ in range(2 * MANY):
         next(batches)

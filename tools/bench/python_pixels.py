@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What batches of crops cost beside the peers: processor time of an image, 500 x 375 at quality 90 to
-95, cropped at random to 224.
+"""Measures batches of crops beside the peers: processor time for an image of 500 x 375 pixels at quality 90 to 95,
+cropped at random to 224.
 
     make bench-python                   (PHOTOS=240 ROUNDS=5)
 
-Alone: one thread that has the files in memory, at the same places for all peers that take a place.
-Loader: sheaf.torch.DataLoader with pixels, all of its process, beside the same threads without a
-loader; and the thread of the program, in microseconds for a batch of 256.  Peers that are not
-installed are named.  Each run is a process of its own, and runs take turns.  Prints what it finds, and
-at the end a line of JSON."""
+Alone: one thread with the files in memory. Peers that can crop at a given place use the same places. Loader: all
+processor time of a process with sheaf.torch.DataLoader and pixels, compared with the same threads without a loader;
+and the time of the program's thread, in microseconds for a batch of 256.
+
+Peers that are not installed are named. Each run is a process of its own, and runs take turns. Prints the results, and
+a line of JSON at the end."""
 
 import importlib.util
 import io
@@ -28,7 +29,7 @@ SIDE, BATCH, PASSES, SMALL = 224, 64, 3, 5120
 # ---- Photos ---------------------------------------------------------------------------------------
 
 def photo(chance, number):
-    """With the entropy of a photograph: octaves of noise."""
+    """Returns an image with the entropy of a photograph: noise in several octaves."""
     import numpy
     from PIL import Image
     width, height = (500, 375) if number % 4 else (375, 500)
@@ -56,7 +57,7 @@ def make(folder, count):
             packer.append("%06d" % number, {"jpg": data}, labels=number % 7)
     small = io.BytesIO()
     Image.open(io.BytesIO(photos[0])).resize((40, 30)).save(small, "JPEG")
-    with sheaf.Packer(folder + "/small") as packer:         # for what a batch costs, not an image
+    with sheaf.Packer(folder + "/small") as packer:         # to measure the cost of a batch, not of an image
         for number in range(SMALL):
             packer.append("%06d" % number, {"jpg": small.getvalue()}, labels=number % 7)
     return sum(map(len, photos)) / count
@@ -69,7 +70,7 @@ def files_of(folder):
 
 
 def boxes_of(folder):
-    """[(bytes, top, left, height, width, flipped)]"""
+    """Returns [(bytes, top, left, height, width, flipped)]."""
     import sheaf
     import sheaf.numpy
     with sheaf.Reader(folder + "/set", no_shuffle=True, rank=0, world_size=1) as reader:
@@ -81,7 +82,7 @@ def boxes_of(folder):
 # ---- Contenders: each returns seconds of processor time for an image ------------------------------
 
 def best_of(items, work):
-    """The least of some passes over all images."""
+    """Returns the least time of some passes over all images."""
     least = float("inf")
     for _ in range(PASSES):
         begin = time.process_time()
@@ -92,7 +93,7 @@ def best_of(items, work):
 
 
 def pool_alone(folder, layout="nchw"):
-    """The threads of the library, on samples in memory."""
+    """Measures the threads of the library, on samples in memory."""
     import numpy
     import sheaf
     pixels = sheaf.Pixels(SIDE, threads=1, layout=layout)
@@ -153,7 +154,7 @@ def run_torchcodec(folder):
 
 
 def run_tf(folder):
-    """decode_and_crop_jpeg and a resize without antialiasing, as people use them."""
+    """Measures decode_and_crop_jpeg and a resize without antialiasing, as people use them."""
     import tensorflow as tf
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -192,7 +193,7 @@ def run_dali(folder):
 
 
 def run_loader(folder):
-    """All of the process with the loader."""
+    """Measures the whole process with the loader."""
     import sheaf
     import sheaf.torch
     loader = sheaf.torch.DataLoader(folder + "/set", BATCH, seed=1,
@@ -207,7 +208,7 @@ def run_loader(folder):
 
 
 def run_step(folder):
-    """Microseconds of processor time of the program's thread for a batch of 256."""
+    """Returns microseconds of processor time of the program's thread for a batch of 256."""
     import sheaf
     import sheaf.torch
     loader = sheaf.torch.DataLoader(folder + "/small", 256, seed=1, drop_last=True,

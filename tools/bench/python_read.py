@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""How fast samples reach Python: ours beside webdataset's, litData's and tf.data's, and beside an
-earlier build of ours, in one run.
+"""Measures how fast samples reach Python, and compares Sheaf with webdataset, litData, tf.data and an earlier build
+of Sheaf, in one run.
 
     make bench-python                   (SAMPLES=30607 ROUNDS=5 BENCH_EARLIER=OTHER/build/python)
 
-Contenders take turns, and a ratio is taken within a round; what counts is the median of the
-rounds.  All shuffle through a buffer of BUFFER samples, or of as many over all workers, and give a
-loop bytes-like objects with their labels, which it does not read; where they come in batches,
-lists of them.  litData has no buffer: it shuffles the order of chunks, and the samples of each.
-Of two ways that webdataset has to make batches, the faster counts.  An earlier build reads what it
-packed itself, by what it had for a DataLoader.  Each run is a process of its own, which makes
-EPOCHS passes; importing is not in its time.  What is not installed is named, and its checks are
-not measured.  Prints what it finds, and at the end a line of JSON."""
+Contenders take turns, and a ratio is computed within a round. The result is the median of the rounds. All contenders
+shuffle through a buffer of BUFFER samples in total, except litData, which has no buffer: it shuffles the order of
+chunks, and the samples of each chunk. All give a loop bytes-like objects with their labels, or lists of these for
+batches. The loop does not read the bytes.
+
+webdataset can make batches in two ways, of which the faster one counts. An earlier build of Sheaf reads data that it
+packed itself, through its own class for a DataLoader.
+
+Each run is a process of its own, which makes EPOCHS passes. The time does not include importing. Packages that are
+not installed are named, and their checks are not measured. Prints the results, and a line of JSON at the end."""
 
 import importlib.util
 import json
@@ -31,7 +33,7 @@ BUFFER = 10000
 BATCH = 64
 WORKERS = 2
 SIZE = 39000
-EARLIER = os.environ.get("BENCH_EARLIER")       # where the package `sheaf` of an earlier build is
+EARLIER = os.environ.get("BENCH_EARLIER")       # directory of the package `sheaf` of an earlier build
 
 # ---- One run, in a process of its own -----------------------------------------------------------
 
@@ -64,7 +66,7 @@ def webdataset_samples(folder):
 
 
 def webdataset_batched(folder):
-    """Batches made by the pipeline, in the workers."""
+    """Reads batches that the pipeline makes in the workers."""
     from torch.utils.data import DataLoader
     dataset = webdataset_of(folder, BUFFER // WORKERS).batched(BATCH, collation_fn=columns)
     loader = DataLoader(dataset, batch_size=None, num_workers=WORKERS, persistent_workers=True)
@@ -74,7 +76,7 @@ def webdataset_batched(folder):
 
 
 def webdataset_collated(folder):
-    """Batches made by the DataLoader."""
+    """Reads batches that the DataLoader makes."""
     from torch.utils.data import DataLoader
     loader = DataLoader(webdataset_of(folder, BUFFER // WORKERS), batch_size=BATCH,
                         num_workers=WORKERS, collate_fn=columns, persistent_workers=True)
@@ -84,7 +86,7 @@ def webdataset_collated(folder):
 
 
 def copied_columns(samples):
-    """Of litData's views of its chunks, which cannot be sent from a worker."""
+    """Copies litData's views of its chunks, because a worker cannot send views."""
     return [bytes(s["bin"]) for s in samples], [s["cls"] for s in samples]
 
 
@@ -99,7 +101,7 @@ def litdata_loader(folder):
 
 
 def tf_data(folder):
-    """As its guide has it; the batches stay tensors, and nothing is parsed."""
+    """Reads with tf.data as its guide shows. The batches stay tensors, and records are not parsed."""
     import tensorflow as tf
     tf.constant(0)
     names = tf.data.Dataset.from_tensor_slices(urls(folder)).shuffle(1000)
@@ -139,7 +141,7 @@ def sheaf_loader(folder):
 
 
 def earlier_loader(folder):
-    """Before there was sheaf.torch.DataLoader, a data set for PyTorch's."""
+    """Reads with PyTorch's DataLoader in builds that do not have sheaf.torch.DataLoader."""
     import sheaf.torch
     if hasattr(sheaf.torch, "DataLoader"):
         yield from sheaf_loader(folder)
@@ -153,7 +155,7 @@ def earlier_loader(folder):
 
 
 def run(name, folder):
-    """{samples, seconds, cpu_seconds}"""
+    """Returns {samples, seconds, cpu_seconds}."""
     warnings.filterwarnings("ignore")
     work = globals()[name](folder)
     next(work)
@@ -198,7 +200,8 @@ def make(dest, count, size, container):
 
 # ---- Taking turns -------------------------------------------------------------------------------
 
-# name: who makes it, as in NEEDS; its container; samples for one of the others; bytes of a sample
+# name: the package that makes it (as in NEEDS), its container, the factor by which it has fewer samples, bytes of a
+# sample
 DATA = {"tar": ("sheaf", "webdataset", 1, SIZE), "tfrecord": ("sheaf", "tfrecord", 1, SIZE),
         "small": ("sheaf", "tfrecord", 25, 100), "earlier": ("earlier", "webdataset", 1, SIZE),
         "litdata": ("litdata", "litdata", 1, SIZE)}
@@ -225,7 +228,7 @@ NEEDS = {"webdataset": "webdataset", "litdata": "litdata", "tf": "tensorflow"}
 
 
 def is_here(work):
-    """Whether there is what it measures, or is made by."""
+    """Returns whether the package that a measurement needs is installed."""
     name = work.split("_")[0]
     if name == "earlier":
         return EARLIER is not None
@@ -233,7 +236,7 @@ def is_here(work):
 
 
 def process(flag, work, *words, **options):
-    """This program, with the package of an earlier build for what begins with that."""
+    """Runs this program, with the package of an earlier build for contenders that need it."""
     env = dict(os.environ)
     if work.split("_")[0] == "earlier":
         env["PYTHONPATH"] = os.pathsep.join([EARLIER, env.get("PYTHONPATH", "")])
@@ -242,7 +245,7 @@ def process(flag, work, *words, **options):
 
 
 def make_all(folder, count):
-    """{name: samples} of the data sets"""
+    """Makes all data sets and returns {name: samples}."""
     made = {}
     for name, (maker, container, times, size) in DATA.items():
         if is_here(maker):
@@ -253,7 +256,7 @@ def make_all(folder, count):
 
 
 def measure(contenders, folder, expected, rounds):
-    """{name: [rates]}"""
+    """Returns {name: [rates]}."""
     for name in [name for name in contenders if not is_here(contenders[name][0])]:
         print("  %-24s is not here" % name, flush=True)
     contenders = {name: of for name, of in contenders.items() if is_here(of[0])}
@@ -285,7 +288,7 @@ def label_of(subject, bases):
 
 
 def judge(rates, subject, bases, target):
-    """The check; None if one of them is not here."""
+    """Returns the result of a check, or None if one of its contenders is missing."""
     if not {subject, *bases} <= rates.keys():
         print("  %s, at least %g: not measured" % (label_of(subject, bases), target), flush=True)
         return None

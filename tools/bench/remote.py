@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rows 6 to 8, 13, 15 to 17, 21 and parts of 11 and 20: nginx and radosgw on loopback, beside curl with the same
-requests.  The servers are those of the tests (tests/system/servers.py)."""
+"""Rows 6 to 8, 13, 15 to 17, 21 and the second half of 11: nginx and radosgw on loopback, compared with curl making
+the same requests. The servers are those of the tests (tests/system/servers.py)."""
 
 import contextlib
 import datetime
@@ -24,25 +24,25 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
                                 "system"))
 import servers                                          # pylint: disable=wrong-import-position
 
-PART = 8 << 20          # bytes of a range and of a part: what the library asks for
-CONNECTIONS = 32        # that it has at most, to read
-NEAR_CONNECTIONS = 8    # enough for a near server; the library has 4 there, and more if they bring more
-UPLOADS = 8             # parts at once that are enough for this server
+PART = 8 << 20          # bytes of a range and of a part, as the library requests them
+CONNECTIONS = 32        # largest number of connections of the library for reading
+NEAR_CONNECTIONS = 8    # enough for a near server; the library begins with 4 and adds more if they help
+UPLOADS = 8             # number of concurrent parts that is enough for this server
 BUCKET = "bench"
-OBJECTS = 1000          # of row 17
-PACE_MB = 20            # a second of each connection of rows 16 and 21
+OBJECTS = 1000          # number of objects in row 17
+PACE_MB = 20            # MB per second of each connection in rows 16 and 21
 S5CMD = os.path.join(os.environ.get("BUILD", "build"), "interop-s3", "bin", "s5cmd")
-LATENCY_MS = 15         # of the shaped server of row 11
-FAR_MS = 50             # and of row 21
-NUMBERS = 256           # samples of a batch of row 13
-BATCHES = 20            # and one before, which is not in the time
-GAP = 1 << 20           # over which the library reads on, and what a range has at most (sheaf.h)
+LATENCY_MS = 15         # latency of the shaped server of row 11
+FAR_MS = 50             # latency of the shaped server of row 21
+NUMBERS = 256           # samples of a batch in row 13
+BATCHES = 20            # measured batches; one more batch before them is not measured
+GAP = 1 << 20           # largest gap that the library reads across, and largest range (sheaf.h)
 
 
 # ---- curl --------------------------------------------------------------------------------------
 
 def presigned(client, endpoint, method, path, query=()):
-    """A URL that anyone may use for an hour."""
+    """Returns a URL that anyone may use for an hour."""
     host = urllib.parse.urlsplit(endpoint).netloc
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     scope = "%s/%s/s3/aws4_request" % (now[:8], client.region)
@@ -61,26 +61,26 @@ def presigned(client, endpoint, method, path, query=()):
 
 
 def curl(path, transfers, connections=CONNECTIONS):
-    """The command that makes all those transfers, each a list of lines of curl's configuration,
-    in parallel."""
+    """Returns the command that makes all transfers in parallel. Each transfer is a list of lines of curl's
+    configuration."""
     with open(path, "w", encoding="ascii") as file:
         file.write("\nnext\n".join("\n".join(["silent", "fail", *lines]) for lines in transfers))
     return ["curl", "--noproxy", "*", "-Z", "--parallel-max", str(connections), "-K", path]
 
 
 def ranges(urls):
-    """Transfers of whole objects [(URL, bytes)], in ranges."""
+    """Returns transfers of whole objects [(URL, bytes)], in ranges."""
     return [['url = "%s"' % url, 'range = "%d-%d"' % (at, min(at + PART, size) - 1),
              'output = "/dev/null"', *more]
             for url, size, *more in urls for at in range(0, size, PART)]
 
 
 def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS, items=1):
-    """The contender that reads whole objects [(URL, bytes)] in the same ranges over libcurl, on as
-    many connections, and checks as much (curl_loop.c)."""
+    """Returns the contender that reads whole objects [(URL, bytes)] in the same ranges over libcurl. It uses the same
+    number of connections and makes the same checks (curl_loop.c)."""
     path = os.path.join(bench.folder, "ranges-" + "".join(c for c in name if c.isalnum()))
     with open(path, "w", encoding="ascii") as file:
-        file.write("\n")                # all of it is in the time
+        file.write("\n")                # the time covers all requests
         for url, size in urls:
             for at in range(0, size, PART):
                 file.write("%d %d %s\n" % (at, min(at + PART, size) - 1, url))
@@ -93,7 +93,7 @@ def bare_loop(bench, name, urls, cacert=None, connections=CONNECTIONS, items=1):
 
 @contextlib.contextmanager
 def server(make, results, names):
-    """A server of the tests; None where it is not installed."""
+    """Yields a server of the tests, or None if it is not installed."""
     try:
         found = make()
     except unittest.SkipTest as why:
@@ -109,7 +109,7 @@ def server(make, results, names):
 
 @contextlib.contextmanager
 def shaped(bench, endpoint, latency_ms, all_mb=0, each_mb=0):
-    """The same server, far away; its endpoint."""
+    """Makes the same server appear distant, and returns its endpoint."""
     process = subprocess.Popen([bench.data.program("shape"), endpoint.rpartition(":")[2],
                                 str(latency_ms), str(all_mb), str(each_mb)],
                                stdout=subprocess.PIPE, text=True)
@@ -128,7 +128,7 @@ def upload(bench, rgw, folder, prefix):
 
 
 def objects(rgw, prefix):
-    """[(key, bytes)] of the shards there."""
+    """Returns [(key, bytes)] of the shards in the bucket."""
     return [(key, size) for key, size in sorted(rgw.client.list(BUCKET, prefix).items())
             if key.endswith(".tfrecord")]
 
@@ -202,7 +202,7 @@ def read_columns_s3(bench, results):
 
 @contextlib.contextmanager
 def radosgw(bench, results, names):
-    """With the data set at s3://bench/data/."""
+    """Starts radosgw with the data set at s3://bench/data/."""
     with server(servers.Radosgw, results, names) as rgw:
         if rgw:
             rgw.client.make_bucket(BUCKET)
@@ -211,7 +211,7 @@ def radosgw(bench, results, names):
 
 
 def parts_of(bench, files):
-    """Files of the shards' parts, cut once: [(shard, [path])]"""
+    """Returns curl's lines for the PUT of a part with its SHA-256 in the signature, which the server checks."""
     folder = os.path.join(bench.data.folder, "parts")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -226,13 +226,13 @@ def parts_of(bench, files):
 
 
 def presigned_part(client, path, query, part):
-    """curl's lines for the PUT of a part of which the server is told nothing."""
+    """Returns curl's lines for the PUT of a part whose bytes the server does not check."""
     return ['url = "%s"' % presigned(client, client.endpoint, "PUT", path, query),
             'upload-file = "%s"' % part]
 
 
 def signed_part(client, path, query, part):
-    """And with the SHA-256 of its bytes in the signature, which the server then checks."""
+    """Returns curl's lines for the PUT of a part with its SHA-256 in the signature, which the server checks."""
     with open(part, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     url, headers = client.signed_put(path, query, digest)
@@ -241,7 +241,7 @@ def signed_part(client, path, query, part):
 
 
 class Multipart:
-    """The shards' parts, as an upload of their own each, by curl.  `put` makes the request."""
+    """Uploads the parts of the shards with curl, each shard as an upload of its own. `put` makes the request."""
 
     def __init__(self, rgw, cut, config, put):
         self.rgw, self.cut, self.config, self.put, self.uploads = rgw, cut, config, put, []
@@ -252,7 +252,7 @@ class Multipart:
                            for path, query, part in self.begin_uploads()], UPLOADS)
 
     def begin_uploads(self):
-        """(key's path, query, file) of each part of a new upload of each shard."""
+        """Begins an upload of each shard, and returns (path of the key, query, file) of each part."""
         for name, parts in self.cut:
             path = "/%s/limit/%s" % (BUCKET, name)
             answer = self.rgw.client.request("POST", path, [("uploads", "")])[0].decode()
@@ -272,8 +272,8 @@ class Multipart:
 
 
 class BareMultipart(Multipart):
-    """The same by the bare loop, over TLS with pre-signed URLs, whose bytes nobody signs; each part's
-    CRC-64/NVME is made on the way, and each upload completed."""
+    """Uploads the same parts with the bare loop, over TLS with pre-signed URLs that do not sign the bytes. It
+    computes the CRC-64/NVME of each part, and completes each upload."""
 
     def __init__(self, bench, rgw, cut):
         super().__init__(rgw, cut, os.path.join(bench.folder, "bare-parts"), None)
@@ -294,7 +294,7 @@ class BareMultipart(Multipart):
         return presigned(self.rgw.client, self.rgw.tls, method, path, query)
 
     def completion(self, number, parts):
-        """The file of the body that completes an upload of those parts."""
+        """Returns the file with the body of the request that completes an upload of these parts."""
         name = "%s-complete-%d" % (self.config, number)
         with open(name, "w", encoding="ascii") as file:
             file.write("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % "".join(
@@ -316,7 +316,7 @@ def md5_of(path):
 
 
 def collect(rgw):
-    """Lets the server give the memory of what was deleted back now."""
+    """Makes the server free the memory of deleted objects now."""
     subprocess.run(["radosgw-admin", "-c", os.path.join(rgw.folder, "ceph.conf"), "gc", "process",
                     "--include-all"], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
@@ -351,8 +351,8 @@ def pack_s3(bench, results):
 
 
 def copiers(results, names, source, dest, env, **how):
-    """The contenders {tool: name} that copy all that is below a directory or a prefix.  This radosgw
-    does not know the trailing checksums that newer versions of aws send of themselves."""
+    """Returns the contenders {tool: name} that copy everything in a directory or prefix. This radosgw does not
+    support the trailing checksums that newer versions of aws send by default."""
     env = {**env, "S3_ENDPOINT_URL": env["AWS_ENDPOINT_URL"],
            "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
     tools = {
@@ -370,7 +370,7 @@ def copiers(results, names, source, dest, env, **how):
 
 
 def pack_s3_tls(bench, results):
-    """As people have it: TLS, the bytes not signed, and a checksum of them."""
+    """Packs as people do: over TLS, without signing the bytes, and with a checksum of them."""
     folder = bench.data.shards("tfrecord")
     size = data.size_of(data.shard_files(folder))
     names = ["sheaf pack, TLS", "bare loop parts, TLS", "aws s3 cp, TLS", "s5cmd, TLS"]
@@ -392,7 +392,7 @@ def pack_s3_tls(bench, results):
 
 
 def pack_far(bench, results):
-    """To a server far away, which gets little from each connection."""
+    """Packs to a distant server with a low rate per connection."""
     folder = bench.data.shards("tfrecord")
     size = data.size_of(data.shard_files(folder))
     names = ["sheaf pack, far", "aws s3 cp, far", "s5cmd, far"]
@@ -411,8 +411,8 @@ def pack_far(bench, results):
 
 
 def read_paced(bench, results):
-    """The first pass from the opening on, and the second of a reader that is warm; verify reads it
-    once, and opens it, too."""
+    """Measures the first pass, which includes opening, and the second pass of a warm reader. `sheaf verify` also
+    opens the data set and reads it once."""
     names = ["sheaf, first pass", "sheaf, second pass", "bare loop, paced", "sheaf verify, paced"]
     with radosgw(bench, results, names) as rgw:
         if not rgw:
@@ -435,7 +435,7 @@ def read_paced(bench, results):
 
 
 def small_objects(bench, results):
-    """Of a prefix, each object a sample; the others copy them to the disk."""
+    """Packs the objects of a prefix, each as a sample. The other programs copy them to the disk."""
     names = ["sheaf pack of a prefix", "aws s3 cp of a prefix", "s5cmd of a prefix",
              "bare loop of a prefix"]
     with server(servers.Radosgw, results, names) as rgw:
@@ -464,7 +464,7 @@ def small_objects(bench, results):
 
 
 def first_sample_s3(bench, results):
-    """The limit: three small requests, one after another, and then a part, from the same server."""
+    """Measures the limit: three small requests, one after another, and then a part, from the same server."""
     with server(servers.Radosgw, results, ["three round trips and a part"]) as rgw:
         if not rgw:
             return
@@ -483,7 +483,7 @@ def first_sample_s3(bench, results):
 
 
 def frames(path):
-    """[(first, end)] of the records of a TFRecord file."""
+    """Returns [(first, end)] of the records of a TFRecord file."""
     found, at = [], 0
     with open(path, "rb") as file:
         while head := file.read(12):
@@ -495,7 +495,7 @@ def frames(path):
 
 
 def joined(wanted):
-    """The ranges of a batch, close ones as one: of (shard, (first, end)), sorted."""
+    """Returns the ranges of a batch, with near ranges merged. The input is a sorted list of (shard, (first, end))."""
     ranges_found = []
     for shard, (first, end) in wanted:
         if ranges_found and ranges_found[-1][0] == shard and first - ranges_found[-1][2] <= GAP \
@@ -507,7 +507,7 @@ def joined(wanted):
 
 
 def read_numbers(bench, results):
-    """The bare loop asks for the same ranges, on as many connections."""
+    """Reads samples by number. The bare loop requests the same ranges on the same number of connections."""
     with radosgw(bench, results, ["sheaf numbers", "libcurl ranges"]) as rgw:
         if not rgw:
             return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""results.py: puts the figures of BUILD/bench (bench.json, casestudy.json and the charts) into
-RESULTS.md, between its marks, so that no figure is copied by hand.  What only some rows were
-measured for (BUILD/bench/part) takes the place of those rows; a line says where and when."""
+"""results.py: writes the figures of BUILD/bench (bench.json, casestudy.json and the charts) into RESULTS.md, between
+its marks, so that no figure is copied by hand. If only some rows were measured (BUILD/bench/part), their figures
+replace those rows, and a line says where and when they were measured."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ROWS = re.compile(r"Rows? ([\d, ]+) on ")
 
 
 def table(report):
-    """The rows; a line a check."""
+    """Returns the rows of the table, with one line for each check."""
     lines = list(HEAD)
     for number in sorted(report["rows"], key=int):
         row = report["rows"][number]
@@ -47,7 +47,7 @@ def machine(report, what):
 
 
 def rows_of(lines):
-    """{number: its lines} of a table."""
+    """Returns {number: lines of the row} of a table."""
     rows, number = {}, None
     for line in lines[len(HEAD):]:
         found = ROW.match(line)
@@ -61,7 +61,7 @@ def rows_named(numbers):
 
 
 def without(note, numbers):
-    """A note of single rows, of those that were not measured again; "" if none is left."""
+    """Removes rows that were measured again from a note about single rows. Returns "" if no row is left."""
     found = ROWS.match(note)
     if not found:
         return note
@@ -70,7 +70,7 @@ def without(note, numbers):
 
 
 def merged(lines, report):
-    """The page's notes and table, with a report of single rows in it."""
+    """Returns the notes and the table of the page, with a report of single rows merged into them."""
     at = lines.index("")
     new = rows_of(table(report))
     notes = [note for note in (without(note, new) for note in lines[:at]) if note]
@@ -91,7 +91,7 @@ def section(text, mark):
 
 
 def updated(text, folder):
-    """The page with all that was measured there."""
+    """Returns the page with everything that was measured."""
     for name, mark, lines in (
             ("bench.json", "speed", lambda r: machine(r, "`make bench`") + [""] + table(r)),
             (os.path.join("part", "bench.json"), "speed",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The table: what is measured, against what, and the figure to reach.
+"""The table of the benchmark: quantities, what they are compared with, and the figures to reach.
 
-Names of contenders are those that local.py, packing.py and remote.py give them.  A check without
-`base` has an absolute target; one with it is a ratio of the two, taken round by round."""
+Contenders have the names that local.py, packing.py and remote.py give them. A check without `base` has an absolute
+target. A check with `base` is a ratio of two contenders, computed in each round."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from data import CONTAINERS
 class Check:
     row: int
     label: str
-    subject: str            # a contender
-    quantity: str           # Measure.get
-    base: str = ""          # a contender; "": the quantity itself is what counts
-    least: float = None     # to reach
-    most: float = None      # not to pass
-    scale: float = 1        # of the ratio
+    subject: str            # name of a contender
+    quantity: str           # argument of Measure.get
+    base: str = ""          # name of a contender, or "" to use the quantity itself
+    least: float = None     # smallest value that meets the target
+    most: float = None      # largest value that meets the target
+    scale: float = 1        # factor for the ratio
 
 
 TITLES = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Contenders take turns: each round runs every one once, so that what the machine does besides
-falls on all of them alike.  A ratio is taken within a round; its median and range are told."""
+"""Runs contenders in turn. Each round runs every contender once, so that other work of the machine affects all of
+them alike. A ratio is computed within a round; its median and range are reported."""
 
 import json
 import os
@@ -13,26 +13,26 @@ from dataclasses import dataclass, field
 
 
 class Failed(Exception):
-    """A contender that did not do its work."""
+    """A contender did not do its work."""
 
 
 @dataclass
 class Contender:
-    """A command.  It prints a line of JSON about its work (meter.h), or with `whole` is measured
-    from outside, from its start to its end, with all processes that it waits for."""
+    """A command. It prints a line of JSON about its work (meter.h). With `whole`, it is measured from outside
+    instead, from its start to its end, with all processes that it waits for."""
     name: str
     command: list
-    bytes: int = 0              # that it moves, if it does not say so itself
-    items: int = 0              # files or samples that it must come to
+    bytes: int = 0              # bytes that the command moves, if it does not print them
+    items: int = 0              # number of files or samples that the command must report
     whole: bool = False
-    before: object = None       # called before each run, not measured
+    before: object = None       # function that is called before each run and not measured
     after: object = None
     env: dict = None
 
 
 @dataclass
 class Measure:
-    """What one run took."""
+    """The measurements of one run."""
     seconds: float
     cpu_seconds: float
     bytes: int
@@ -55,9 +55,9 @@ class Measure:
 
 @dataclass
 class Results:
-    """All measures, by contender, in the order of the rounds; and what could not be run."""
+    """All measurements, by contender, in the order of the rounds; and the contenders that could not be run."""
     measures: dict = field(default_factory=dict)
-    missing: dict = field(default_factory=dict)     # name: why
+    missing: dict = field(default_factory=dict)     # name: reason
 
     def series(self, name, quantity):
         return [m.get(quantity) for m in self.measures[name]]
@@ -102,8 +102,8 @@ def _measure(contender, said):
 
 
 def take_turns(contenders, results, least=3, most=9, seconds=15):
-    """Rounds until `seconds` have gone by, but so many at least and at most.  A contender that
-    fails is told of and left out."""
+    """Makes rounds until `seconds` have passed, with a least and a largest number of rounds. A contender that fails
+    is reported and left out."""
     contenders = list(contenders)
     begin, done = time.monotonic(), 0
     while contenders and done < most and (done < least or time.monotonic() - begin < seconds):
@@ -122,5 +122,5 @@ def take_turns(contenders, results, least=3, most=9, seconds=15):
 
 
 def spread(values):
-    """(median, least, most)"""
+    """Returns (median, least, most)."""
     return statistics.median(values), min(values), max(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Row 14: views, beside one set with the same samples, and beside what peers mix."""
+"""Row 14: views, compared with one data set of the same samples, and with the mixes of peers."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import peers
 from local import EPOCHS
 from run import Contender, take_turns
 
-RUN, OF = 1000, 10      # every tenth run of a thousand
+RUN, OF = 1000, 10      # every tenth run of a thousand samples
 
 
 def _write(bench, name, text):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """batch.py PLAN PARTS QUEUE IMAGE ROLE-ARN
 
-Packs PLAN by an AWS Batch array job, a child a part, and commits it by a second job that waits
-for the first.  A child that fails, or whose machine is reclaimed, is tried again."""
+Packs PLAN with an AWS Batch array job that has one child for each part. A second job waits for the first and commits.
+A child that fails, or whose machine is reclaimed, is tried again."""
 
 import sys
 
@@ -15,7 +15,7 @@ def main(plan, parts, queue, image, role):
         jobDefinitionName="sheaf", type="container", retryStrategy={"attempts": 4},
         containerProperties={
             "image": image, "jobRoleArn": role,
-            "command": ["sheaf", "--version"],          # each job says its own
+            "command": ["sheaf", "--version"],          # each job replaces this command
             "resourceRequirements": [{"type": "VCPU", "value": "4"},
                                      {"type": "MEMORY", "value": "2048"}]})
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """sagemaker.py PLAN INSTANCES IMAGE ROLE-ARN
 
-Packs PLAN by a SageMaker Processing job, an instance a part, and commits it by a second one.  If
-an instance fails, so does its job; run again, it has only the rest to do."""
+Packs PLAN with a SageMaker Processing job that has one instance for each part, and commits with a second job. If an
+instance fails, its job fails. Run the script again; it packs only the missing shards."""
 
 import sys
 import time

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """spark-submit spark.py PLAN PARTS
 
-Packs PLAN with a partition a part, and commits it.  A task that fails, or whose executor is lost,
-is tried again; one that is slow is run a second time elsewhere, and the first to end counts."""
+Packs PLAN with one Spark partition for each part, and commits. A task that fails, or whose executor is lost, is tried
+again. A slow task is started a second time elsewhere, and the first result counts."""
 
 import subprocess
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""abi_grown.py LAST NOW: writes the ABI description NOW without what structs and enums have gained
-at their end since LAST.  Programs of the last release do not notice that: sheaf.h has them pass the
-size of a struct, or read one that the library allocated.  abidiff's own suppression of it suppresses
-every change of a type."""
+"""abi_grown.py LAST NOW: writes the ABI description NOW without the members that structs and enums have gained at
+their end since LAST. Programs of the last release do not notice such members, because they pass the size of a struct
+to the library, or read a struct that the library allocated. abidiff could suppress these changes itself, but it would
+then suppress every change of a type."""
 
 import sys
 import xml.etree.ElementTree as ET

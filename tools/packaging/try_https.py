@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads shards from an HTTPS server with the command sheaf, in a system that can be spoiled: with
-the certificates where this system has them, where Fedora has them, and with none."""
+"""Reads shards from an HTTPS server with the command sheaf, in a system that may be changed: with the certificates
+where this system has them, where Fedora has them, and without certificates."""
 
 import functools
 import http.server
@@ -18,7 +18,7 @@ OTHERS = "/etc/pki/tls/certs/ca-bundle.crt"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files with their ranges."""
+    """Serves files with byte ranges."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -47,7 +47,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def make_certificate(folder):
-    """A certificate of localhost that signs itself, which the system shall trust."""
+    """Makes a self-signed certificate of localhost for this system to trust."""
     paths = os.path.join(folder, "key"), os.path.join(folder, "cert")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
