@@ -124,7 +124,8 @@ enum sheaf_reason {
     SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
-    SHEAF_REASON_NOT_IN_BASE,       /* NOT_FOUND: the base does not have the key of a value */
+    /* code NOT_FOUND: the base data set does not have the key of a value */
+    SHEAF_REASON_NOT_IN_BASE,
     SHEAF_REASON_UNKNOWN_KEYS       /* NOT_FOUND: keys or files of no sample: on_unknown */
 };
 struct sheaf_error {
@@ -468,7 +469,9 @@ struct sheaf_reader_options {
     uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
-    enum sheaf_remainder remainder; /* AUTO, which means KEEP for one rank and PAD for several */
+    /* AUTO, which means KEEP for one rank and PAD for several; the action on the remainder of an
+     * epoch */
+    enum sheaf_remainder remainder;
     /* 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the index */
     uint64_t memory_bytes;
     /* 0; number of threads that read and check samples ahead of time. 0 means one per processor, at
@@ -744,7 +747,8 @@ SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
 /* One occurrence of a sample in an epoch. All numbers in it count from 0. */
 struct sheaf_coming {
     size_t asked;               /* the sample is numbers[asked] */
-    uint64_t sample;            /* number of the occurrence in the epoch, over all ranks */
+    /* position of this occurrence in the epoch, counted over the samples of all ranks */
+    uint64_t sample;
     uint32_t rank;
     /* number of the occurrence in the rank's part of the epoch; with batches of B samples, it is
      * in step ordinal / B */
@@ -987,21 +991,25 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
 struct sheaf_edit_options {
     size_t sizeof_options;          /* set by _init */
     const char *delete_keys;        /* NULL; a file with a key in each line */
-    /* NULL; a list of keys or paths with a label or labels (*.csv, *.tsv, *.jsonl, *.lst). A new
-     * class gets the number that follows. */
+    /* NULL; a list of keys or paths with a new label or labels for each (*.csv, *.tsv, *.jsonl,
+     * *.lst). A new class gets the next free number. */
     const char *labels;
-    const char *replace;            /* NULL; a source as of sheaf_pack. Each file takes the place of
-                                       the field with its key and suffix. */
-    enum sheaf_on_error on_unknown; /* FAIL; with SKIP, keys and files of no sample are left out */
+    /* NULL; a source of files as in sheaf_pack. Each file replaces the field with the same key
+     * and suffix. */
+    const char *replace;
+    /* FAIL; with SKIP, keys and files that belong to no sample are reported and left out */
+    enum sheaf_on_error on_unknown;
     int resume;                     /* 0; 1 keeps finished shards of an interrupted edit */
     int overwrite;                  /* 0; 1 removes what an interrupted run has left */
-    int purge;                      /* 0; 1 removes the shards that this and earlier edits have
-                                       replaced, once the manifest is published */
+    /* 0; with 1, after the manifest is published, the shards that this edit and earlier ones
+     * have replaced are removed */
+    int purge;
     int dry_run;                    /* 0; 1 only finds the samples and shards */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the lists */
     sheaf_progress_fn *progress;    /* NULL */
-    sheaf_report_fn *report;        /* NULL; called for each key or file of no sample */
+    /* NULL; called for each key or file that belongs to no sample */
+    sheaf_report_fn *report;
     void *context;
     const volatile int *interrupt;  /* NULL */
     const char *const *s3;          /* NULL; as in sheaf_pack_options */
@@ -1018,9 +1026,10 @@ struct sheaf_edit_result {
     int is_done;                    /* whether the last edit was this one already */
 };
 SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size);
-/* Edits the data set `dataset`, a directory or URL. Returns SHEAF_ERR_NOT_FOUND if a key or file
- * belongs to no sample, _UNSUPPORTED for views and foreign shards, _CORRUPT if a shard that must be
- * written again is damaged. Without a list, only `purge` acts. */
+/* Edits the data set `dataset`, which is a directory or URL. Returns SHEAF_ERR_NOT_FOUND if a key
+ * or a file belongs to no sample, _UNSUPPORTED for views and foreign shards, and _CORRUPT if a
+ * shard that must be written again is damaged. If the options name no list and no source, the call
+ * only removes replaced shards (option `purge`). */
 SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 

@@ -88,7 +88,8 @@ struct inflight_item *inflight_next(struct inflight *window);
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until any item is done that was not done at the last such wait, for 50 ms at most. */
+/* Waits for 50 ms at most, until an item is done. Items that were done before the previous call of
+ * this function do not end the wait. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

@@ -117,8 +117,9 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* `awaited` stays as it is, because a thread may already wait for the job, whose data was on
-     * its way */
+    /* `awaited` keeps its value, because another thread may already wait for this job. Such a
+     * thread begins to wait before the job is submitted, while the job's data is still being
+     * fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

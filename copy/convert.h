@@ -21,7 +21,7 @@ struct convert {
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    /* whether features of records are kept only to notice which records have none */
+    /* whether the features of records are kept only to find out which records have no features */
     bool looks;
     uint64_t opaque;            /* number of records without features, which become one field */
     char first_opaque[200];     /* key of the first, possibly truncated */

@@ -116,7 +116,8 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* ---- The output ------------------------------------------------------------------------------ */
 
-/* The names that the shards of a data set share, and the new names of changed shards. */
+/* Texts from which the names of a data set's shards and index files are made, and the new names of
+ * the shards that this edit changes. */
 struct names {
     char *prefix, *index;
     const char **shards;
@@ -177,7 +178,8 @@ static enum output_ask ask_of(const struct edit *e)
 
 /* ---- Purge ----------------------------------------------------------------------------------- */
 
-/* Removes what edits have replaced. A run that was killed while it did this is taken over. */
+/* Removes the files that edits have replaced. If an earlier run was killed while it removed such
+ * files, this run takes it over. */
 static int purge(struct edit *e, struct sheaf_error *err)
 {
     struct names names = { .prefix = NULL };
@@ -216,7 +218,8 @@ static void count_manifest(struct edit *e, const struct manifest *m)
     e->result.shards = m->shard_count;
 }
 
-/* Ends a run that published this edit, and may have been killed then. */
+/* Called if an earlier run has published this edit. That run may have been killed before it had
+ * removed its temporary files; this function removes them. */
 static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
 {
     const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];
@@ -241,7 +244,8 @@ static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err
     return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
 }
 
-/* Sets *is_done to whether the last change of the data set was this edit. */
+/* Sets *is_done to whether this edit was the last change of the data set, and `hash` to the hash of
+ * the edit. */
 static void find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
 {
     const struct manifest *m = e->manifest;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * An edit: what the caller asks for, which samples that is, and the shards that have them.
+ * An edit of a data set: the changes that the caller requests, the samples that change, and the
+ * shards that contain these samples.
  *
  *     lists --edit_wanted.c--> keys --edit_change.c--> numbers, shards --edit_write.c--> new shards
  *
- * A list names samples by their keys. The table of keys and the samples themselves tell their
- * numbers. edit.c does the steps in turn, and publishes the result. */
+ * The caller's lists name samples by their keys. The numbers of the samples are found by the table
+ * of keys, and by reading these samples. edit.c calls the steps one after another, and publishes
+ * the result. */
 #ifndef COPY_EDIT_H
 #define COPY_EDIT_H
 
@@ -20,13 +22,16 @@
 #include "reader/dataset/dataset.h"
 #include "sheaf.h"
 
-/* A key that the caller names, with what is to become of its samples. */
+/* A key in one of the caller's lists, and the change that the caller requests for the samples with
+ * this key. */
 struct edit_wanted {
     char *key;
-    char *other;                /* the key if the first text is a path; NULL: it is none */
+    /* the key that the path in `key` contains, if the list may mean a path; otherwise NULL */
+    char *other;
     bool is_deleted, has_label;
-    uint32_t label;             /* if has_label: of edit.labels; after edit_number_labels() an index
-                                   of edit.plan.labels */
+    /* if has_label is set: index of the new label in edit.labels; after edit_number_labels(), in
+     * edit.plan.labels */
+    uint32_t label;
     size_t file, file_count;    /* of edit.files: what replaces fields */
     const char *where;          /* the list, for messages */
 };
@@ -82,24 +87,27 @@ struct edit {
     struct sheaf_edit_result result;
 };
 
-/* Reads the lists. Returns SHEAF_ERR_ARGUMENT if they contradict each other. (edit_wanted.c) */
+/* Reads the caller's lists. Returns SHEAF_ERR_ARGUMENT if two lists request contradictory changes.
+ * (edit_wanted.c) */
 int edit_read_lists(struct edit *edit, struct sheaf_error *err);
-/* Sets `text` to the hash of an edit that was asked for of the data set with this fingerprint. */
+/* Sets `text` to the hash of this edit for a data set with the given fingerprint. */
 void edit_hash(const struct edit *edit, const char *fingerprint, char text[HASH_TEXT_BYTES]);
 void edit_lists_free(struct edit *edit);
 
-/* Finds the samples that change, the shards that have them, and the counts afterwards. Returns
- * SHEAF_ERR_NOT_FOUND if a key or a file belongs to no sample. (edit_change.c) */
+/* Finds the samples that change and the shards that contain them. Computes the counts that the data
+ * set will have after the edit. Returns SHEAF_ERR_NOT_FOUND if a key or a file in a list belongs to
+ * no sample. (edit_change.c) */
 int edit_find_changes(struct edit *edit, struct sheaf_error *err);
 void edit_changes_free(struct edit *edit);
 
-/* Returns the labels that a change gives, or NULL for those that the sample has. */
+/* Returns the labels that a sample gets by this change, or NULL if the sample keeps its labels. */
 const struct plan_label *edit_label_of(const struct edit *edit, const struct edit_change *change);
 /* Returns the file that replaces a field, or NULL. */
 const struct catalog_file *edit_file_of(const struct edit *edit, const struct edit_change *change,
                                         const char *field);
 
-/* Writes the shards again and puts them in place, beside those that they replace. (edit_write.c) */
+/* Writes new shards in place of those that contain changed samples. The old shards stay beside
+ * them. (edit_write.c) */
 int edit_write(struct edit *edit, struct sheaf_error *err);
 
 #endif

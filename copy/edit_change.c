@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the samples of an edit by their keys, and what the data set has afterwards. Only samples
- * that change are read. */
+ * Finds the samples of an edit by their keys, and computes the counts that the data set will have
+ * after the edit. Only samples that change are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Gives the classes their numbers: those of the data set, and then those that follow. */
+/* Gives each class of the new labels its number: the number that it has in the data set, or the
+ * next free number. */
 static int number_labels(struct edit *e, struct sheaf_error *err)
 {
     const struct manifest *m = e->manifest;
@@ -107,7 +108,7 @@ static int add_change(struct edit *e, uint64_t number, size_t wanted, struct she
     return SHEAF_OK;
 }
 
-/* Looks up some keys, and notes which of them were found. */
+/* Looks up several keys in the data set, and sets found[] for the keys that a sample has. */
 static int find_some(struct edit *e, const char *const *keys, const size_t *wanted, size_t count,
                      bool *found, struct sheaf_error *err)
 {
@@ -136,7 +137,8 @@ static int find_some(struct edit *e, const char *const *keys, const size_t *want
     return code;
 }
 
-/* Looks up all keys that are not found yet. `others` looks up the keys of paths. */
+/* Looks up all keys that are not found yet. If `others` is set, looks up the keys that are
+ * contained in paths instead. */
 static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
 {
     struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
@@ -195,7 +197,8 @@ static int refuse_both(const struct edit *e, const struct edit_change *c, const 
                    what);
 }
 
-/* Adds a change to an earlier one of the same sample. */
+/* Combines two changes of the same sample into one. Returns an error if they contradict each
+ * other. */
 static int merge_change(const struct edit *e, struct edit_change *to,
                         const struct edit_change *from, struct sheaf_error *err)
 {
@@ -214,7 +217,7 @@ static int merge_change(const struct edit *e, struct edit_change *to,
     return SHEAF_OK;
 }
 
-/* Sorts the changes by number, and makes one of all changes of a sample. */
+/* Sorts the changes by sample number, and combines all changes of a sample into one. */
 static int merge_changes(struct edit *e, struct sheaf_error *err)
 {
     size_t kept = 0;
@@ -245,8 +248,8 @@ static bool is_same_label(const struct sheaf_sample *s, const struct plan_label 
            memcmp(s->labels, l->values, l->value_count * sizeof(l->values[0])) == 0;
 }
 
-/* Returns the size of a field `cls` of numbers with other labels: numbers as text; or `size` if the
- * field contains anything else. */
+/* Sets *size to the size of the field after the sample has got new labels. The size changes only if
+ * the field is `cls` and contains numbers as text. */
 static int cls_size(const struct sheaf_field *f, const struct plan_label *l, size_t *size,
                     struct sheaf_error *err)
 {
@@ -263,7 +266,8 @@ static int cls_size(const struct sheaf_field *f, const struct plan_label *l, siz
     return code;
 }
 
-/* Reports files that the sample has no field for. They are left out. */
+/* Reports files that should replace a field which the sample does not have. These files are not
+ * used. */
 static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
 {
     size_t kept = 0;
@@ -283,7 +287,8 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
     return SHEAF_OK;
 }
 
-/* Counts a changed sample as it will be. The content of files does not matter. */
+/* Adds a changed sample to the counts after the edit. The counts depend on the sizes of its files,
+ * and not on their content. */
 static int count_added(struct counting *n, const struct edit_change *c,
                        const struct sheaf_sample *s, uint64_t *payload, struct sheaf_error *err)
 {
@@ -332,7 +337,7 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
     return code;
 }
 
-/* Counts changes of one shard, from `first` to before `end`. */
+/* Counts the changes from `first` up to, but not including, `end`. All of them are in one shard. */
 static int count_some(struct counting *n, size_t first, size_t end, uint64_t *payload,
                       struct sheaf_error *err)
 {
@@ -385,7 +390,8 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Adds the shard of the changes from `first` to before `end`, after the changes that remain. */
+/* Adds the shard that contains the changes from `first` up to, but not including, `end`. Moves the
+ * changes that have an effect to the position *kept. */
 static int add_shard(struct counting *n, size_t shard, size_t first, size_t end, size_t *kept,
                      struct sheaf_error *err)
 {
@@ -436,7 +442,7 @@ static int find_shards(struct counting *n, struct sheaf_error *err)
     return code;
 }
 
-/* Copies the counts of the manifest, by way of their text. */
+/* Copies the field counts of the manifest, by writing them as text and reading the text. */
 static int copy_fields(const struct manifest *m, uint64_t samples, struct tally *fields,
                        struct sheaf_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the shards of an edit again. Records that stay are copied with all their bytes. A record
- * that changes is decoded, changed and encoded as the packer does it. The engine compresses, hashes
- * and stores the blocks, and puts each finished shard and its journal entry in place. */
+ * Writes the changed shards of an edit. Records of unchanged samples are copied byte for byte.
+ * Records of changed samples are decoded, changed, and encoded as the packer does it. The packer's
+ * engine compresses, hashes and stores the blocks, and publishes each finished shard with its
+ * journal entry. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ struct rewriting {
     struct walk walk;
     atomic_uint_fast64_t read_bytes;
     struct index_section *section;
-    uint32_t *labels;           /* labels + 1 of the index; NULL: it has none */
+    /* label + 1 of each sample, from the index; NULL if the index has no labels */
+    uint32_t *labels;
     struct store_object *names; /* the .lst; NULL: none */
     struct buf lines;           /* a part of the .lst, */
     uint64_t lines_offset;      /* from here on */
@@ -43,7 +45,9 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    char *key;                  /* of the sample before deleted ones, where equal keys merge */
+    /* key of the sample before the deleted ones, for containers in which neighbouring samples
+     * with equal keys become one */
+    char *key;
 };
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
@@ -90,7 +94,7 @@ static int take_slot(struct rewriting *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes sure of an open block with memory for one more record. */
+/* Makes sure that a block with enough memory for one more record is open. */
 static int open_block(struct rewriting *r, const struct block_need *more, struct sheaf_error *err)
 {
     struct block_need rounded;
@@ -135,7 +139,7 @@ static int open_names(struct rewriting *r, struct sheaf_error *err)
     return code;
 }
 
-/* Finds the line of a record in the .lst, without its newline. */
+/* Finds a record's line in the .lst file, without its newline. */
 static int name_line(struct rewriting *r, uint64_t i, struct block_copy *copy,
                      struct sheaf_error *err)
 {
@@ -167,7 +171,7 @@ static int damaged(const struct rewriting *r, uint64_t i, const char *what,
                    "edited", r->edit->dataset->urls[r->shard->shard], (unsigned long long)i, what);
 }
 
-/* Describes a record as it is, and compares it with the index. */
+/* Describes a record in its present form, and compares the record with the index. */
 static int describe(struct rewriting *r, uint64_t i, const struct frame *frame,
                     struct block_copy *copy, struct sheaf_error *err)
 {
@@ -224,7 +228,7 @@ static int copy_record(struct rewriting *r, const struct block_copy *copy, struc
 
 /* ---- Changed records ------------------------------------------------------------------------- */
 
-/* Reads the file that replaces a field, and checks it as the packer does. */
+/* Reads the file that replaces a field of a sample, and checks the file as the packer does. */
 static int read_file(struct rewriting *r, const struct catalog_file *f, struct sheaf_field *field,
                      struct sheaf_error *err)
 {
@@ -248,7 +252,7 @@ static int read_file(struct rewriting *r, const struct catalog_file *f, struct s
                        SHEAF_REASON_BAD_FILES);
 }
 
-/* Gives a field `cls` that contains numbers the new ones. */
+/* If the field is `cls` and contains numbers, replaces them by the numbers of the new label. */
 static int set_cls(struct rewriting *r, const struct plan_label *l, struct sheaf_field *field,
                    struct sheaf_error *err)
 {
@@ -312,7 +316,7 @@ static size_t longest_class(const struct edit *e)
     return longest;
 }
 
-/* Adds what a changed record needs, in the worst case. */
+/* Returns the memory that a changed record needs in the block, in the worst case. */
 static struct block_need need_of(const struct rewriting *r, const struct edit_change *c,
                                  const struct sheaf_sample *s, const struct block_copy *copy,
                                  const struct kept_features *kept)
@@ -366,8 +370,8 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
 
 /* ---- Neighbours ------------------------------------------------------------------------------ */
 
-/* In a tar, two samples with one key must not become neighbours. Keeps the key of a sample whose
- * successor is deleted. */
+/* Stores the key of a sample whose following sample is deleted. In a tar, two samples with the same
+ * key must not become neighbours. */
 static int keep_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                     struct sheaf_error *err)
 {
@@ -379,7 +383,8 @@ static int keep_key(struct rewriting *r, uint64_t i, const struct block_copy *co
     return code == SHEAF_OK && r->key == NULL ? err_memory(err, KEY_LIMIT) : code;
 }
 
-/* Compares the key of a sample whose predecessor was deleted with the key that was kept. */
+/* Compares the key of a sample that follows a deleted sample with the key of the sample before the
+ * deleted one. */
 static int check_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                      struct sheaf_error *err)
 {
@@ -407,7 +412,8 @@ static bool is_deleted(const struct rewriting *r, const struct edit_change *c, u
     return c < end && c->number == number && c->is_deleted;
 }
 
-/* `*c` is the next change. `after_deleted` tells whether the record before this one was deleted. */
+/* Processes record number `i`. `*c` is the next change. `after_deleted` tells whether the previous
+ * record was deleted. */
 static int take_record(struct rewriting *r, uint64_t i, const struct frame *frame,
                        const struct edit_change **c, bool *after_deleted, struct sheaf_error *err)
 {
@@ -451,7 +457,7 @@ static int take_records(struct rewriting *r, struct sheaf_error *err)
     return i == r->section->samples ? SHEAF_OK : damaged(r, i, "the index has more records", err);
 }
 
-/* Reads the shard's section of the index, and the labels in it. */
+/* Reads the index section of the shard, and the labels in the section. */
 static int open_section(struct rewriting *r, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &r->edit->manifest->shards[r->shard->shard];
@@ -516,7 +522,7 @@ static int write_shard(struct edit *e, const struct edit_shard *shard, size_t li
     return code;
 }
 
-/* Sets *is_there to whether an interrupted run has finished the shard. */
+/* Sets *is_there to whether an interrupted run has already finished this shard. */
 static int find_finished(struct edit *e, const struct edit_shard *shard, bool *is_there,
                          struct sheaf_error *err)
 {
@@ -537,7 +543,8 @@ static int find_finished(struct edit *e, const struct edit_shard *shard, bool *i
     return code;
 }
 
-/* Returns the size of the largest frame, which a shard's reader holds in memory. */
+/* Returns the size of the largest frame (stored record). The reader of a shard holds a frame of
+ * this size in memory. */
 static uint64_t largest_frame(const struct edit *e)
 {
     uint64_t largest = 0;

@@ -38,8 +38,9 @@ struct feature {
     enum kind kind;
     /* the sample's field that holds the content, or NULL if the content is not a field */
     const struct sheaf_field *field;
-    const void *data;           /* KIND_BYTES: `size` bytes. KIND_KEPT: `size` bytes of a Feature
-                                   message. Other kinds: `count` doubles. */
+    /* for KIND_BYTES: `size` bytes; for KIND_KEPT: `size` bytes of a Feature message; for other
+     * kinds: `count` doubles */
+    const void *data;
     size_t size;
     size_t count;
     uint64_t packed;            /* bytes of the value, or of the packed values */

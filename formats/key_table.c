@@ -254,8 +254,8 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    store64(entry + 4, number);         /* in a small table, only the lower half of the number is
-                                           kept */
+    /* In a table for few samples, an entry has only the lower half of the sample's number. */
+    store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);
 }

@@ -104,8 +104,9 @@ typedef int key_table_get_fn(void *context, uint64_t offset, void *data, size_t 
 /* Returns the new number of a sample, or UINT64_MAX if the sample was removed. */
 typedef uint64_t key_table_number_fn(const void *context, uint64_t number);
 
-/* Writes the file of the table `to`, which has the buckets of `from` and the samples that
- * `number` leaves. Reads the file of `from` with `get`, and checks its sums. */
+/* Describes how the table `to` is made from the table `from` after some samples were removed. Both
+ * tables have the same buckets. `number` tells which samples stay. The file of `from` is read with
+ * `get`, and its checksums are verified. */
 struct key_table_edit {
     const struct key_table *from, *to;
     key_table_get_fn *get;

@@ -631,4 +631,3 @@ void manifest_clear(struct manifest *m)
     *m = (struct manifest){ 0 };
 }
 
-/* The text was written from a document that had been parsed, so it is valid JSON. */

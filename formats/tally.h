@@ -51,8 +51,9 @@ struct tally {
 int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* Adds the tally of the samples that follow. */
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
-/* Removes samples that the tally of a manifest counts. Sizes that no sample need have any more stay
- * limits: `least` is at most the smallest size, and `most` at least the largest. */
+/* Subtracts the counts of removed samples, which have the tally `removed`. The removed samples may
+ * have included the smallest or the largest one. So afterwards `least` and `most` are only limits:
+ * no remaining sample is smaller or larger. */
 void tally_subtract(struct tally *tally, const struct tally *removed);
 /* Makes `lacking` unknown where it is this key. */
 void tally_forget_key(struct tally *tally, const char *key);
@@ -66,8 +67,9 @@ uint64_t tally_median(const struct tally_field *field);
  * count is the rest. */
 void tally_decades(const struct tally_field *field, uint64_t decades[SHEAF_SURVEY_DECADES]);
 
-/* Returns the first difference between two tallies of the same samples, or NULL if they are
- * equal. With `limits`, the smallest and largest sizes of `b` are only limits (tally_subtract). */
+/* Returns a text about the first difference between two tallies of the same samples, or NULL if
+ * they are equal. If `limits` is set, the smallest and largest sizes in `b` are only limits (see
+ * tally_subtract). */
 const char *tally_difference(const struct tally *a, const struct tally *b, bool limits,
                              const char **name);
 

@@ -85,8 +85,9 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    const char *name, *suffixes[2];     /* of files; formats/sample.c has what a foreign
-                                           record's first bytes tell */
+    /* `suffixes` are those of file names; formats/sample.c recognises the content of a record
+     * without a file name */
+    const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;
     bool (*look)(const uint8_t *data, size_t size, struct image_look *look);

@@ -16,15 +16,19 @@ struct resampler {
     const struct resample_kernel *kernel;
     const struct resample_axis *across, *down;
     struct resample_axis own[2];        /* the two, unless the caller keeps them */
-    unsigned planes;            /* planes of the result: 1 if the caller adds rows of bytes, 3 if
-                                   the caller adds rows of pixels of four bytes */
+    /* number of planes of the result: 1 if the caller adds rows of bytes, 3 if the caller adds
+     * rows of pixels of four bytes */
+    unsigned planes;
     bool down_first;            /* columns are filtered before rows are */
     uint32_t in_rows, read;     /* rows of the picture, and rows read so far */
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
     uint32_t staged_count;
-    uint32_t *tile;             /* the staged rows of a plane, rearranged; NULL for pixels */
-    uint32_t tile_columns;      /* columns of the tile, at least one more than the plane has */
+    /* the rows of a plane that wait to be resampled, rearranged as a tile; NULL if rows consist
+     * of pixels */
+    uint32_t *tile;
+    /* number of columns of the tile, which is at least one more than the plane has */
+    uint32_t tile_columns;
     uint8_t *columns;
     uint8_t *kept;              /* rows that have their width (or down_first: have not), */
     size_t kept_stride;
@@ -32,8 +36,8 @@ struct resampler {
     size_t kept_plane;          /* bytes from one plane in `kept` to the next */
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
-    size_t to_stride, to_plane; /* bytes from a row of the result to the next, and from a plane to
-                                   the next */
+    /* distance in bytes between two rows of the result, and between two planes */
+    size_t to_stride, to_plane;
     /* number of finished rows; if down_first is set, number of rows that have their final height */
     uint32_t made;
     /* number of rows in `between` that have their final height but not yet their final width */
@@ -65,8 +69,8 @@ struct resample_place {
 };
 /* Returns the step with which resample_axis_open must be called for the horizontal axis. */
 uint32_t resampler_step(unsigned planes);
-/* Does the same with axes that the caller keeps. If there are three planes, the caller adds rows of
- * pixels of four bytes. */
+/* Opens a resampler like resampler_open, with axes (weights) that the caller has computed and
+ * keeps. If there are three planes, the caller adds rows of pixels of four bytes. */
 int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
                       const struct resample_place *place, struct sheaf_error *err);
 uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes);

@@ -169,8 +169,8 @@ AVX2 static inline __m256i everywhere(const int16_t weights[2])
     return _mm256_castps_si256(_mm256_broadcast_ss((const void *)weights));
 }
 
-/* Makes the numbers of a column of two rows. Each half of the result has those of a row: red,
- * green, blue, and one that is ignored. */
+/* Computes one column of two rows. Each half of the result is for one row and has four numbers:
+ * red, green, blue, and one that is ignored. */
 AVX2 static inline __m256i sum_pixels(const struct resample_pair *pair, uint32_t pairs,
                                       const uint8_t *from, size_t stride)
 {
@@ -204,7 +204,8 @@ AVX2 static inline __m256i sum_column(const struct resample_axis *axis, uint32_t
                       from + (size_t)axis->first[x] * 4, stride);
 }
 
-/* Makes four columns: in each half four bytes of red, of green, and of blue, for one row. */
+/* Computes four columns of two rows. Each half of the result is for one row and has four bytes of
+ * red, four of green and four of blue. */
 AVX2 static inline __m256i four_columns(const struct resample_axis *axis, uint32_t x,
                                         const uint8_t *from, size_t stride)
 {

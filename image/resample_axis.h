@@ -20,7 +20,8 @@ struct resample_side {
     enum resample_filter filter;
 };
 
-/* `step` divides the first pixel of each sum: 2 for tiles, otherwise 1. */
+/* Computes the weights for one side. The first input pixel of each sum is made a multiple of
+ * `step`, which is 2 for tiles and otherwise 1. */
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
 /* Returns the memory that an axis needs. */
@@ -32,7 +33,8 @@ void resample_axis_cut(struct resample_axis *axis, const struct resample_side *s
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */
 void resample_axis_mirror(struct resample_axis *axis);
-/* Returns a number larger than that of the pairs for one pixel. */
+/* Returns an upper bound for the number of pairs of input pixels from which one output pixel is
+ * computed. */
 uint32_t resample_axis_most(const struct resample_side *side);
 
 #endif

@@ -14,9 +14,11 @@
 
 #define RESAMPLE_DIGITS 22      /* binary digits of a weight after its point */
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
-#define RESAMPLE_ROWS   16u     /* rows of a plane, or columns, that are filtered side by side */
+/* number of rows of a plane (or of columns) that are filtered at the same time */
+#define RESAMPLE_ROWS   16u
 #define RESAMPLE_PIXEL_ROWS 2u  /* rows of pixels that are filtered side by side */
-#define RESAMPLE_COLUMNS    8u  /* columns that are made of rows of pixels at once */
+/* number of columns that are computed at the same time if rows consist of pixels */
+#define RESAMPLE_COLUMNS    8u
 
 /* The weights of two neighbouring pixels. Each weight is 256 * `high` + `low`, where `low` is 0 to
  * 255. */

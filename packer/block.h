@@ -204,12 +204,13 @@ int block_add(struct block *block, const struct sheaf_sample *sample, struct she
 struct block_copy {
     const uint8_t *frame;
     size_t size;
-    const char *name_line;      /* its line in the .lst without the newline; or NULL */
+    /* the record's line in the .lst file, without its newline; NULL if there is no such file */
+    const char *name_line;
     size_t name_line_size;
     uint32_t crc;               /* the index's */
     uint64_t number, label;     /* as in struct block_sample */
 };
-/* Copies a record with its line. Its fields are not counted. */
+/* Copies a record and its .lst line into the block. The fields of the record are not counted. */
 int block_copy(struct block *block, const struct block_copy *record, struct sheaf_error *err);
 /* Appends the end of the shard (if ends_shard is set) and compresses the block. */
 int block_finish(struct block *block, struct sheaf_error *err);

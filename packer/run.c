@@ -202,8 +202,8 @@ static int shard_with_entry(const void *context, uint64_t number, struct entries
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a shard if its files belong to the entry. They are read only if the listing does not show
- * that. */
+/* Keeps a shard if its files are those that the journal entry describes. The files are read only if
+ * the listing does not show this. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {

@@ -51,8 +51,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
                       uint64_t expected_bytes, struct sheaf_error *err);
 /* Returns the number of objects that are written at the same time for a shard. */
 unsigned shard_writer_objects(const struct block_setup *setup);
-/* Hashes the bytes of a block and adds its counts to those of the shard. May run on any thread, but
- * blocks must be hashed in their order. */
+/* Hashes the bytes of a block, and adds the block's numbers of samples and bytes to those of the
+ * shard. May run on any thread, but blocks must be hashed in their order. */
 void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);

@@ -200,9 +200,13 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    const char *directory, *split;      /* `split` is NULL for DEST if the run has splits */
+    /* the directory whose names these are, and the split in it; `split` is NULL for DEST if the
+     * run has splits */
+    const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
-    char *stray;                /* a file with another name that Sheaf uses; NULL: none */
+    /* a file in the directory whose name Sheaf uses for a file other than a shard; NULL if there
+     * is none */
+    char *stray;
     struct sheaf_error *err;
 };
 
@@ -254,8 +258,8 @@ static int note_lost(struct buf *text, size_t *lost, const char *name,
                       (unsigned long long)expected);
 }
 
-/* Returns the name and the size that a file of a data set should have: of a shard, or after the
- * last shard, of the index. */
+/* Returns the name that file number `i` of a data set should have, and sets *bytes to its size. The
+ * files are the shards and, after the last shard, the index. */
 static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
 {
     *bytes = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
@@ -264,7 +268,8 @@ static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
 
 #define SEEN_AT_ONCE 64u
 
-/* Checks some of the files, from the file `first` on. All requests are under way at once. */
+/* Checks `count` files of the data set, beginning with file number `first`. All requests run at the
+ * same time. */
 static int check_some(const char *directory, const struct manifest *m, size_t first, size_t count,
                       struct buf *text, size_t *lost, struct sheaf_error *err)
 {
@@ -449,9 +454,9 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Finds a shard without an owner in a directory that has shards. The journal's entries were listed
- * before. Then the manifest is read, then the files are listed. Files that are finished or removed
- * meanwhile are then known from one of the lists. */
+/* Finds a shard in a directory that belongs to no data set and to no run. The names in the journal
+ * were listed before. Now the manifest is read first, and then the directory is listed. So a shard
+ * that a run finishes or removes meanwhile is still known from the journal or from the manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -484,8 +489,8 @@ static int note_split(struct inspection *x, const char *name)
     return code;
 }
 
-/* Handles the names that were listed. Most destinations have none of them, so this makes no
- * request. */
+/* Examines the subdirectories and shards that the listings have shown. Most destinations have none
+ * of them, so usually this makes no request. */
 static int inspect_listed(struct inspection *x)
 {
     int code = SHEAF_OK;
@@ -529,8 +534,8 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether a name is one that Sheaf uses in such a directory, besides those of shards:
- * reports are in DEST, the others in each split. An edit writes no reports. */
+/* Returns whether Sheaf uses this name in this directory for a file other than a shard. Reports are
+ * in DEST; the index and the table of keys are in each split. An edit writes no reports. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };

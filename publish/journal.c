@@ -457,9 +457,10 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes an entry of this plan, if it is still the same file as in the listing. If it has changed,
- * it belongs to another run of the same plan that has claimed the destination since. Some servers
- * list no ETags. In that case, as for all other files, the file is read twice and compared. */
+/* Removes a journal entry of this plan, if it is still the same file as in the listing. If the file
+ * has changed, another run of the same plan has claimed the destination since, and the entry
+ * belongs to that run. If the listing has no ETag, and for all files that are not entries, the file
+ * is read twice and compared instead. */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -494,9 +495,9 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes the run's own claim. The bytes of a claim are never those of another run's, so a claim
- * that is still the one that this run has written needs no check. A run that joined has not written
- * it, and some stores do not tell which object it is. */
+/* Removes the run's own claim. If the run has written the claim itself, the claim's stamp (a number
+ * that identifies the file) shows that it is still the same file. The stamp is unknown if this
+ * process has only joined the run, or if the store does not tell stamps. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

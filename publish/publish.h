@@ -39,8 +39,8 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
  * written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
-/* Called before the data set output->grows is changed. Finds its manifest. Returns
- * SHEAF_ERR_CHANGED if the data set is no longer the same. */
+/* Finds the manifest of the data set output->grows, before the data set is changed. Returns
+ * SHEAF_ERR_CHANGED if the data set is no longer the one that was opened. */
 struct manifest_found;
 int publish_grown_find(const struct output *output, struct manifest_found *there,
                        struct sheaf_error *err);

@@ -19,7 +19,8 @@ static const char *const names[FILE_KINDS] = {
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Returns the number of files: reports are published with the first split only. */
+/* Returns the number of files to publish. The reports are published only together with the first
+ * split. */
 static size_t count_of(const struct publish_files *f)
 {
     return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;
@@ -103,7 +104,8 @@ static int put_index(void *files, struct sheaf_error *err)
     return journal_commit(&f->output->journal, writer, &f->seen[FILE_INDEX], &now, err);
 }
 
-/* Removes a file that the data set does not have. Usually there is none. */
+/* Removes a file that an earlier data set has and the new one does not have, such as a report.
+ * Usually there is no such file. */
 static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_error *err)
 {
     return f->seen[kind].is_there ? journal_remove_seen(&f->output->journal, f->urls[kind],

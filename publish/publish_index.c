@@ -46,8 +46,8 @@ static int shard_of_split(const void *context, uint64_t number, struct entries_s
     return SHEAF_OK;
 }
 
-/* Returns the number of shards before the split: the shards of a plan are those of its first split,
- * then those of the second, and so on. */
+/* Returns the number of shards in all splits before this one. A plan numbers the shards of its
+ * first split first, then those of the second one, and so on. */
 static uint64_t first_of(const struct output *o, uint32_t split)
 {
     uint64_t first = 0;
@@ -59,7 +59,8 @@ static uint64_t first_of(const struct output *o, uint32_t split)
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
-/* The releases of the library that compressed the shards: several, if several machines did it. */
+/* largest number of library versions that are stored; there are several if several machines have
+ * compressed the shards */
 #define LIBRARIES_MOST 16
 
 struct libraries {

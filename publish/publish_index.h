@@ -7,15 +7,17 @@
 #include "publish/output.h"
 #include "publish/publish_keys.h"
 
-/* The content of a split's index, and facts that are collected while it is written. */
+/* Collects the content of a split's index, and facts for the manifest while the index is
+ * written. */
 struct publish_index {
     const struct output *output;
     uint32_t split;
     uint64_t shard_count;
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
-    char **options_json;        /* the options of the manifest, to which the libraries' names and
-                                   the counts of images and of skipped files are added */
+    /* the options in the manifest, to which the names of libraries and the counts of images and
+     * of skipped files are added */
+    char **options_json;
     uint64_t skipped;           /* files left out */
 };
 

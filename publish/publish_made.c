@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the index of shards that another program has made.
- *
- * If an earlier index exists, its manifest stays until the new manifest replaces it. A reader may
- * meanwhile find the new index together with the old manifest. The hashes in the manifest show it
- * that they do not belong together, and it refuses them. */
+ * Publishes the index of shards that another program has made. If there is an earlier index, its
+ * manifest stays until the new manifest replaces it. Meanwhile a reader may find the new index
+ * together with the old manifest. The hashes in the manifest show the reader that the two do not
+ * belong together, and the reader refuses them. */
 #include <stdlib.h>
 #include <string.h>
 

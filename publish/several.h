@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Does several pieces of work at once where the store is remote, because each costs some round
- * trips. On a disk they are done one after another, on the caller's thread. */
+ * Handles several files or tasks at the same time if the store is remote, because each of them
+ * takes several round trips. On a disk they are handled one after another, on the caller's
+ * thread. */
 #ifndef PUBLISH_SEVERAL_H
 #define PUBLISH_SEVERAL_H
 
@@ -17,16 +18,16 @@ struct several_task {
     void *context;
 };
 
-/* Runs the tasks, whose order must not matter, and returns the failure of the first of them that
- * failed. One after another, they end at the first failure. `directory` tells whether the store is
- * remote. */
+/* Runs the tasks, whose order must not matter. If tasks fail, returns the failure of the first one
+ * in the array. `directory` shows whether the store is remote; if it is not, the tasks run one
+ * after another, up to the first failure. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 
 /* ---- Many files ------------------------------------------------------------------------------ */
 
-/* Handles one file. `listed` is its description in a listing, or NULL. The function may be called
- * on any thread, and for several files at the same time. */
+/* Handles one file. `listed` describes the file as it was in a listing, or is NULL. The function
+ * may be called on any thread, and for several files at the same time. */
 typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err);
 
@@ -40,8 +41,8 @@ struct several {
     struct sheaf_error error;           /* and its error */
 };
 
-/* Opens the handling of files. `directory` shows whether the store is remote. several_close must be
- * called even if this fails. */
+/* Begins to handle files in a directory. `directory` shows whether the store is remote. The caller
+ * must call several_close, also after a failure. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
                  struct sheaf_error *err);
 /* Begins to handle a file. If an earlier file has failed, returns that failure instead. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The two orders of an epoch (reader/ORDER.md), as tables of functions. epoch.c takes samples from
- * the lanes by these functions, whichever order it is.
+ * the lanes by calling these functions, so it is the same for both orders. (A line is a sequence of
+ * samples before shuffling.)
  *
  *     order of a data set (epoch_order_set.c): each lane reads one range of the data set's line
  *     order of a view (mixing.c): each lane draws from several sources, each of which has a line
@@ -13,35 +14,38 @@
 #include "reader/reader_state.h"
 
 /* A sample stays in the shuffle buffer for n draws on average, where n is the buffer's size. It
- * seldom stays longer than LONGEST_STAY times n draws. */
+ * seldom stays for more than LONGEST_STAY * n draws. */
 #define LONGEST_STAY 12u
 
 struct epoch_order {
-    /* Sets the numbers of struct lanes and queues for the reader's own lanes. */
+    /* Computes how many structs lane and queue the reader needs for its own lanes. */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables for the reader's lanes, and frees earlier tables. NULL: none */
+    /* Makes the tables for the reader's lanes, and frees earlier tables. The pointer is NULL if
+     * this order has no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
-    /* Begins the lanes of the epoch of r->load.order. It begins after `rounds` rounds (one sample
-     * of each lane), and after one more sample of each of the first `extra` lanes. */
+    /* Begins the lanes for the epoch that r->load.order specifies. The epoch begins after `rounds`
+     * rounds (in a round, each lane returns one sample). The first `extra` lanes begin one sample
+     * later than the others. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
-    /* Returns the next sample of lane number `lane` of the reader. Results are those of
-     * lane_next. */
+    /* Returns the next sample of lane number `lane` of the reader. The results are the same as
+     * those of lane_next. */
     int (*next)(struct sheaf_reader *r, uint32_t lane, struct ref *ref);
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
 
-    /* Returns the epoch in the seeds of samples: the epoch of the source of the last sample. */
+    /* Returns the epoch number for the seeds of samples. It is the epoch of the source from which
+     * the last sample was drawn. */
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples that this reader reads in the epoch. */
     uint64_t (*samples)(const struct sheaf_reader *r);
     /* Returns the number of steps that the reader's lane number `lane` has in the epoch. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
-    /* Returns the number of shards that the lanes may have open at the same time. */
+    /* Returns the largest number of shards that the lanes have open at the same time. */
     uint64_t (*open_shards)(const struct sheaf_reader *r);
     /* Returns the number of rounds of an epoch. */
     uint64_t (*rounds)(const struct sheaf_dataset *dataset, const struct order *order);

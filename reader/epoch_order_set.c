@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of a data set: each lane is one struct lane, and reads one range of the line. */
+ * The order of an epoch of a single data set. Each lane is one struct lane. It reads one range of
+ * the line (the sequence of all samples before shuffling). */
 #include "base/bytes.h"
 #include "reader/epoch_order.h"
 

@@ -115,8 +115,9 @@ static uint64_t open_shards(const struct sheaf_reader *r)
                         : 2 * (uint64_t)l->lane_count);
 }
 
-/* Returns whether a part of the memory has room for what the open shards keep, and, if samples are
- * read as they are drawn, for the samples that wait. */
+/* Returns whether a quarter of the budget has room for the index sections and columns of the open
+ * shards. If samples are read only when they are drawn, the quarter must also have room for the
+ * entries of the samples in the shuffle buffer. */
 static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
@@ -133,7 +134,7 @@ static bool has_room(const struct sheaf_reader *r)
            <= l->budget.limit / 4;
 }
 
-/* Keeps the records of small columns in the open shards if there is room for them. */
+/* Keeps the records of small columns in the open shards, if memory has room for them. */
 static void choose_kept_columns(struct sheaf_reader *r)
 {
     struct shards *shards = &r->load.shards;
@@ -175,8 +176,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound of the bytes of `slots` samples, by taking them from the shards with the
- * largest samples. */
+/* Computes an upper bound for the size of any `slots` samples: takes that number of samples from
+ * the shards with the largest mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides when a network transfer has stalled. Pure: the clock is an argument.
+ * Decides when a network transfer has stalled. The functions have no side effects: the clock is an
+ * argument.
  *
  * A transfer has an allowance of `limit_ns` of silence. Time uses the allowance up, and each byte
  * that arrives restores a `least_bytes`th of it. When the allowance is used up, the transfer has

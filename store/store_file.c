@@ -568,7 +568,7 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
 }
 
 /* Finds whether the file system of a directory has locks. If another process holds a lock on the
- * directory, it has. */
+ * directory, the file system has locks. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs: percent-encoding, and splitting s3:// and http(s):// names. Pure.
+ * URLs: percent-encoding, and splitting s3:// and http(s):// names. The functions have no side
+ * effects.
  *
  * In s3://BUCKET/KEY the key is used byte for byte, as in other tools: a `%`, `+` or `?` in it
  * means that character. An http URL is already encoded. Only characters that a request line may not

@@ -57,8 +57,10 @@ struct list_parser {
     struct buf cells;           /* CSV: struct list_cell[] */
     struct buf labels;          /* double[] */
     struct buf fields;          /* struct list_field[] */
-    struct buf names;           /* CSV: the names of the header, each with a NUL */
-    bool by_key;                /* set by the caller: the list names samples by key or by path */
+    /* for CSV: the column names in the header, each followed by a NUL */
+    struct buf names;
+    /* set by the caller: whether the list names samples, by their keys or by paths */
+    bool by_key;
     bool begun;                 /* whether the first record was seen */
     bool has_header;
     char separator;             /* CSV: between cells */

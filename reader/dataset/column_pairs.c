@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records of a column, and the samples to which they belong; see column_pairs.h. The records are
- * compared with the index of the base, one section after another. */
+ * Reads the records of a column together with the samples to which they belong; see column_pairs.h.
+ * The records are compared with the index of the base data set, one index section after another. */
 #include "reader/dataset/column_pairs.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #define BATCH 256u
 
-/* Makes sure of the section with the base's sample `number`. */
+/* Reads the index section that has the base's sample `number`, unless it is in memory already. */
 static int find_section(struct column_pairs *p, uint64_t number, struct sheaf_error *err)
 {
     const uint64_t *first = p->base->first_numbers;

@@ -19,13 +19,13 @@ struct column_pairs {
     uint32_t shard;
 };
 
-/* Called for each record. *number is the number of its sample in the base. `problem` is NULL, or
- * says that the record belongs to another sample. */
+/* Called for each record of the column. `number` is the number of the record's sample in the base.
+ * `problem` is NULL, or says that the record belongs to another sample. */
 typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
                            const struct sheaf_error *problem, struct sheaf_error *err);
 
-/* Reads the records of the layer. `options` has the memory, the threads and the treatment of
- * damage; the order is set here. */
+/* Reads the records of the layer in order. `options` specifies the memory, the threads and the
+ * action on damaged records; its options for the order are ignored. */
 int column_pairs_read(struct column_pairs *pairs, const struct sheaf_reader_options *options,
                       const volatile int *interrupt, column_pair_fn *each, void *context,
                       struct sheaf_error *err);

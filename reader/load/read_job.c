@@ -258,7 +258,7 @@ static int read_blocks(struct pass *p)
     return code;
 }
 
-/* Returns the destination of a record that is decompressed by itself. */
+/* Returns the address to which a record is decompressed directly, without the rest of its block. */
 static uint8_t *home_of(const struct pass *p, const struct turn *t)
 {
     return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);

@@ -47,8 +47,8 @@ struct shard_column {
      * shard */
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
-    uint8_t *kept;                      /* the bytes of the records if they are kept in memory;
-                                           all were checked */
+    /* the bytes of all records if they are kept in memory; their checksums have been verified */
+    uint8_t *kept;
 };
 
 /* The index of one part of a source. */
@@ -67,8 +67,9 @@ struct shards {
     const struct columns *columns;      /* read with the samples; NULL if none */
     /* whether each .lst file is kept in memory, because its lines are not needed in order */
     bool keep_lines;
-    bool keep_columns;                  /* keep the records of small columns in memory, so that a
-                                           sample needs no read more for them */
+    /* whether the records of small columns are kept in memory, so that a sample needs no
+     * additional read for them */
+    bool keep_columns;
     bool keep_short;                    /* read a truncated shard as far as possible */
     struct index_file *indexes;         /* one for each part of each source */
     struct shard **open;                /* indexed by number; NULL if not open */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the few values that we need in the XML responses of S3 and STS. Pure: these functions take
- * a text and return values.
+ * Reads the few values that Sheaf needs in the XML responses of S3 and STS. The functions have no
+ * side effects.
  *
  * Everything in a response comes from outside. The nesting, the length of a value and the number of
  * entries are limited. A document type is refused, and with it entities. Unknown elements are

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS Signature Version 4. Pure: the time and the credentials are arguments. libcrypto computes the
- * hashes.
+ * AWS Signature Version 4. The functions have no side effects: the time and the credentials are
+ * arguments. libcrypto computes the hashes.
  *
- * We have code of our own because libcurl before 8.9 does not make the path and the query
+ * Sheaf has code of its own because libcurl before 8.9 does not make the path and the query
  * canonical. The signature covers the exact text that is sent: the caller must send the path, the
  * query that sigv4_query has made, and each signed header exactly as they were signed. */
 #ifndef STORE_S3_SIGV4_H
