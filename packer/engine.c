@@ -268,8 +268,8 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* Takes the memory for a slot's block from the budget. Returns SHEAF_END if the budget has no room
- * for it. */
+/* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
+ * budget. Returns SHEAF_END if the budget has no room for it. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
 {
@@ -290,9 +290,10 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 
 static int consume(struct engine *e, struct sheaf_error *err);
 
-/* Takes the memory for a slot's block from the budget. If there is no room, frees the buffers of
- * idle slots, and then waits for blocks in flight and writes them. The slot must be idle, or its
- * block must keep its samples. */
+/* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
+ * budget. If there is no room, frees the buffers of idle slots. If there is still no room, waits
+ * for other blocks to be encoded and writes them. The slot must be idle, or its block must keep its
+ * samples. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {

@@ -96,9 +96,9 @@ uint64_t engine_peak(struct engine *engine);
 /* Stops all current work. Finished shards remain. */
 void engine_close(struct engine *engine);
 
-/* Returns an idle slot with an empty block whose memory is taken from the budget. Waits for blocks
- * in flight and writes them until a slot is free. Returns SHEAF_ERR_LIMIT if the memory is too
- * small for the block. */
+/* Returns an idle slot (entry of the engine's ring of blocks). It has an empty block, whose memory
+ * is taken from the budget. If there is no idle slot, waits for blocks to be encoded and writes
+ * them. Returns SHEAF_ERR_LIMIT if the memory is too small for the block. */
 int engine_take(struct engine *engine, struct slot **slot, struct sheaf_error *err);
 int engine_charge(struct engine *engine, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err);

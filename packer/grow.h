@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Appending samples to a data set: the shards of a plan are added to the existing shards.
+ * Appends samples to a data set: the shards of a plan are added to the existing shards. The run
+ * claims the data set's directory, as every packing run does, by a file in it (see
+ * publish/journal.h). The claim of this run states that it appends, so that other processes still
+ * read the data set.
  *
- * The run claims the data set like any run, but its claim states that it appends, so that other
- * processes can still read the data set. New shards get the next names, and their index and table
- * of keys are separate files. At the end the manifest is replaced, if it is still the manifest for
- * which the plan was made. */
+ * New shards get the next names, and their index and table of keys are separate files. At the end
+ * the manifest is replaced, if it is still the manifest for which the plan was made. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 

@@ -160,7 +160,8 @@ static void abandon(struct pack *p)
         output_abandon(&p->output, keep);
 }
 
-/* Removes the claim of an append that made no samples. The data set does not change. */
+/* Removes the claim (the file that reserves the directory for this run) of an append that made no
+ * samples. The data set does not change. */
 static void drop_empty(struct pack *p)
 {
     output_abandon_grow(&p->output, false);

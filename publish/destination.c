@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspects a destination: its claim, its manifests, and files that belong to no data set. If the
- * store does not answer, this is an error. Everything else is reported as a finding. */
+ * Inspects the directory of a destination: the claim in it (the file that says which run packs
+ * here), its manifests, and files that belong to no data set. If the store does not answer, this is
+ * an error. Everything else is reported as a finding. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -412,8 +413,9 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Records the shard that an entry of the journal names, and leftovers of a run, except temporary
- * files. The entry's name begins with the names of its split and shard. */
+/* Records which shard a journal entry (the facts about a finished shard) belongs to, and records
+ * leftovers of a run, except temporary files. The name of an entry begins with the names of its
+ * split and shard. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;

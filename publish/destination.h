@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Inspects a destination: which run has claimed it, which data set it contains, and which other
- * files.
+ * files. (A run claims a destination by a file in it; see journal.h.)
  *
  * Every function that prepares a destination, joins a run, commits or shows the progress calls
  * destination_inspect, which only reports and never refuses. The caller decides. To refuse, it
@@ -148,7 +148,8 @@ int destination_refuse(const struct output *output, const struct destination *fo
 /* Returns SHEAF_ERR_EXISTS, with the message that a run has not finished at the destination. */
 int destination_refuse_run(const struct output *output, const struct destination *found,
                            struct sheaf_error *err);
-/* Returns SHEAF_ERR_CORRUPT with the message that the claim is damaged. */
+/* Returns SHEAF_ERR_CORRUPT with the message that the claim (the file that says which run packs
+ * here) is damaged. */
 int destination_refuse_damaged(const struct output *output, struct sheaf_error *err);
 /* Returns SHEAF_ERR_CHANGED, with the message that the only run at the destination has another
  * plan, so that it cannot be resumed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads journal entries ahead on several threads, in a window of outstanding work. The oldest entry
- * is returned first. */
+ * Reads journal entries (the facts about finished shards) ahead on several threads, in a window of
+ * outstanding work. The oldest entry is returned first. */
 #include "publish/entries.h"
 
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* Number of entries that are read at the same time. Reading a remote entry takes about 20 ms, so
- * this allows 1,600 entries per second. */
+/* Number of journal entries that are read at the same time. Reading an entry from a remote store
+ * takes about 20 ms, so this number allows 1,600 entries per second. */
 #define AT_ONCE 32u
-/* Memory for entries that are read ahead. An entry contains a section of the index. The number of
- * entries in the window is limited so that they fit into this memory, if each were as large as the
- * largest entry so far. */
+/* Memory for journal entries that are read ahead. An entry contains the index section of its shard.
+ * The number of entries that are read ahead is limited, so that they fit into this memory even if
+ * each is as large as the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {
@@ -32,7 +32,7 @@ struct entries {
     entries_shard_fn *shard;
     const void *context;
     uint64_t count, begun;
-    /* size of the largest entry so far; 0 if none was read yet */
+    /* size of the largest journal entry that was read so far; 0 if none was read yet */
     size_t largest;
     struct workers *workers;
     struct inflight window;

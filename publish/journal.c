@@ -21,7 +21,7 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Number of digits of the plan hash in the name of an entry. */
+/* Number of digits of the plan hash in the name of a journal entry. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define READS_MOST 8            /* for an entry that other runs replace meanwhile */
@@ -85,8 +85,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* Returns the number of words (64-bit numbers) in an entry with this magic number, or 0 if the
- * bytes are not an entry. */
+/* Returns the number of words (64-bit numbers) in a journal entry with this magic number, or 0 if
+ * the bytes are not an entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -104,8 +104,8 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Returns whether the sizes that the words of an entry state add up to at most `size`. `fixed` is
- * the total size of the parts with a fixed size. */
+/* Returns whether the sizes in the words of a journal entry add up to at most `size`. `fixed` is
+ * the total size of the entry's parts with a fixed size. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -261,8 +261,8 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
-/* Reads the bytes of an entry. Another run may replace the entry between two requests, so it is
- * read again if it has changed. */
+/* Reads the bytes of a journal entry. Another run may replace the entry between two requests. So
+ * the entry is read again if it has changed. */
 static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;

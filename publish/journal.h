@@ -102,9 +102,9 @@ void journal_close(struct journal *journal);
  * it is damaged. If `seen` is not NULL, it is set to the state of the file before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Claims the destination for a new run. Replaces the claim of the run `from` that was seen; returns
- * SHEAF_ERR_EXISTS if that claim has changed. Afterwards nothing that the previous run had begun
- * can take effect. */
+/* Claims the destination for a new run. Replaces the claim of the run `from`, which the caller has
+ * seen. Returns SHEAF_ERR_EXISTS if that claim has changed. After this call, no action that the
+ * previous run has begun can change the destination. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -112,7 +112,7 @@ int journal_join(struct journal *journal, const struct journal_plan *holder,
                  struct sheaf_error *err);
 /* Updates the progress in the run's own claim. */
 int journal_state(struct journal *journal, enum claim_state state, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the claim at the destination does not belong to this run. */
+/* Returns SHEAF_ERR_CHANGED if another run has claimed the destination. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);
 
 /* ---- Files of the journal -------------------------------------------------------------------- */
@@ -157,7 +157,8 @@ int journal_clear(const struct journal *journal, struct sheaf_error *err);
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the entry of a finished shard. It replaces the entry that was seen. Thread-safe. */
+/* Writes the journal entry of a finished shard, and replaces the entry that the caller has seen.
+ * Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
 /* Reads a journal entry into `entry`, whose buffers may have been used before. Returns SHEAF_END if
@@ -184,8 +185,8 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* Parses an entry that must belong to the plan with this hash, or, if `hash` is NULL, to any plan.
- * Returns SHEAF_END if it is damaged or belongs to another plan. */
+/* Parses a journal entry. It must belong to the plan with this hash; if `hash` is NULL, it may
+ * belong to any plan. Returns SHEAF_END if it is damaged or belongs to another plan. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

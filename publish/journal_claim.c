@@ -95,8 +95,8 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* The stage (a directory through which the run publishes) is made before the claim, so that every
- * claim has one. */
+/* The stage (a directory through which the run publishes) is made before the claim, so that the run
+ * of every claim has a stage. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -193,8 +193,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim. If it seems to be damaged, reads it once more, because the damage may have
- * happened in transit. */
+/* Reads the claim of the destination. If it seems to be damaged, reads it once more, because the
+ * damage may have happened in transit. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

@@ -207,7 +207,7 @@ static int clear_journal(void *output, struct sheaf_error *err)
     return journal_clear_files(&((const struct output *)output)->journal, err);
 }
 
-/* The claim is removed last, so that a later run can do what failed here. */
+/* The claim is removed last. If an earlier step fails, a later run of the same plan can do it. */
 int output_end(const struct output *o, struct sheaf_error *err)
 {
     void *context = (void *)(uintptr_t)o;

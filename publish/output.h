@@ -29,8 +29,8 @@ struct output {
     /* whether a run that resumes joins the existing run, instead of taking over the destination */
     bool joins;
     bool is_visible;            /* a manifest may exist */
-    /* for a commit: the output_entry_sum that each shard's entry had when it was checked;
-     * otherwise NULL */
+    /* for a commit: the output_entry_sum of each shard's journal entry when the commit checked the
+     * shard; otherwise NULL */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -87,8 +87,8 @@ int output_check(struct output *output, enum output_ask ask, struct sheaf_error 
 /* Fails as output_claim would, and changes nothing. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
-/* Reads a shard and the files beside it, and sets *intact to whether they have the sizes and hashes
- * in their entry. An error means that they cannot be read. */
+/* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes
+ * that the shard's journal entry states. An error means that they cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
 /* Like output_check_shard, for callers that pack the shard again if it is not intact or cannot be
@@ -96,10 +96,11 @@ int output_check_shard(const struct output *output, uint32_t split,
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
-/* Returns a hash that differs between the entries that different runs write for the same shard. */
+/* Returns a hash of a shard's journal entry. It differs between entries that different runs have
+ * written for the same shard. */
 uint64_t output_entry_sum(const struct journal_entry *entry);
-/* Publishes a shard together with its entry, which has no stamp yet. If another run has finished
- * the shard before, sets the entry to that run's entry. Returns SHEAF_ERR_CHANGED if the
+/* Publishes a shard together with its journal entry, which has no stamp yet. If another run has
+ * finished the shard before, copies that run's entry to `entry`. Returns SHEAF_ERR_CHANGED if the
  * destination belongs to another run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
@@ -162,7 +163,8 @@ enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
-/* Returns whether the listing shows that a shard and its sides are those of the entry. */
+/* Returns whether the listing shows that a shard and the files beside it are those that the journal
+ * entry describes. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
 /* Sets *has to whether the journal has an entry for a shard. */

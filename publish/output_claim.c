@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claims a destination. The findings at the destination and the request together determine the
- * action.
- *
- * The splits of a data set count as one data set, even if this run has no splits, or others. Only
- * files that a manifest or a journal names as belonging to a data set are ever removed. */
+ * Claims a destination for a run. The state of the destination and the caller's request together
+ * determine the action. All splits of a data set count as one data set, even if this run has no
+ * splits or other splits. Only files that a manifest or a journal names as belonging to a data set
+ * are ever removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +45,8 @@ enum action {
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* like BEGIN, and also remove the remains of a run whose claim is damaged */
+    /* like BEGIN, and also remove the remains of a run whose claim (the file that names the run) is
+     * damaged */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
@@ -233,8 +233,9 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Inspects the destination once more after the claim, for a run that came just before the claim; no
- * run can come later. If a server cannot list the destination, this fails as well. */
+/* Inspects the destination once more after this run has claimed it. Another run may have claimed it
+ * just before. No run can claim it afterwards without replacing this run's claim. Also fails if the
+ * server cannot list the destination. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -327,7 +328,8 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks that the data set did not change before the claim. After the claim it cannot change. */
+/* Checks that no run has changed the data set before this run claimed it. After the claim no other
+ * run can change it. */
 static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
 {
     struct manifest_found f;

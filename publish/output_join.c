@@ -74,8 +74,9 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
-/* Compares the sizes of a shard and the files beside it with the entry, and combines their stamps.
- * If the store does not answer, this is an error; the file then does not count as missing. */
+/* Compares the sizes of a shard and the files beside it with the sizes in the journal entry, and
+ * combines the stamps of the files. If the store does not answer, this is an error; a file then
+ * does not count as missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)

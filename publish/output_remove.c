@@ -404,8 +404,8 @@ struct entries_removal {
     struct several several;
 };
 
-/* Removes a shard and the files beside it, the shard last. The entry lists the files beside the
- * shard, and the shard's name is a part of the entry's own name. */
+/* Removes a shard and the files beside it, the shard last. The shard's journal entry lists the
+ * files beside the shard. The shard's name is a part of the entry's own name. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes a shard in four steps: its entry, the files beside it, the shard itself, and the entry
- * again with the stamps.
+ * Publishes a shard in four steps: its journal entry, the files beside it, the shard itself, and
+ * the entry again with the stamps.
  *
  * Several runs may make the same shard at the same time with different content, because a file may
- * be readable for only one of them. The shard that is finished first wins. Each run looks at all
- * four names, checks the claim, and then replaces only files that have not changed since. A run
- * that notices a change uses the winner's shard, or fails. The entry is written first. It shows
- * that a run is working on the shard. If another run tries to finish its own version of the shard,
- * it fails at the stamps, which are written last.
+ * be readable for only one of them. The shard that is finished first wins. Each run first requests
+ * the states of all these files and checks the claim. Then it replaces only files that have not
+ * changed since. A run that notices a change uses the winner's shard, or fails.
  *
- * On a local disk, the lock of the directory makes this simpler. Runs that find no files share the
- * lock, and a run that replaces a file holds it alone. */
+ * The entry is written first. It shows other runs that this run is working on the shard. If another
+ * run tries to finish its own version of the shard, it fails when it writes the stamps, which is
+ * the last step.
+ *
+ * On a local disk, the lock of the directory makes this simpler. Runs that find no files of the
+ * shard share the lock, and a run that replaces a file holds the lock alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -73,9 +75,9 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Adds the stamp, by which a shard can be recognised without reading it, to its entry. The hashes
- * of the shard must have been checked. The stamp belongs to the files that were read, not to files
- * that may have replaced them since. */
+/* Adds the shard's stamp (a number by which the shard can be recognised without reading it) to its
+ * journal entry. The caller must have checked the hashes of the shard. The stamp belongs to the
+ * files that were read, and not to files that may have replaced them since. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -165,8 +167,8 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
 }
 
-/* Returns an error if the data set is already published. A commit removes the journal's entries
- * after it has published the manifest. So a shard without an entry may belong to a complete data
+/* Returns an error if the data set is already published. After a commit has published the manifest,
+ * it removes the journal entries. So a shard without a journal entry may belong to a complete data
  * set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
@@ -217,9 +219,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
 #define LOCK_WAIT_NS 20000000l
 
-/* Waits for the lock of the destination. Other processes hold it while they publish a shard or
- * commit. A run that makes a new data set holds it as long as it packs; the claim has already shown
- * such a run. Only the caller's interrupt ends the wait. */
+/* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
+ * or commit. A run that makes a new data set holds it as long as it packs, but the claim has shown
+ * such a run before. Only the caller's interrupt flag ends the wait. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -53,8 +53,8 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 /* An edit of the data set output->grows. */
 struct publish_edit {
     const char *plan;           /* its hash */
-    /* numbers of the shards that were written again, in order; the journal has an entry for each
-     * under its new name */
+    /* Numbers of the shards that were written again, in ascending order. The journal has an entry
+     * for each of them under its new name. */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */

@@ -16,7 +16,7 @@ struct publish_keys {
     /* number of samples for which the buckets are computed (see key_table_make); if less than
      * `samples`, it is unknown and `samples` is used */
     uint64_t keyed;
-    /* whether an entry was written by a release that did not store keys */
+    /* whether a journal entry was written by a release that did not store the hashes of keys. */
     bool is_incomplete;
 };
 

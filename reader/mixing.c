@@ -18,8 +18,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If reading ahead for the next range of a view failed, it is tried again after this number of
- * draws. */
+/* If the range of samples that a lane draws from next could not be read ahead, this is tried again
+ * after PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
@@ -130,7 +130,7 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
 }
 
 /* Returns the index of the struct lane for lane number i and a source. If `coming` is set, returns
- * the index of the lane that reads the next range. */
+ * the index of the struct lane that reads the source's next range of samples ahead. */
 static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -173,7 +173,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Switches to the lane of the next range, which was begun in advance. */
+/* Makes the struct lane that has read the source's next range of samples ahead the present one. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -214,7 +214,8 @@ static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 
 /* ---- The next stretches ---------------------------------------------------------------------- */
 
-/* Begins to read the next range of a source if the budget has room for its shuffle buffer. */
+/* Begins to read the next range of samples of a source ahead, if the budget has room for the
+ * range's shuffle buffer. */
 static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -239,9 +240,9 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     d->coming_bytes = 0;
 }
 
-/* Called after each draw. Once all reads of the present range are planned, begins the next range.
- * Then fills the shuffle buffer of the next range, so that its samples are in memory when they are
- * needed. */
+/* Called after each draw from a source. Once all reads of the present range of samples are planned,
+ * begins to read the source's next range. Then fills the shuffle buffer of the next range, so that
+ * its samples are in memory when they are needed. */
 static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -263,7 +264,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* Begins the ranges from which a lane will draw in the rest of the epoch. */
+/* Begins to read the ranges of samples, one for each source, from which a lane will draw in the
+ * rest of the epoch. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {

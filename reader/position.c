@@ -78,8 +78,8 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns the number of turns of the lanes (including turns without a sample) up to the return of
- * sample number `samples`. A resumed stream is read forward only by the first call of
+/* Returns how often a lane was asked for a sample until sample number `samples` was returned. This
+ * includes lanes that had no sample. A resumed stream is read forward only by the first call of
  * sheaf_reader_next. Until then, its position is nevertheless the one at which it was resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
@@ -92,9 +92,9 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
 }
 
-/* Returns the fingerprint for a position. For a view with stages, it covers the stages up to the
- * position's last step, so that a stage that is appended later does not change it. `rounds` is the
- * number of rounds that were begun. */
+/* Returns the fingerprint for a position. For a view with stages, it covers only the stages up to
+ * the position's last step, so that a stage that is appended later does not change the fingerprint.
+ * `rounds` is the number of rounds (in each, every lane returns one sample) that were begun. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -370,7 +370,8 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
 }
 
 /* Returns whether the position belongs to this data set. If a stage of a view begins exactly at the
- * next round, the position may belong to the view with or without this stage. */
+ * next round (in which each lane returns one sample), the position may belong to the view with or
+ * without this stage. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     if (d->view == NULL)

@@ -150,8 +150,9 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* Every epoch has the same number of samples, and within a round the longer lanes come first. So
- * the number of turns equals the number of samples. */
+/* Every epoch has the same number of samples. In each round, every lane returns one sample, and at
+ * the end the longer lanes come first. So the number of times that a lane was asked for a sample
+ * equals the number of samples. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)

@@ -10,16 +10,16 @@
 
 struct epoch_order;
 
-/* A point of the epoch from which on the number of lanes' turns exceeds the number of samples
- * returned by another amount. After `first` samples, there were `turns` turns without a sample,
- * because of ended lanes and bad records. Both numbers ascend in the table. */
+/* A turn is a request to a lane for one sample. A turn gives no sample if the lane has ended or the
+ * record is bad. A gap is a point of the epoch after which the total number of turns without a
+ * sample has changed: after `first` samples, this number is `turns`. Both numbers ascend in the
+ * table. */
 struct gap {
     uint64_t first, turns;
 };
 
-/* Counts of the lanes' turns since the epoch began or was resumed. Except during a turn,
- *
- *     turns == start_turns + handed + corrupt + missing + empty. */
+/* Counts of the turns (requests to a lane for one sample) since the epoch began or was resumed.
+ * Except during a turn, turns == start_turns + handed + corrupt + missing + empty. */
 struct sum {
     /* number of samples that the epoch should have, including bad ones; not used for a stream */
     uint64_t promised;
@@ -52,15 +52,16 @@ struct sheaf_reader {
     const struct epoch_order *epoch_order; /* the functions of the reader's order (epoch_order.h) */
     struct mixing *mixing;          /* for a view; else NULL */
     uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
-    /* number of turns since the epoch began, including turns of lanes that had ended */
+    /* number of turns (requests to a lane for one sample) since the epoch began, including turns of
+     * lanes that had ended */
     uint64_t turns;
-    /* number of turns before the position at which the epoch began or was resumed;
-     * sheaf_reader_next reads a stream forward to this position */
+    /* number of turns (requests to a lane for one sample) before the position at which the epoch
+     * began or was resumed; sheaf_reader_next reads a stream forward to this position */
     uint64_t start_turns;
     bool is_reading;                /* a sample of the epoch has been asked for */
     uint64_t handed;                /* samples handed out since the start */
     struct sum sum;
-    /* table of gaps (turns without a sample), kept only as far back as a position may be
+    /* table of the gaps (turns without a sample), kept only as far back as a position may be
      * requested */
     struct gap *gaps;
     size_t gap_count, gap_capacity;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the turns of the lanes, and checks at the end of an epoch that each promised sample was
- * returned once. */
+ * Counts the turns (requests to a lane for one sample), and checks at the end of an epoch that each
+ * promised sample was returned once. */
 #include "reader/sum.h"
 
 #include <inttypes.h>

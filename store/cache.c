@@ -81,7 +81,7 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 /* ---- The states of blocks -------------------------------------------------------------------- */
 
 /* Waits while another thread works on the block. Afterwards the block's state is GOOD, or this
- * thread has claimed the block. */
+ * thread has claimed the block (no other thread works on it). */
 static enum block_state claim(struct cached_object *o, uint64_t block)
 {
     enum block_state state;
@@ -174,7 +174,7 @@ struct block_part {
     uint8_t *data;              /* the caller's */
 };
 
-/* Reads a claimed block of which the caller needs only a part. */
+/* Reads a block that this thread has claimed. The caller needs only a part of the block. */
 static int read_edge(struct cached_object *o, struct task *task, const struct block_part *p,
                      struct sheaf_error *err)
 {
@@ -200,8 +200,8 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     return code;
 }
 
-/* Reads `count` claimed blocks from `first` on. All of them are missing in the cache, and the
- * caller needs all their bytes. */
+/* Reads `count` blocks from `first` on that this thread has claimed. All of them are missing in the
+ * cache, and the caller needs all their bytes. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -218,8 +218,8 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
     return code;
 }
 
-/* Reads a claimed block that the caller needs completely. If the following blocks are also needed
- * completely and missing in the cache, reads them with the same request. */
+/* Reads a block that this thread has claimed and the caller needs completely. If the following
+ * blocks are also needed completely and missing in the cache, reads them with the same request. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {

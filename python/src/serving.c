@@ -265,8 +265,8 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Returns whether another rank has begun the pass with the same number as the client requests, but
- * at another position. */
+/* Returns whether another rank has begun the pass (iteration over the loader) that the client
+ * requests, but at another position. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -319,8 +319,8 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Records the ordinals that were skipped in the pass. If memory is exhausted, they are not
- * reported. */
+/* Records the ordinals that were skipped in this pass (iteration over the loader). If memory is
+ * exhausted, these ordinals are not reported. */
 static void note_holes_locked(struct serving *s)
 {
     const struct ranges *holes = &s->held.holes;
@@ -402,7 +402,8 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* Skips the samples, from the ordinal on, that belong to ranks which have left the pass. */
+/* Skips the samples, from the ordinal on, that belong to ranks which have left the pass (iteration
+ * over the loader). */
 static void pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);

@@ -83,16 +83,16 @@ struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint3
                               uint64_t wait_seconds, struct shared_arena *arena);
 /* Lets workers connect to this abstract socket address. Returns false with errno on failure. */
 bool serving_listen(struct serving *serving, const char *name);
-/* Tells the thread where a pass begins. Must be called before ordinals of the pass are requested. A
- * later pass ends the earlier ones. */
+/* Tells the thread at which sample a pass (iteration over the loader) begins. Must be called before
+ * ordinals of the pass are requested. A later pass ends the earlier ones. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
 /* Returns the reader's statistics. Sets *failed if the reader has failed and can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
-/* Returns whether all ranks that share the thread have finished the pass. If not, sets *missing to
- * the number of ranks that have not begun it. */
+/* Returns whether all ranks that share the thread have finished the pass (iteration over the
+ * loader). If not, sets *missing to the number of ranks that have not begun it. */
 bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
-/* Returns how many ordinals of the pass below `end` were skipped as corrupt, among the ordinals
- * that were read. */
+/* Returns how many ordinals below `end` were skipped as corrupt in this pass (iteration over the
+ * loader), among the ordinals that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
 /* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples, and

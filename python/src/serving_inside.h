@@ -20,7 +20,8 @@ struct client {
     /* the request for which the client waits; its count is 0 if the client waits for nothing */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
-    /* end of the pass, if the client was told the end; otherwise UINT64_MAX */
+    /* the ordinal at which the pass (iteration over the loader) ends, if the client was told it;
+     * otherwise UINT64_MAX */
     uint64_t end;
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
@@ -30,8 +31,8 @@ struct client {
 /* A rank of the host. */
 struct member {
     uint32_t workers;               /* 0: it has not come yet */
-    /* number of the rank's workers that made a request in the pass, and number of its workers
-     * that are gone */
+    /* number of the rank's workers that have made a request in this pass (iteration over the
+     * loader), and number of its workers that are gone */
     uint32_t joined, left;
 };
 
@@ -57,7 +58,7 @@ struct serving {
         int listener;               /* -1: nobody else may come */
         bool ending;
         uint64_t over;              /* a pass that all have ended */
-        /* number of ranks that have not begun the present pass */
+        /* number of ranks that have not begun the present pass (iteration over the loader) */
         uint32_t missing;
         struct serving_pass passes[PASSES_MOST];    /* a ring */
         size_t pass_count;
@@ -83,8 +84,8 @@ static inline bool serving_is_shared(const struct serving *s)
     return s->ranks > 1;
 }
 
-/* serving_missing returns the number of ranks that have not begun the pass. serving_pass_is_over
- * returns whether all ranks have finished the pass. */
+/* serving_missing returns the number of ranks that have not begun the pass (iteration over the
+ * loader). serving_pass_is_over returns whether all ranks have finished the pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
 /* Returns whether every worker has gone past the ordinal, or will make no more requests in this

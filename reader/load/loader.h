@@ -43,8 +43,9 @@ struct loader {
     struct queue *queues;
     /* number of this reader's lanes; for a view, multiplied by the number of sources */
     uint32_t lane_count;
-    /* lane_count, or twice that number if a view already reads for the following ranges of its
-     * lanes; half of the queues are then for these ranges */
+    /* Number of queues. It is lane_count, or twice that number if a view already reads the ranges
+     * of samples that its lanes will draw from next. The second half of the queues is then for
+     * these ranges. */
     uint32_t queue_count;
     /* whether samples stay in memory until they are drawn; otherwise each sample is read when it
      * is drawn */

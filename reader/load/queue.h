@@ -29,13 +29,13 @@ struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
     const struct order_line *line;  /* the line that has its places */
     const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
-    /* approximate number of positions that the lane uses in a round: 1, except for lanes of a
-     * view */
+    /* Approximate number of positions that the lane uses in a round (in which each lane returns one
+     * sample): 1, except for lanes of a view. */
     double pace;
     /* number of positions in the ranges that the lane has already read in this epoch */
     uint64_t before;
-    /* whether the lane's first sample is needed only later, when another range of the view has
-     * been used up */
+    /* whether the lane's first sample is needed only later. This is so if another lane still reads
+     * the present range of samples from the same source of a view. */
     bool is_ahead;
     /* number of positions that have a read, or that will be read when they are drawn; at least
      * `taken` */

@@ -103,13 +103,14 @@ struct mix_turns {
     uint64_t block_number, block_count, block_end;
 };
 
-/* Begins the turns of a lane at a step. Sets drawn[i] to the number of earlier draws from source i.
- * If there are weights, these are counted from the beginning of the run, otherwise from the
- * beginning of the epoch. `mix` is borrowed. */
+/* Begins to compute the turns of a lane (the source of each of its steps) at a given step. Sets
+ * drawn[i] to the number of earlier draws from source i. If there are weights, these are counted
+ * from the beginning of the run, otherwise from the beginning of the epoch. `mix` is borrowed. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
-/* Only for a mix without weights. Begins the turns at the block of steps that contains draw number
- * `draw` of a source. The lane must make this draw in the epoch. */
+/* Only for a mix without weights. Begins to compute the turns (the source of each step) at the
+ * block of steps that contains draw number `draw` of a source. The lane must make this draw in the
+ * epoch. */
 int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);

@@ -10,7 +10,8 @@
 #include "base/rng.h"
 #include "reader/order/mix.h"
 
-/* approximate number of steps in a block, for the turns of a mix without weights */
+/* approximate number of steps in a block, for which the sources are computed together in a mix
+ * without weights */
 #define BLOCK_STEPS ((uint64_t)65536)
 
 /* Returns how many of the numbers below x belong to the lanes before `lane`; see mix_lane_share. */

@@ -31,7 +31,7 @@ struct indexing {
     struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
-    /* the state of the manifest file when the directory was claimed */
+    /* the state of the manifest file at the time when this run claimed the directory */
     struct store_seen seen;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
