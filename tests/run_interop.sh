@@ -55,7 +55,7 @@ test_s3_servers*) ;;
 esac
 
 export PYTHONPATH="$BUILD/python:$here/python"
-export COMPOSER_PYTHON="$composer/bin/python" MXNET_PYTHON="$mxnet/bin/python" WIDS="$venv/wids"
+export COMPOSER_PYTHON="$composer/bin/python" MXNET_PYTHON="${MXNET_PYTHON:-$mxnet/bin/python}" WIDS="$venv/wids"
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 cd "$here/interop" || exit 1
 if [ "${1:-}" = --bench ]; then
