@@ -53,6 +53,13 @@ static inline bool setup_converts(const struct block_setup *setup)
     return setup->fix_images || setup->images.size != 0;
 }
 
+/* Returns the part of the memory that is for decoded images; blocks get the rest. It is half of the
+ * memory, which by default is enough for images of 80 megapixels. */
+static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
+{
+    return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
+}
+
 struct block_sample {
     uint64_t number;            /* number in the data set, as planned */
     uint64_t frame_bytes;

@@ -84,7 +84,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
         e->slot_count = 0;
         return err_memory(err, jobs * SLOTS_PER_JOB * sizeof(e->slots[0]));
     }
-    images = image_memory_share(setup, memory_bytes);
+    images = setup_image_bytes(setup, memory_bytes);
     image_memory_open(&e->images, images);
     code = open_parts(e, shard_bytes, memory_bytes - images, err);
     if (code == SHEAF_OK)

@@ -24,9 +24,9 @@
 #include "base/budget.h"
 #include "base/watch.h"
 #include "base/workers.h"
+#include "image/image_memory.h"
 #include "packer/block.h"
 #include "packer/commit_window.h"
-#include "packer/image_memory.h"
 #include "packer/pack_output.h"
 #include "packer/source/problems.h"
 

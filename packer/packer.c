@@ -45,7 +45,7 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
     struct block_need need = { .raw = 1, .names = 1, .samples = 1 };
     const struct block_need rounded = round_need(&need);
     const uint64_t memory = p->options.memory_bytes -
-                            image_memory_share(&p->setup, p->options.memory_bytes);
+                            setup_image_bytes(&p->setup, p->options.memory_bytes);
     uint64_t sent, least;
     int code = engine_share(p->dest, &p->setup, shard_bytes, memory, &sent, err);
 

@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/image_memory.h"
 #include "publish/entries.h"
 #include "store/store.h"
 
@@ -64,7 +63,7 @@ int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t 
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err)
 {
     uint64_t sent;
-    const uint64_t blocks = memory_bytes - image_memory_share(setup, memory_bytes);
+    const uint64_t blocks = memory_bytes - setup_image_bytes(setup, memory_bytes);
     const int code = engine_share(dest, setup, largest_shard, blocks, &sent, err);
 
     *left = code == SHEAF_OK ? blocks - sent : 0;

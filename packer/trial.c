@@ -16,7 +16,7 @@ int trial_open(struct trial *t, const struct sheaf_pack_options *options,
     t->setup.codec = NULL;
     t->setup.source = source;
     t->setup.interrupt = options->interrupt;
-    image_memory_open(&t->images, image_memory_share(&t->setup, options->memory_bytes));
+    image_memory_open(&t->images, setup_image_bytes(&t->setup, options->memory_bytes));
     code = block_open(&t->block, &t->setup, &t->images.room, err);
     if (code != SHEAF_OK)
         image_memory_close(&t->images);

@@ -6,7 +6,8 @@
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H
 
-#include "packer/image_memory.h"
+#include "image/image_memory.h"
+#include "packer/block.h"
 
 struct trial {
     struct block_setup setup;

@@ -321,7 +321,7 @@ static void test_too_large(void **state)
     pool = open_pool(&o, 2, 4 << 20);
     begin(pool, list, 3, &made);
     assert_int_equal(sheaf_pixels_wait(made.batch), 1);
-    expect(&made, 1, SHEAF_ERR_LIMIT, "bytes of memory, but the limit is 4194304");
+    expect(&made, 1, SHEAF_ERR_LIMIT, "bytes of memory, but 4194304 are for images");
     check(&o, &made, list);
     end(&made);
     sheaf_pixels_pool_free(pool);

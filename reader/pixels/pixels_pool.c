@@ -8,7 +8,6 @@
  * A job needs memory for one picture. It takes that memory all at once from the pool's
  * memory_bytes. A job that finds too little memory waits for others to end, and those already have
  * all that they need. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,17 +18,12 @@
 #include "image/crop_mask.h"
 #include "image/crop_pixels.h"
 #include "image/image.h"
+#include "image/image_memory.h"
 
 struct sheaf_pixels_pool {
     struct crop_plan plan;
     struct workers *workers;
-    struct image_room room;
-    uint64_t limit;
-    pthread_mutex_t lock;
-    pthread_cond_t given;
-    struct {
-        uint64_t used;
-    } locked;
+    struct image_memory memory;
     _Atomic uint64_t busy_ns;
     unsigned threads;
 };
@@ -53,33 +47,6 @@ struct crop_job {
     struct sheaf_pixels_batch *batch;
 };
 
-/* ---- Memory ---------------------------------------------------------------------------------- */
-
-static int take(void *context, uint64_t bytes, struct sheaf_error *err)
-{
-    struct sheaf_pixels_pool *p = context;
-
-    if (bytes > p->limit)
-        return err_set(err, SHEAF_ERR_LIMIT, "to decode it needs %llu bytes of memory, but the "
-                       "limit is %llu", (unsigned long long)bytes, (unsigned long long)p->limit);
-    pthread_mutex_lock(&p->lock);
-    while (bytes > p->limit - p->locked.used)
-        pthread_cond_wait(&p->given, &p->lock);
-    p->locked.used += bytes;
-    pthread_mutex_unlock(&p->lock);
-    return SHEAF_OK;
-}
-
-static void give(void *context, uint64_t bytes)
-{
-    struct sheaf_pixels_pool *p = context;
-
-    pthread_mutex_lock(&p->lock);
-    p->locked.used -= bytes;
-    pthread_cond_broadcast(&p->given);
-    pthread_mutex_unlock(&p->lock);
-}
-
 /* ---- The pool -------------------------------------------------------------------------------- */
 
 int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
@@ -91,10 +58,7 @@ int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned 
 
     if (p == NULL)
         return err_memory(err, sizeof(*p));
-    p->limit = memory_bytes;
-    p->room = (struct image_room){ take, give, p };
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->given, NULL);
+    image_memory_open(&p->memory, memory_bytes);
     code = crop_plan_open(&p->plan, options, err);
     p->threads = threads != 0 ? threads : workers_processors();
     if (code == SHEAF_OK)
@@ -113,8 +77,7 @@ void sheaf_pixels_pool_free(struct sheaf_pixels_pool *p)
         return;
     workers_close(p->workers);
     crop_plan_close(&p->plan);
-    pthread_cond_destroy(&p->given);
-    pthread_mutex_destroy(&p->lock);
+    image_memory_close(&p->memory);
     free(p);
 }
 
@@ -200,7 +163,7 @@ static int crop_masks(const struct sheaf_pixels_batch *b, const struct sheaf_sam
 
         if (field == NULL)
             return refuse_sample(sample, plan->masks[i], err);
-        if (crop_mask(plan, field->data, field->size, &look, sample->seed, &b->pool->room,
+        if (crop_mask(plan, field->data, field->size, &look, sample->seed, &b->pool->memory.room,
                       out + (i + 1) * plan->group_count, err) != SHEAF_OK)
             return place_field(sample, field, err);
     }
@@ -224,7 +187,7 @@ static int crop_sample(const struct sheaf_pixels_batch *b, size_t index,
         return err_memory(err, views * sizeof(out[0]));
     for (size_t i = 0; i < views; i++)
         out[i] = b->out[i] + index * sheaf_pixels_bytes(b->pool, i);
-    code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->room, out,
+    code = crop_pixels(plan, field->data, field->size, sample->seed, &b->pool->memory.room, out,
                        b->crops == NULL ? NULL : b->crops + index * plan->count, err);
     code = code != SHEAF_OK ? place_field(sample, field, err)
                             : crop_masks(b, sample, field, out, err);

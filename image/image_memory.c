@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for decoded images: half of the run's memory, which by default is enough for images of 80
- * megapixels. */
-#include "packer/image_memory.h"
+ * Counts the memory for decoded images. */
+#include "image/image_memory.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
-
-uint64_t image_memory_share(const struct block_setup *setup, uint64_t memory_bytes)
-{
-    return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
-}
 
 static int take(void *context, uint64_t bytes, struct sheaf_error *err)
 {
@@ -19,9 +13,8 @@ static int take(void *context, uint64_t bytes, struct sheaf_error *err)
 
     pthread_mutex_lock(&m->lock);
     if (bytes > m->locked.limit) {
-        err_set(err, SHEAF_ERR_LIMIT, "decoding the image needs %llu bytes of memory; %llu, half "
-                "of the limit, are for images", (unsigned long long)bytes,
-                (unsigned long long)m->locked.limit);
+        err_set(err, SHEAF_ERR_LIMIT, "decoding the image needs %llu bytes of memory, but %llu are "
+                "for images", (unsigned long long)bytes, (unsigned long long)m->locked.limit);
         code = err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
     } else {
         while (m->locked.limit - m->locked.used < bytes)
