@@ -346,8 +346,8 @@ SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come
                                                                        of its readers */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* These functions return information about a shard, and about a source. They return
- * SHEAF_ERR_ARGUMENT if the index is too large. */
+/* sheaf_dataset_shard returns information about the shard with this index, and sheaf_dataset_source
+ * about the source with this index. They return SHEAF_ERR_ARGUMENT if the index is too large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,

@@ -42,7 +42,7 @@ static bool is_feature_list(struct wire list)
     return true;
 }
 
-/* Splits an entry of a map into name and value. */
+/* Splits an entry of a protobuf map into the entry's name and value. */
 static bool take_entry(struct wire entry, struct wire *name, struct wire *value)
 {
     struct wire content;

@@ -129,8 +129,8 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 /* Returns the size of the frame of sample i in bytes. */
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i);
 
-/* These functions return the number of the block, and of the piece, that holds the raw offset. They
- * use binary search. */
+/* index_block_of returns the number of the codec block that contains a raw (uncompressed) offset.
+ * index_piece_of returns the number of the piece that contains it. Both use binary search. */
 uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset);
 uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset);
 

@@ -33,7 +33,8 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
 #define MANIFEST_HOLDS_UNFINISHED \
     "holds an unfinished run: packing is in progress, or was interrupted"
-/* Returns whether a text is such a stand-in, and copies the number of its run. */
+/* Returns whether a text is the stand-in that a running packer leaves in place of the manifest. If
+ * so, copies the number of the run. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
 /* Returns whether a text is the claim (see publish/journal_claim.c) of a run that appends or
  * indexes. During such a run, the existing data set or shards may still be used. */
@@ -56,8 +57,9 @@ int manifest_option_texts(const struct manifest *manifest, const char *name, cha
                           struct sheaf_error *err);
 /* Copies the plan hash of the last append or edit, in the same way as manifest_option. */
 int manifest_change_plan(const struct manifest *manifest, char **hash, struct sheaf_error *err);
-/* These functions set *has to whether a manifest, or the JSON text of its options, has an option
- * with this name, of any type. The text may be NULL. */
+/* manifest_has_option sets *has to whether a manifest has an option with this name, of any type.
+ * manifest_options_have does the same for the JSON text of a manifest's options, which may be
+ * NULL. */
 int manifest_has_option(const struct manifest *manifest, const char *name, bool *has,
                         struct sheaf_error *err);
 int manifest_options_have(const char *options_json, const char *name, bool *has,

@@ -28,7 +28,8 @@ bool manifest_undo_growth(struct manifest *m);
  * `name` is the name of the first part's file. */
 #define GROWN_NAME_BYTES 48
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
-/* Returns whether a text is the name of such a file, for any part and any edit. */
+/* Returns whether `text` is a name that manifest_part_name makes from `name`, for any part and any
+ * edit. */
 bool manifest_part_is(const char *text, const char *name);
 
 /* Returns whether the data set had this fingerprint before an append, and sets *samples to the

@@ -32,8 +32,8 @@ int fifo_make(const char *path, struct sheaf_error *err);
 int fifo_open(struct fifo *fifo, const char *path, struct watch *watch,
               const struct sheaf_progress *progress, struct sheaf_error *err);
 
-/* These functions write to the pipe. They return SHEAF_END if the program at the other end has
- * closed it. */
+/* fifo_put, fifo_flush and fifo_end write to the pipe. They return SHEAF_END if the program at the
+ * other end has closed the pipe. fifo_put writes further bytes. */
 int fifo_put(struct fifo *fifo, const void *data, size_t size, struct sheaf_error *err);
 /* Writes the bytes in the buffer except the last one. Called before the caller waits for
  * something. */

@@ -14,7 +14,7 @@
 const char *safe_path_problem(const char *name);
 
 /* Compares names in an order in which colliding names are adjacent: byte order, but with '/' before
- * all other bytes. Like the next function, it has no side effects. */
+ * all other bytes. The function has no side effects. */
 int safe_path_compare(const char *a, const char *b);
 /* Returns whether `b` needs a directory with the name of the file `a`. `b` must come after `a` in
  * the order of safe_path_compare. */

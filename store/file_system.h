@@ -16,8 +16,8 @@ const char *local_path(const char *url);
 /* By statfs's f_type. */
 enum file_system file_system_of_type(unsigned long type);
 
-/* These functions return the kind of the file system of a path or an open file. They return
- * FILE_SYSTEM_LOCAL if it cannot be determined. */
+/* file_system_of_path returns the kind of the file system of a path, and file_system_of_fd of an
+ * open file. They return FILE_SYSTEM_LOCAL if the kind cannot be determined. */
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
 

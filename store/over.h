@@ -19,11 +19,11 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
                    struct sheaf_error *err);
 /* Returns SHEAF_ERR_CHANGED if the name no longer refers to the object that was seen. */
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-/* These functions write like store_commit and store_put. They return SHEAF_ERR_CHANGED, and write
- * nothing, if the name refers to another object than the one that was seen, or to an object
- * although none was seen. *now is set to the object that is there afterwards: the one written here,
- * or one with the same bytes from a faster writer. Its stamp is 0 if the store does not tell the
- * stamp. */
+/* store_commit_over writes like store_commit, and store_put_over like store_put, but only if the
+ * name still refers to the object that was seen (or to none, if none was seen). Otherwise they
+ * write nothing and return SHEAF_ERR_CHANGED. *now is set to the object that is there afterwards:
+ * the one written here, or one with the same bytes from a faster writer. Its stamp is 0 if the
+ * store does not tell the stamp. */
 int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,

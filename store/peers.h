@@ -27,14 +27,15 @@ struct peers {
 
 /* Records the time until the first byte of a read's answer arrived. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
-/* Returns how long a read may be silent that has already been requested again `times` times.
- * Returns 0 if there is no limit. */
+/* Returns how long a read may go without an answer before it is requested again. `times` is the
+ * number of times that it was already requested again. Returns 0 if there is no limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Takes one from the server's credit for extra requests. Returns false if there is no credit
  * left. */
 bool peers_pay(struct peers *peers);
 
-/* Like the functions above, for the servers of this process. A server is identified by its origin
+/* peers_note_of, peers_patience_of and peers_pay_of do the same as peers_note, peers_patience
+ * and peers_pay, for the servers of this process. `origin` identifies a server
  * ("https://host:port"). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);

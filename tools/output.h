@@ -21,7 +21,8 @@ struct output {
     uint8_t *buffer;
 };
 
-/* These functions return 0 or an errno value. If a write fails, the collected bytes are dropped. */
+/* output_open, output_put and output_flush return 0 or an errno value. If a write fails, the
+ * collected bytes are dropped. */
 int output_open(struct output *out, int fd);
 int output_put(struct output *out, const void *data, size_t size);
 int output_flush(struct output *out);

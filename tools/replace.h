@@ -21,7 +21,8 @@ struct replacement {
  * beginning, because a file of another program must not be replaced. `what` describes such files in
  * messages ("a report of sheaf"). Returns -1, or the exit status after an error message. */
 int replace_check(const char *path, const char *what, const char *mark);
-/* These functions return an exit status. If it is not 0, they have printed an error message. */
+/* replace_begin and replace_end return an exit status. If it is not 0, they have printed an error
+ * message. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet);
 int replace_end(struct replacement *r);
 

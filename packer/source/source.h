@@ -40,8 +40,8 @@ struct source_ops {
     const char *noun;           /* in messages: "directory" */
     enum source_at at;
     enum source_objects objects;
-    /* the suffixes of such files' names (without the suffix of a codec), ended by NULL; NULL if
-     * any name is allowed */
+    /* the suffixes of the names of files of this kind (without the suffix of a codec), ended by
+     * NULL; NULL if any name is allowed */
     const char *const *suffixes;
     /* whether the source consists of everything in a directory or prefix, so that the output
      * must not be inside it */
@@ -159,8 +159,8 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
-/* These functions open a source: the first one with a given root, the second one with the root that
- * the content names. */
+/* source_open_here opens a source with a given root. source_open_anywhere opens a source whose
+ * content names the root. */
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 

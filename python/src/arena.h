@@ -57,7 +57,8 @@ void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 /* Gives a reader its part of the arena, which the reader uses until arena_leave. Returns false if
  * the part is in use or too small. */
 bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
-/* These functions add and remove a user of the reader's part. The arena may be NULL. */
+/* arena_use records one more user of the reader's part of the arena. arena_leave records that a
+ * user has left it. The arena may be NULL. */
 void arena_use(struct shared_arena *arena);
 void arena_leave(struct shared_arena *arena);
 

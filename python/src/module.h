@@ -39,8 +39,8 @@ PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 /* Ends the deallocation of an object. The object's type may be a derived class. */
 void object_free(void *object);
 
-/* These functions add the types and functions of one file to the module. They return -1 on
- * failure. */
+/* Each of these functions adds the types and functions of one source file to the Python module.
+ * They return -1 on failure. */
 int errors_add(PyObject *module);
 int dataset_add(PyObject *module);
 int arena_add(PyObject *module);

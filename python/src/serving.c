@@ -538,7 +538,8 @@ static bool take_in(struct serving *s, bool work)
 
         (void)!read(s->wake, &ignored, sizeof(ignored));
     }
-    /* backwards, because the last client moves to the index of a removed one */
+    /* The loop runs backwards, because removing a client moves the last client to the removed one's
+     * index. */
     for (size_t i = count; i-- > 1;)
         if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
             serving_drop_client(s, &s->clients[i]);

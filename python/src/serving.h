@@ -103,8 +103,8 @@ bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
-/* These functions return the arena with the answers, and the word that ends the use of an
- * answer. */
+/* serving_arena returns the arena that contains the answers. serving_word returns the number in it
+ * that the receiver sets when it no longer uses an answer. */
 struct shared_arena *serving_arena(struct serving *serving);
 uint32_t *serving_word(struct serving *serving, uint32_t number);
 

@@ -37,7 +37,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    /* the sample's item in the block of its part; equal numbers share an item */
+    /* the sample's item (its record in memory); entries with the same sample number share an
+     * item */
     struct item *item;
 };
 

@@ -23,7 +23,7 @@ int s3_find_abilities(const char *directory, struct store_abilities *found,
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-/* The header in which S3 stores a note with an object. The next function is in s3_stat.c. */
+/* The header in which S3 stores a note (a word that a store keeps with an object). */
 #define S3_NOTE "x-amz-meta-sheaf-note"
 void s3_stat_start(struct store_stat *stat);
 

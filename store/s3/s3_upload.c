@@ -143,7 +143,7 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* The following errors mean that the response was damaged in transit, so the next attempt may
+    /* Any of these errors means that the response was damaged in transit. So the next attempt may
      * succeed. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)

@@ -296,7 +296,7 @@ static bool is_listing(const char *root)
     return strncmp(root, "List", strlen("List")) == 0;
 }
 
-/* Picks the values that belong to a whole page of a listing. The page is parsed once only for them,
+/* Finds the values that belong to a whole page of a listing. The page is parsed once only for them,
  * because some servers put these values before the entries and others put them after. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
@@ -347,7 +347,7 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
-/* Picks the id of an upload. Servers disagree about the name of the root element (rclone:
+/* Finds the id of an upload. Servers disagree about the name of the root element (rclone:
  * <InitiateMultipartUpload>), but not about the element with the id. */
 static int upload_id_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
