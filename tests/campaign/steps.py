@@ -20,6 +20,7 @@ import steps_pixels
 import steps_python
 import steps_read
 import steps_report
+import steps_torn
 import steps_union
 import steps_view
 import steps_ways
@@ -143,6 +144,7 @@ STEPS = (
     Step(2, steps_read.damage, local_set),
     Step(3, steps_report.report, readable),
     Step(3, steps_foreign.archive, local_source),
+    Step(2, steps_torn.torn, local_source),
     Step(1, steps_foreign.limit, local_source),
     Step(2, steps_foreign.records, local_source),
     Step(2, steps_channel.directory, local_set),
