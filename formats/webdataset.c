@@ -122,10 +122,10 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* Sets *suffix to the suffix of the member that must be made of the labels, or to NULL if no
- * such member is needed. It is not needed if the sample's own field `cls` consists of numbers;
- * these must then equal the labels. Before the field has been read, it is assumed to consist of
- * numbers. */
+/* The labels of a sample are stored in a tar member. Sets *suffix to the suffix of that member, or
+ * to NULL if the sample's own field `cls` already has the labels as numbers. If the numbers in the
+ * field differ from the labels, this is an error. A field that has not been read yet is assumed to
+ * have numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {

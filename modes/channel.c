@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public functions for channels. They find the data for which a channel's name stands on this
- * machine. channel_config.c parses the platform's configuration. If the configuration and the
- * content of the channel's path disagree, the path decides. */
+ * The public functions for channels. A channel is a name that the training platform gives to input
+ * data; these functions find the data. channel_config.c parses the platform's configuration. If the
+ * configuration says something else than what is found at the channel's path, the path is right. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

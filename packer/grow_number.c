@@ -36,7 +36,8 @@ static bool number_at(const char *line, const char *end, uint64_t *number)
     return at > line && at < end && *at == '\t' && *number < INT64_MAX;
 }
 
-/* Returns the last line of a text, or NULL if the line begins before the text. */
+/* Returns the last line of a text. `is_all` says whether the text is a whole file or only the end
+ * of one. Returns NULL if it is only the end, and the last line begins before it. */
 static const char *last_line(const char *text, size_t size, bool is_all)
 {
     const char *newline = size < 2 ? NULL : memrchr(text, '\n', size - 1);

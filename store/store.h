@@ -336,9 +336,9 @@ int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
 void store_stat_start(struct store_stat *stat);
 /* Requests the size and the stamp of an object, and waits for them. */
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);
-/* Sets *is to whether the ETag of an object of `url`, if it has 32 hexadecimal digits, is the MD5
- * of the object's content. Some stores make other ETags, and so does encryption with a customer's
- * key. */
+/* Some stores answer with ETags that look like an MD5 (32 hexadecimal digits) but are not the MD5
+ * of the object's content; S3 does so for objects that are encrypted with a customer's key. Sets
+ * *is to whether such an ETag of an object of `url` can be trusted to be its MD5. */
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
 /* Finds how many bytes and files can still be written under `url`, which need not exist yet. */

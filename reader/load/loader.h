@@ -22,8 +22,8 @@ struct ref {
     union {
         /* if `item` is NULL: the sample's number within the lane, or REF_EMPTY */
         uint64_t input;
-        /* if `item` is not NULL: the read to which the item belongs; NULL if the read has
-         * finished and its items lie in separate pieces */
+        /* for a sample that is in memory: the read that brought it, or NULL if the item no longer
+         * needs its read, because it has a piece of the heap of its own */
         struct read *read;
     };
 };

@@ -11,8 +11,8 @@
 
 #define DUE         64u     /* largest number of samples drawn at once */
 #define JOBS        4u      /* number of warming jobs of a lane */
-/* largest number of ranges in a job, because chosen samples of a view may have other samples
- * between them */
+/* largest number of byte ranges that one job reads; there are several in a view, where samples that
+ * are not wanted may lie between wanted samples */
 #define RANGES      32u
 /* Number of bytes that one job reads into the kernel's cache, and number of bytes for which this is
  * done ahead of the shuffle buffer. */

@@ -152,9 +152,9 @@ struct order_member {
  * SHEAF_ERR_ARGUMENT, with a message, if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* Returns the number that lane i of a rank and worker has in the whole epoch. The rank and worker
- * takes samples from its lanes in the order of i, which must be less than lanes / (world_size x
- * workers). */
+/* Lanes are numbered over the whole epoch, and each worker of each rank also counts its own lanes
+ * from 0. Returns the number in the epoch of the worker's own lane i. i must be less than lanes /
+ * (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

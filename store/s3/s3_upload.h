@@ -16,7 +16,7 @@
 #define S3_PARTS_MOST 10000
 #define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
-/* The kind of proof for an object's bytes. */
+/* How it is proved that the store has received an object's bytes unchanged. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
     /* whether the store keeps a checksum of the whole object, instead of a checksum of the
@@ -28,7 +28,8 @@ struct s3_proving {
      * compared as if there were no checksum */
     enum s3_repeats *repeats;
 };
-/* Returns the kind of proof that the settings for the key require. */
+/* Returns how uploads to this bucket and object key prove that the bytes arrived unchanged: with
+ * which checksums, by the user's settings. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
 /* Checksums of the bytes of one part, and the confirmation by the store. */
