@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-/* Asks the kernel for huge pages, for those that lie entirely within the buffer, so that the buffer
- * takes no more memory than before. The memory must not have been touched yet. On a system without
- * huge pages the call has no effect. */
+/* Asks the kernel for huge pages in the buffer. Only pages that lie entirely within the buffer
+ * become huge, so the buffer takes no more memory than before. The memory must not have been
+ * touched yet. On a system without huge pages the call has no effect. */
 void huge_advise(void *data, size_t size);
 
 #endif

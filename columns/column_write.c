@@ -87,7 +87,8 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
     return code;
 }
 
-/* Refuses the name of a column if a field of the base has the same first part in its name. */
+/* Refuses a name for the column if a field of the base data set has a name that begins with it and
+ * a dot. */
 static int check_fields(const struct sheaf_dataset *base, const char *name,
                         struct sheaf_error *err)
 {

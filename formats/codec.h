@@ -54,8 +54,8 @@ struct codec_ops {
      * Thread-safe. */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
-    /* Adds a block and its compressed bytes to the total. NULL if the codec only needs the number
-     * of raw bytes. */
+    /* Adds a block and its compressed bytes to the total. The pointer is NULL if the codec needs
+     * only the number of raw bytes. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */

@@ -288,8 +288,8 @@ static bool names_itself(const struct example_source *s)
                   field_suffix(image)) == 0;
 }
 
-/* Adds an image that is unchanged since it was read, with the features that described it. Adds only
- * the key to them. */
+/* Adds an image that is unchanged since it was read, together with the features that described it.
+ * The key is the only other feature that is added. */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };

@@ -52,7 +52,8 @@ struct format_scan {
     bool frame_open;
     /* tar: number of zero blocks since the last member; two of them end an archive */
     unsigned zero_blocks;
-    /* tar: whether nothing after this damage can be assigned to a sample, even if it is intact */
+    /* tar: set after damage if no later member can be assigned to a sample, even if the member is
+     * intact */
     bool no_more;
     struct buf key;             /* tar */
     /* tar: number of members that belong to no sample (links, devices, directories, names

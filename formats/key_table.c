@@ -9,7 +9,8 @@
 #include "base/error.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
-/* u64 end of the bucket | u32 sum of its entries | u32 sum of this record */
+/* A record of the table: u64 end of the bucket | u32 checksum of the bucket's entries | u32
+ * checksum of the record. */
 #define RECORD_BYTES   16u
 #define VERSION        1u
 #define PUT_BYTES      ((size_t)1 << 20)

@@ -33,8 +33,8 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Returns whether the manifest's hash is the origin for a source with this fingerprint. Tries the
- * options with and without skipping bad samples. */
+/* Returns whether the hash in the manifest is the origin (see origin.h) of a conversion of the data
+ * set with this fingerprint. Tries the options with and without skipping bad samples. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {

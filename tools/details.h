@@ -17,8 +17,8 @@ int verbosity_begin(void);
 
 /* With --verbose, prints one line in the form of complain(). */
 void detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* With --verbose, these functions print what a reader has read, and how much memory a packer
- * needed. */
+/* With --verbose, detail_reading prints what a reader has read, and detail_packing prints how much
+ * memory a packer needed. */
 void detail_reading(const struct sheaf_reader_stats *stats);
 void detail_packing(const struct sheaf_pack_result *result);
 

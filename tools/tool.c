@@ -34,7 +34,8 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    /* keeps the order of both streams if they are written to the same file */
+    /* Without this, the lines of the two streams could change their order if both are written to
+     * the same file. */
     fflush(stdout);
     fprintf(stderr, "sheaf: %s\n", line);
 }

@@ -117,7 +117,8 @@ static void release_source(void *what)
     PyMem_Free(source);
 }
 
-/* Returns the batch that packed bytes describe. On success, takes over the view of the bytes. */
+/* Returns the batch that packed bytes describe. On success, the batch owns `view`, the view of
+ * these bytes. */
 static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there, hold_fn *release,
                         void *what)
 {

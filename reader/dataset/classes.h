@@ -36,7 +36,7 @@ int classes_rename(const struct named_classes *lists, size_t count, class_name_f
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
                    struct sheaf_error *err);
 
-/* A class label and the map that is applied to it. */
+/* A map from the labels of one data set to the labels of the merged classes. */
 struct class_numbers {
     const uint32_t *map;
     size_t count;

@@ -74,7 +74,8 @@ struct queue_ops {
     void (*cancel)(struct queue *queue);        /* queue_cancel; NULL: nothing runs on its own */
     void (*end)(struct queue *queue);           /* frees what `begin` made; NULL: nothing */
 };
-/* The reads are planned by the index. The sequence is known in advance. (queue.c) */
+/* The queue of a lane whose sequence of samples is known in advance. Its reads are planned by the
+ * index. (queue.c) */
 extern const struct queue_ops queue_planned;
 /* A stream: the sequence is known only as it arrives. (queue_stream.c) */
 extern const struct queue_ops queue_streamed;

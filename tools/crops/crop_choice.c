@@ -59,7 +59,8 @@ static bool take_word(const char *text, const char *const *words, size_t count, 
     return false;
 }
 
-/* Each of the following functions parses the value of one name, here `crop`. */
+/* Parses the value of the name `crop` in the user's choice of crops. The functions after it do the
+ * same for the other names. */
 
 static bool take_crop(struct crop_choice *c, const char *text)
 {
