@@ -20,7 +20,8 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 CFLAGS ?= -O2 -g
-# Our own checks set WERROR to -Werror. Elsewhere, a compiler's new warnings do not stop the build.
+# WERROR is set to -Werror for our own checks only. Elsewhere, new warnings of a compiler do not
+# stop the build.
 WERROR ?=
 WARNINGS = -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef
@@ -33,8 +34,8 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -fPIC -fvisibility=hidden -pthread $(W
              -fno-omit-frame-pointer) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
 ALL_LDFLAGS = -pthread $(HARDENED_LINK) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 
-# libisal's pkg-config file is absent from some releases, and giflib has none, so they are named
-# directly.  libarchive is loaded when it is used.
+# libisal's pkg-config file is missing in some releases, and giflib has none, so both are named
+# directly. libarchive is loaded when it is used.
 MODULES = zlib liblz4 libzstd libxxhash jansson libjpeg libpng libwebpdemux libwebp libcurl \
           libcrypto expat
 LIBS    = $(shell pkg-config --libs $(MODULES)) -lisal -lgif -lm -ldl
@@ -43,10 +44,12 @@ VERSION_OF = $(shell sed -n 's/^\#define SHEAF_VERSION_$(1) //p' sheaf.h)
 MAJOR   := $(call VERSION_OF,MAJOR)
 MINOR   := $(call VERSION_OF,MINOR)
 VERSION := $(MAJOR).$(MINOR).$(call VERSION_OF,PATCH)
-# Releases with the same ABI replace each other; before 1.0, those of one MINOR version.
+# Releases with the same ABI replace each other. Before 1.0, these are the releases of one MINOR
+# version.
 ABI     := $(if $(filter 0,$(MAJOR)),0.$(MINOR),$(MAJOR))
 
-# Sorted, and free of the directory that this is built in: the same bytes anywhere.
+# The list is sorted, and does not contain the build directory, so that the bytes are the same
+# everywhere.
 ROOMS        = base formats image store publish packer reader modes copy columns
 LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$(ROOMS))))
 TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/crops/*.c tools/plan/*.c tools/report/*.c))
@@ -62,7 +65,7 @@ SAY = $(if $(V),@:,@printf '  %-8s %s\n')
 
 .DEFAULT_GOAL := all
 
-# What a target is for stands behind its "##:".
+# The purpose of a target is after its "##:".
 help:
 	@sed -n 's/^\([a-z-]*\):.*##: */\1|/p' Makefile | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
@@ -78,11 +81,11 @@ $(BUILD)/%.o: %.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-# Weights that are the same on every machine.
+# Weights that do not depend on the machine.
 $(BUILD)/image/resample_axis.o $(BUILD)/image/crop_draw.o $(BUILD)/image/crop_mask.o: ALL_CFLAGS += -ffp-contract=off
 
-# What a program links: one object, whose internal names are its own.  INSIDE: static libraries
-# that it carries, so that it needs no others (tools/packaging/wheel.sh).
+# The object that programs link. Its internal names are hidden. INSIDE: static libraries that it
+# contains, so that it needs no others (tools/packaging/wheel.sh).
 INSIDE ?=
 $(BUILD)/libsheaf.a: $(LIB_OBJECTS) $(INSIDE)
 	$(SAY) AR $@
@@ -92,7 +95,7 @@ $(BUILD)/libsheaf.a: $(LIB_OBJECTS) $(INSIDE)
 	    $(BUILD)/libsheaf.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(BUILD)/libsheaf.o
 
-# What the tests link: the internal names are theirs to call.
+# The object that tests link. They may call internal names.
 $(BUILD)/internal.a: $(LIB_OBJECTS)
 	$(SAY) AR $@
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -103,7 +106,7 @@ $(BUILD)/libsheaf.so: $(LIB_OBJECTS) sheaf.map
 	    $(if $(SANITIZE),,-Wl,-z,defs) $(ALL_LDFLAGS) -o $@ $(LIB_OBJECTS) $(LIBS)
 	$(Q)ln -sf libsheaf.so $@.$(ABI)
 
-# What the command links; a distribution's package has it link the shared library.
+# The library that the command links. A distribution's package links the shared library.
 LIBRARY ?= $(BUILD)/libsheaf.a
 $(BUILD)/sheaf: $(TOOL_OBJECTS) $(LIBRARY)
 	$(SAY) LINK $@
@@ -114,7 +117,7 @@ $(BUILD)/%: $(BUILD)/tools/generate/%.o
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/tests/test_advise: $(BUILD)/tools/mode_advice.o $(BUILD)/tools/size_text.o
-# The part of the Python package that knows nothing of Python.
+# The part of the Python package that does not include Python's headers.
 $(BUILD)/tests/test_serving: $(patsubst %,$(BUILD)/python/src/%.o,arena held packing process \
                              serving serving_life serving_ranks)
 
@@ -129,7 +132,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(BUILD)/internal.a
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.c,$^) \
 	    $(BUILD)/internal.a $(LIBS)
 
-# ---- What a fresh machine lacks --------------------------------------------------------------
+# ---- Missing packages ------------------------------------------------------------------------
 
 packages:
 	$(Q)tools/packages.sh build
@@ -155,7 +158,8 @@ demo: packages ##: install what is missing, build, and show all of it on real JP
 
 # ---- Tests -----------------------------------------------------------------------------------
 
-# What is compiled uses every core, unless make was told how many; what is run, as many as it says.
+# Compiling uses every core, unless make was given a number. Running uses the number that AT_ONCE
+# says.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
 
@@ -179,7 +183,7 @@ compiled-parallel:
 .PHONY: compiled
 compiled: all $(TESTS)
 
-# The slow ones first, so that all end together.
+# Slow tests come first, so that all end at about the same time.
 SLOW_TESTS = $(filter $(addprefix %/test_,s3_write memory s3_read fence credentials credentials_places s3_pack),$(TESTS))
 unit: $(TESTS) ##: unit tests alone
 	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(SLOW_TESTS) $(filter-out $(SLOW_TESTS),$(TESTS))
@@ -187,7 +191,7 @@ unit: $(TESTS) ##: unit tests alone
 system: all ##: system tests alone; tests/run_system.sh MODULE runs one
 	$(Q)BUILD=$(BUILD) tests/run_system.sh
 
-# The unit tests under each sanitizer, in a build of its own, which has nothing else.
+# The unit tests under each sanitizer, in a build directory of its own.
 .PHONY: units
 units: $(TESTS)
 SANITIZED = $(COMPILE) BUILD=$(BUILD)/$(1) SANITIZE=$(2) CFLAGS="-O1 -g" units && \
@@ -200,9 +204,9 @@ ubsan: ##: unit tests under UBSan alone
 tsan: ##: unit tests under ThreadSanitizer
 	+$(Q)$(call SANITIZED,tsan,thread)
 
-# tests/campaign/run.py has its settings, and how a chain is repeated.  CAMPAIGN_FENCE: how many
-# interleavings of two runs the model checker of publication tries, 600 a second on each of
-# CAMPAIGN_JOBS processors.
+# tests/campaign/run.py describes the settings, and how a chain is repeated. CAMPAIGN_FENCE is the
+# number of interleavings of two runs that the model checker of publication tries, about 600 a
+# second on each of CAMPAIGN_JOBS processors.
 CAMPAIGN_FENCE ?= 1000000
 CAMPAIGN_JOBS  ?= $(shell nproc)
 .PHONY: campaign
@@ -213,7 +217,8 @@ campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: C
 	$(Q)seq 0 $$(($(CAMPAIGN_JOBS) - 1)) | xargs -P 0 -I '{}' \
 	    $(BUILD)/tests/test_fence $(CAMPAIGN_FENCE) '{}' $(CAMPAIGN_JOBS)
 
-# The same chains and faults each time, unless SEED is set; the model checker is among the unit tests.
+# The chains and faults are the same each time, unless SEED is set. The model checker is among the
+# unit tests.
 .PHONY: campaign-short
 campaign-short: export SEED ?= 1
 campaign-short: all python $(BUILD)/campaign/faults.so ##: the same for half a minute, with SEED (1)
@@ -227,7 +232,7 @@ $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(filter-out -fsanitize%,$(ALL_CFLAGS)) -fvisibility=default -shared -o $@ $<
 
-# Each target for FUZZ_SECONDS (default 5), under ASan and UBSan; needs clang.
+# Runs each target for FUZZ_SECONDS (default 5), under ASan and UBSan. Needs clang.
 FUZZ_SECONDS ?= 5
 fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
 	+$(Q)$(COMPILE) BUILD=$(BUILD)/fuzzing CC=clang SANITIZE=address,undefined \
@@ -236,7 +241,7 @@ fuzz: ##: every fuzz target for FUZZ_SECONDS (5)
 .PHONY: fuzzers
 fuzzers: $(FUZZERS)
 
-# tools/cross.sh says how, and how to run less of it.
+# tools/cross.sh describes the variables, and how to run fewer tests.
 .PHONY: cross
 cross: ##: build for ARCH (arm64, s390x), and run unit and system tests under qemu-user
 	+$(Q)BUILD=$(BUILD) tools/cross.sh $(ARCH)
@@ -299,8 +304,9 @@ bench-python: all ##: measure the Python package beside the peers' (BENCH_PYTHON
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_interop.sh --bench
 
 # ---- Packages ------------------------------------------------------------------------------
-# tools/packaging has what they are made of.  The try-targets make fresh Debian systems in
-# BUILD/roots by debootstrap, which needs root, use the packages there, and remove them.
+# tools/packaging has the files for the packages. The try-targets make fresh Debian systems in
+# BUILD/roots with debootstrap, which needs root. They use the packages there, and remove the
+# systems.
 
 .PHONY: deb try-deb try-image abi
 deb: packages-deb ##: Debian packages, in build/deb
@@ -316,8 +322,8 @@ abi: $(BUILD)/libsheaf.so ##: compare the library's ABI with that of the last re
 	$(Q)BUILD=$(BUILD) tools/packaging/abi.sh
 
 # ---- Measuring -----------------------------------------------------------------------------
-# bench measures on this machine, beside what is found here of others; bench-peers gets those of
-# the Python registry.  tools/bench/README.md says more.
+# bench measures on this machine, with the other programs that are installed. bench-peers installs
+# those of the Python registry. tools/bench/README.md says more.
 
 BENCH_PROGRAMS = $(patsubst tools/bench/%.c,$(BUILD)/bench/%,\
                    $(filter-out %/meter.c,$(wildcard tools/bench/*.c)))
@@ -353,7 +359,7 @@ bench-results: ##: write tools/bench/RESULTS.md from the last run
 
 MAN_PAGES = $(wildcard tools/*.1)
 
-# Sections 3 and 5 are made from sheaf.h and the specifications, where there is a Python.
+# Sections 3 and 5 are made from sheaf.h and the specifications, if Python is installed.
 .PHONY: manual
 manual: ##: manual pages of the library and the formats, in build/man
 	$(Q)command -v $(PYTHON) >/dev/null || { echo "no $(PYTHON): no manual pages of sections 3 and 5"; exit 0; }; \
@@ -381,7 +387,7 @@ install: all manual ##: into DESTDIR and PREFIX (/usr/local)
 	@[ -n "$(DESTDIR)" ] || echo "Now run ldconfig as root: programs that link libsheaf.so find" \
 	    "it in $(LIBDIR) once its cache knows it."
 
-# Directories are removed only if that leaves them empty and this package may have made them.
+# Directories are removed only if they are then empty, and only if this package may have made them.
 uninstall: ##: remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/sheaf $(DESTDIR)$(INCLUDEDIR)/sheaf.h \
 	    $(DESTDIR)$(LIBDIR)/libsheaf.a $(DESTDIR)$(LIBDIR)/libsheaf.so \
@@ -394,7 +400,7 @@ uninstall: ##: remove what install put there
 clean: ##: remove BUILD
 	rm -rf $(BUILD)
 
-# The environments of peers and of the wheel, other machines' libraries and roots of Debian hold many
-# thousand files, none of them ours; the campaign's trees may have any name.
+# The environments of peers and of the wheel, libraries of other machines, and roots of Debian have
+# many thousand files that are not ours. The campaign's trees may have any name.
 -include $(shell find $(BUILD) \( $(foreach d,interop* campaign* wheel roots deb cross,\
            -path '$(BUILD)/$d' -o) -false \) -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds the package in place at BUILD/python, against BUILD/libsheaf.a; put that directory into
-# PYTHONPATH to use it.  PYTHON needs its headers and setuptools (Debian: python3-dev,
+# Builds the package in BUILD/python, with BUILD/libsheaf.a. To use the package, put this directory
+# into PYTHONPATH. PYTHON needs its headers and setuptools (Debian: python3-dev,
 # python3-setuptools).
 set -eu
 BUILD=${BUILD:-build}

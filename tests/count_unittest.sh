@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# count_unittest.sh LOG...: adds up what unittest says of itself at the end of each log, "Ran 5
-# tests in 1.2s" and "OK" or "FAILED (failures=1, errors=2)".  A log without an end has failed.
+# count_unittest.sh LOG...: adds up the results that unittest prints at the end of each log, "Ran 5
+# tests in 1.2s" and "OK" or "FAILED (failures=1, errors=2)". A log without these lines counts as a
+# failure.
 awk '
     function number(word) {
         return match($0, word "=[0-9]+") ? substr($0, RSTART + length(word) + 1, RLENGTH) + 0 : 0

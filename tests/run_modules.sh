@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run_modules.sh RUNNER AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON, so many
-# at a time, says of each whether it passed, how long it took and what it skipped, shows those that
-# fail in full, with the line (RUNNER MODULE) that runs one alone, and adds up their tests.  A shell
-# makes what it starts in the background ignore SIGINT, which some tests send.
+# run_modules.sh RUNNER AT-ONCE MODULE...: runs unittest modules of this directory with PYTHON,
+# AT-ONCE at a time. For each module, it prints whether it passed, how long it took and what it
+# skipped. It shows failed modules in full, with the command (RUNNER MODULE) that runs one alone,
+# and adds up the tests. A shell makes its background jobs ignore SIGINT, which some tests send, so
+# env resets it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 logs=$(mktemp -d)

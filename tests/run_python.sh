@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the tests of the Python package (tests/python) on BUILD/python, which python/build.sh makes
-# of BUILD/libsheaf.a first, AT_ONCE modules at a time (four more than processors).  Arguments, if
-# any, are names of modules.  SEED repeats a run.
+# Runs the tests of the Python package (tests/python) on BUILD/python, which python/build.sh first
+# builds from BUILD/libsheaf.a. AT_ONCE modules run at the same time (four more than processors).
+# Arguments, if any, are names of modules. SEED repeats a run.
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

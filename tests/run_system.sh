@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the system tests (tests/system) on BUILD, AT_ONCE modules at a time: four more than
-# processors, since many wait for a server, a disk or a clock.  Arguments, if any, are the names of
-# modules: run_system.sh test_resume.  QUICK=1 makes the large ones small; SEED
-# repeats a run.  PYTHON must have xxhash; on Debian that is /usr/bin/python3.
+# Runs the system tests (tests/system) on BUILD. AT_ONCE modules run at the same time: four more
+# than processors, because many tests wait for a server, a disk or a clock. Arguments, if any, are
+# names of modules: run_system.sh test_resume. QUICK=1 makes the large tests small. SEED repeats a
+# run. PYTHON must have xxhash; on Debian that is /usr/bin/python3.
 set -u
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
@@ -17,7 +17,7 @@ for program in sheaf make_jpegs; do
         exit 1
     fi
 done
-# The slow ones first, so that all end together.
+# Slow modules come first, so that all modules end at about the same time.
 # shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' engines s3 s3_access pack_roundtrip parts \
                                s3_parts corruption scale resume memory publication s3_faults \

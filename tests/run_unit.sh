@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the CMocka programs given as arguments, AT_ONCE at a time (two more than processors, since many
-# wait for a server or a clock), and adds up their tests.  Only what fails is shown in full, with the
-# line that runs it alone.  SEED and QUICK are the programs' own to read.  Status 77 says that a
-# program has not what it needs here (a server's package): that is not a failure, but said.
+# Runs the CMocka programs given as arguments, AT_ONCE at a time (two more than processors, because
+# many wait for a server or a clock), and adds up their tests. Only failures are shown in full, with
+# the command that runs the program alone. The programs themselves read SEED and QUICK. If a program
+# lacks something (the package of a server), it exits with status 77. This is not a failure, but it
+# is reported.
 set -u
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
@@ -21,7 +22,8 @@ printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(($(nproc) + 2))}" -n 1 sh -c '
     status=$?
     good=$(count PASSED)
     bad=$(count FAILED)
-    # One that dies, or says that all is well and exits otherwise, has failed once at least.
+    # A program that dies, or that reports success and exits with another status, counts as one
+    # failure.
     if [ $status -ne 0 ] && [ "${bad:-0}" -eq 0 ]; then bad=1; fi
     if [ $status -eq 0 ] && [ -z "$good" ]; then bad=1; fi
     if [ $status -eq 77 ]; then

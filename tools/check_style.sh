@@ -26,7 +26,7 @@ for f in $files; do
     ' "$f" >&2 || bad=1
     head -n 1 "$f" | grep -q 'SPDX-License-Identifier: MIT' || complain "$f: no SPDX line first"
 done
-# Calls without bounds, or that a library must not make.
+# Functions without bounds checks, and functions that a library must not call.
 if grep -nE '(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|tmpnam)\(' $files; then
     complain "a banned call (above)"
 fi
@@ -39,12 +39,12 @@ if grep -nE 'pthread_cond_timedwait' \
         $(echo "$library" | grep -v '/timed_wait.h$'); then
     complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
 fi
-# Another program's options may be named, and comments may name ours.
+# Options of other programs may be named, and comments may name options of the command.
 if grep -nE '"[^"]*--[a-z]{3}' $library |
         grep -vE 'aws (configure|sso login)|^[^:]*:[0-9]*:( |/)\*'; then
     complain "the library's messages must not name options (above): tools/advice.c does"
 fi
-# Where they are installed.
+# The directories in which the headers are installed.
 if command -v shellcheck >/dev/null; then
     # shellcheck disable=SC2046
     shellcheck -S warning $(git ls-files '*.sh' .ci/run 2>/dev/null) >&2 || complain "shellcheck (above)"

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# cross.sh ARCH [MODULE...]: builds everything for another of Debian's architectures, and runs the unit
-# and system tests (or these modules alone) under qemu-user.  The libraries of that architecture are
-# unpacked below BUILD/cross and installed nowhere, so neither root nor a foreign architecture of dpkg
-# is needed for them.  What starts the command starts a script that starts qemu: no binfmt_misc.
-# CROSS_UNIT: the unit programs to run, all by default, none if empty.  CROSS_MIRROR, CROSS_SUITE:
-# where the libraries come from; by default the archive that apt has here.
+# cross.sh ARCH [MODULE...]: builds everything for another of Debian's architectures, and runs the
+# unit and system tests (or only these modules) under qemu-user. The libraries of that architecture
+# are unpacked in BUILD/cross and not installed, so neither root nor a foreign architecture of dpkg
+# is needed. A script that starts qemu takes the place of the command, so binfmt_misc is not needed.
+#
+# CROSS_UNIT names the unit programs to run: all by default, none if it is empty. CROSS_MIRROR and
+# CROSS_SUITE say where the libraries come from: by default the archive that apt uses here.
 set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-build}
@@ -28,7 +29,8 @@ root=$BUILD/cross/$arch-root
 real=$BUILD/cross/$arch
 run=$BUILD/cross/$arch-run
 
-# apt, with everything of its own: it takes the dependencies of an architecture that has nothing yet.
+# Runs apt with a configuration and state of its own. It then installs the dependencies for an
+# architecture that has no packages yet.
 own_apt() {
     apt-get -qq -o APT::Architecture="$arch" -o APT::Architectures="$arch" \
         -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
@@ -45,14 +47,14 @@ make_root() {
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" \
         >"$apt/sources.list"
     own_apt update
-    # The libraries that packages.sh has for this machine; the word splitting is meant.
+    # The libraries that packages.sh lists for this machine. The word splitting is intended.
     # shellcheck disable=SC2046
     own_apt install -y --download-only libcmocka-dev \
         $(sed -n '/^build="/,/^"/p' tools/packages.sh | grep -o '[a-z]*lib[^ ]*-dev')
     for package in "$apt"/cache/archives/*.deb; do
         dpkg-deb -x "$package" "$root.new"
     done
-    # Debian's own link /lib, which no package brings.
+    # Debian's link /lib, which no package contains.
     if [ -d "$root.new/lib" ] && ! [ -L "$root.new/lib" ]; then
         cp -a "$root.new/lib/." "$root.new/usr/lib/"
         rm -rf "$root.new/lib"
@@ -64,7 +66,7 @@ make_root() {
 
 [ -d "$root" ] || make_root
 
-# As many compilers as there are processors, unless make was told how many.
+# One compiler for each processor, unless make was given a number.
 case ${MAKEFLAGS:-} in *-j*) jobs= ;; *) jobs=-j$(nproc) ;; esac
 compiler=$triplet-gcc
 ! command -v ccache >/dev/null || compiler="ccache $compiler"
@@ -82,14 +84,14 @@ for program in "$real"/sheaf "$real"/make_* "$real"/tests/test_* "$real"/tests/s
     chmod +x "$name"
 done
 
-# What tests load into this machine's Python is this machine's library: it reads what the other
-# machine's command has written.
+# Tests that load the library into this machine's Python load the library of this machine. It reads
+# what the other machine's command has written.
 # shellcheck disable=SC2086
 make --no-print-directory $jobs BUILD="$BUILD" "$BUILD/libsheaf.so"
 ln -sf "$BUILD/libsheaf.so" "$run/libsheaf.so"
 
-# Not for qemu: what loads something into the command, compiles for this machine, or measures the
-# memory of processes.
+# These tests do not run under qemu: they load a library into the command, compile for this machine,
+# or measure the memory of processes.
 if [ $# -eq 0 ]; then
     alien='LD_PRELOAD|"(cc|gcc|make)"|peak_memory|VmHWM'
     # shellcheck disable=SC2046
@@ -100,7 +102,7 @@ programs=
 for name in ${CROSS_UNIT-"$run"/tests/test_*}; do
     programs="$programs $run/tests/${name##*/}"
 done
-# Not more at once than processors: what waits for a server does so for longer here.
+# Not more tests at once than processors, because tests that wait for a server wait longer here.
 export QUICK=1 UNDER_QEMU=1 AT_ONCE="${AT_ONCE:-$(nproc)}"
 failed=0
 # shellcheck disable=SC2086

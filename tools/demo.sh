@@ -36,7 +36,7 @@ files=$(find "$demo/tree" -name '*.jpg' | wc -l)
 say "  $files files, $(find "$demo/tree" -name '*.jpg' -printf '%s\n' |
     awk '{ sum += $1 } END { printf "%.1f MB, mean %.0f bytes", sum / 1e6, sum / NR }')"
 
-# So that a small tree makes several shards as well.
+# So that even a small tree makes several shards.
 shard_size=150MB
 [ "$files" -ge 30000 ] || shard_size=20MB
 

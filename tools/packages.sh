@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # packages.sh build|test|wheel|deb|abi|roots|bench|interop|cross-arm64|cross-s390x...
-# Installs the Debian packages that building (or testing, measuring, comparing with others) needs
-# and that are not there yet.
-# Where nothing is missing, it touches nothing: no network, no root.
+#
+# Installs the Debian packages that are needed to build (or test, measure, compare with others) and
+# that are missing. If none is missing, it does nothing, and needs neither a network nor root.
 set -eu
 
-# One list a purpose; a word a package.
+# One list for each purpose, with one package per word.
 build="
     gcc libc6-dev make pkg-config
     zlib1g-dev liblz4-dev libzstd-dev libxxhash-dev libisal-dev libjansson-dev
@@ -94,7 +94,7 @@ quietly() {     # COMMAND...: its output is shown only if it fails
     fi
     rm -f "$log"
 }
-# The word splitting of $missing is meant.
+# The word splitting of $missing is intended.
 # shellcheck disable=SC2086
 if ! quietly apt-get install -qq -y --no-install-recommends $missing 2>/dev/null; then
     quietly apt-get update -qq

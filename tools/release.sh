@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# release.sh [--keep] VERSION: dates NEWS, sets the version in sheaf.h, which is its only place, commits and tags
-# that, and makes BUILD/release/sheaf-VERSION.tar.gz and .tar.xz with their SHA-256 sums.  An archive
-# is what git has of the tag, and the same wherever it is made.  Where the tag is there already, only
-# the archives are made.  Nothing is pushed.
-# --keep: commits what later releases are compared with, of the release that BUILD has: the data sets
-# that it writes, which all later ones read, and its ABI.
+# release.sh [--keep] VERSION: dates NEWS, sets the version in sheaf.h (the only file that has it),
+# commits and tags this, and makes BUILD/release/sheaf-VERSION.tar.gz and .tar.xz with their SHA-256
+# sums. An archive contains the tagged files, and its bytes are the same on every machine. If the
+# tag exists already, only the archives are made. Nothing is pushed.
+#
+# --keep: commits the files of the release in BUILD with which later releases are compared: data
+# sets that it writes, and its ABI.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
@@ -20,7 +21,7 @@ tag=v$version
 
 refuse() { echo "release.sh: $*" >&2; exit 1; }
 
-# The line of NEWS: 0.2 stands for 0.2.0.
+# The line in NEWS has 0.2 for version 0.2.0.
 case $version in
 *[!0-9.]*|.*|*.|*..*|*.*.*.*) refuse "version $version, expected three numbers, such as 0.2.0" ;;
 *.*.0) title=${version%.0} ;;

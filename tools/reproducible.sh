@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# reproducible.sh: builds the last commit in two directories of different length and depth, in other
-# orders, and compares the command and the libraries byte by byte.
+# reproducible.sh: builds the last commit in two directories of different length and depth, in
+# different orders, and compares the command and the libraries byte by byte.
 set -eu
 cd "$(dirname "$0")/.."
 where=$(mktemp -d)
@@ -14,7 +14,7 @@ for tree in "$one" "$two"; do
     mkdir -p "$tree"
     git archive HEAD | tar -xf - -C "$tree"
 done
-# ccache would answer the second with what the first has made.
+# With ccache, the second build would get the results of the first.
 CCACHE_DISABLE=1 make --no-print-directory -s -j "$(nproc)" -C "$one" BUILD=build
 CCACHE_DISABLE=1 make --no-print-directory -s -j 1 -C "$two" BUILD=build
 status=0

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs every fuzz target in $BUILD/fuzz for $FUZZ_SECONDS (5) each, one on each processor.  Seeds are read from
-# tests/corpus/fuzz_<name>/, what is found goes to $BUILD/fuzz-corpus/fuzz_<name>/ and serves the
-# next run; an input that fails is kept in $BUILD/fuzz-findings/, and printed beside its cause, so that
-# a log alone is enough to repeat it.
+# Runs every fuzz target in $BUILD/fuzz for $FUZZ_SECONDS (5) each, one on each processor. Seeds are
+# read from tests/corpus/fuzz_<name>/. New inputs go to $BUILD/fuzz-corpus/fuzz_<name>/, where the
+# next run uses them. An input that fails is kept in $BUILD/fuzz-findings/, and printed with its
+# cause, so that the log alone is enough to repeat the failure.
 set -u
 : "${BUILD:?the build directory}"
 seconds=${FUZZ_SECONDS:-5}
@@ -11,12 +11,12 @@ findings=$BUILD/fuzz-findings
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
 mkdir -p "$findings"
-# Names in stacks, where clang came without llvm-symbolizer.
+# So that stacks show names even if clang was installed without llvm-symbolizer.
 export ASAN_OPTIONS="allow_addr2line=1:print_legend=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 
-# Of a log, what is not libFuzzer's progress: the error, the sanitizer's stack and summary.  Where
-# memory ran out, a list of all that is allocated stands between them.
+# Prints a log without libFuzzer's progress: the error, the sanitizer's stack and summary. If memory
+# ran out, a list of all allocations lies between them and is left out.
 cause_of() {        # LOG
     sed -E -e '/^#[0-9]+\t/d' -e '/^\tNEW_FUNC\[/d' -e '/^(INFO|Base64|stat::|###### |"[^"]*" # Uses:)/d' "$1" |
         awk 'NR <= 80 { print } NR > 80 { last[NR % 12] = $0 }
@@ -24,7 +24,7 @@ cause_of() {        # LOG
                    for (i = NR - 11; i <= NR; i++) if (i > 80) print last[i % 12] }'
 }
 
-# gzip keeps what an input repeats from filling the log.
+# gzip compresses repetitions, so that a long input does not fill the log.
 input_of() {        # LOG
     sed -n 's/.*Test unit written to //p' "$1" | while read -r input; do
         [ -f "$input" ] || continue
@@ -50,7 +50,7 @@ fuzz_one() {        # TARGET
         rm -f "$log"
     else
         echo failed >>"$results"
-        # Whole: another target may end in the meantime.
+        # The report is printed as a whole, because another target may end at the same time.
         printf '%s\n' "$(printf '  %-8s %s\n' FAIL "$name"; cause_of "$log"; input_of "$log")"
     fi
 }
@@ -58,7 +58,7 @@ fuzz_one() {        # TARGET
 running=0
 for target in "$BUILD"/fuzz/fuzz_*; do
     [ -f "$target" ] && [ -x "$target" ] || continue
-    # In turns of as many as there are processors: all take the same time.
+    # Starts one target for each processor at a time, because all targets take the same time.
     fuzz_one "$target" &
     running=$((running + 1))
     if [ "$running" -eq "$(nproc)" ]; then

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install_servers.sh [NAME]...: the S3 servers that test_s3_servers.py runs the command against, and s5cmd,
-# which tools/bench measures beside it, each from the registry of its language, into
-# BUILD/interop-s3: some 2 GB while they are built, 500 MB after that.  They stay there.  What
-# cannot be installed is named, and what needs it is skipped.
+# install_servers.sh [NAME]...: installs the S3 servers that test_s3_servers.py runs the command
+# against, and s5cmd, with which tools/bench compares it. Each comes from the registry of its
+# language, and is installed in BUILD/interop-s3: about 2 GB while they are built, and 500 MB
+# afterwards. They are kept there. Programs that cannot be installed are named, and their tests are
+# skipped.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 into=${BUILD:-build}
@@ -12,8 +13,8 @@ into=$into/interop-s3
 PYTHON=${PYTHON:-/usr/bin/python3}
 mkdir -p "$into/bin"
 
-# NAME MODULE VERSION PACKAGE: into bin; what the compiler has downloaded goes again.  A module that
-# requires just that version asks for no other.
+# NAME MODULE VERSION PACKAGE: installs a Go program in bin, and removes what the compiler has
+# downloaded. A module may require exactly this version of Go, so that no other is downloaded.
 go_program() {
     mkdir -p "$into/go/here" &&
         printf 'module here\n\nrequire %s %s\n' "$2" "$3" >"$into/go/here/go.mod" &&

@@ -27,8 +27,8 @@ host=s3.localhost               # libcurl knows by itself that *.localhost is th
 fail() { echo "radosgw.sh: $*; see $dir/*.out" >&2; stop; exit 1; }
 log() { local name=$1; shift; "$@" >>"$dir/$name.out" 2>&1; }
 
-# COUNT: that many numbers, each of a port that nobody listens on; below those that the kernel gives
-# to connections, of which one could take it before the daemon does.
+# COUNT: prints this number of ports on which no program listens. They are below the ports that the
+# kernel gives to connections, because a connection could otherwise take one before the daemon does.
 free_ports() {
     python3 - "$1" <<'PYTHON'
 import random, socket, sys
@@ -58,8 +58,7 @@ write_conf() {      # PLAIN-PORT TLS-PORT MON-PORT
         quiet="$quiet
 debug $part = 0/0"
     done
-    # tcp_nodelay: without it each small answer waits 40 ms for an acknowledgement.
-    # s3 auth order: wrong keys get the same error codes as from Amazon.
+    # tcp_nodelay: without this option, each small answer waits 40 ms for an acknowledgement.
     cat >"$conf" <<CONF
 [global]
 fsid = 5eaf0000-0000-4000-8000-000000000000
@@ -126,7 +125,7 @@ daemon() {          # NAME COMMAND...: a daemon that stays in the foreground, in
     echo $! >"$dir/$name.pid"
 }
 
-# PID: a process of its own that looks after it, until somebody else has stopped the service.
+# PID: starts a process that stops the service when PID has ended, unless it was stopped before.
 watch() { setsid "$0" watch "$dir" "$1" >/dev/null 2>&1 </dev/null & }
 wait_for() { while runs "$1"; do [ -d "$dir/mon" ] || exit 0; sleep 0.5; done; }
 
@@ -156,19 +155,21 @@ start() {
         --addv a "[v2:127.0.0.1:$mon]" "$dir/monmap" || fail "no monitor map"
     log mon ceph-mon -c "$conf" -i a --mkfs --monmap "$dir/monmap" || fail "no monitor"
     daemon mon ceph-mon -c "$conf" -i a -f
-    # What ends with the service need not be synced; without that library it is slower.
+    # The data ends with the service, so it need not be synced. Without this library, the service is
+    # slower.
     [ -z "${RADOSGW_FILE-}" ] || preload=libeatmydata.so
     log osd ceph-osd -c "$conf" -i 0 --mkfs --osd-uuid $uuid || fail "no OSD"
     log osd timeout 300 ceph -c "$conf" osd new $uuid 0 || fail "the OSD is not taken"
     LD_PRELOAD=$preload daemon osd ceph-osd -c "$conf" -i 0 -f
     admin user create --uid=test --display-name=test --access-key="$access" \
         --secret-key="$secret" --caps='roles=*;user-policy=*'
-    # glibc would give every 4 MiB buffer back to the kernel, and fault it in again.
+    # Without this setting, glibc would return every 4 MiB buffer to the kernel, and page it in
+    # again.
     MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=17179869184 \
         daemon rgw radosgw -c "$conf" -n client.rgw -f
     role all '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:*"],
         "Resource":"arn:aws:s3:::*"}]}'
-    # One tenant's role: its own prefix of the bucket "shared", to read.
+    # A role of one tenant, which may read the tenant's own prefix of the bucket "shared".
     role tenant-a '{"Version":"2012-10-17","Statement":[
         {"Effect":"Allow","Action":["s3:GetObject"],"Resource":"arn:aws:s3:::shared/a/*"},
         {"Effect":"Allow","Action":["s3:ListBucket"],"Resource":"arn:aws:s3:::shared",
@@ -192,10 +193,11 @@ S3_ROLE_TENANT=arn:aws:iam:::role/tenant-a
 ENV
 }
 
-# One that has ended and that nobody has waited for is a zombie, not a process that runs.
+# A process that has ended and that no process has waited for is a zombie. It does not count as
+# running.
 runs() { grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"; }
 
-# Nothing is kept, so nothing is flushed either.
+# The data is not kept, so it is not flushed either.
 stop() {
     local name pid try
     for name in rgw osd mon; do

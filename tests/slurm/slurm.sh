@@ -38,9 +38,7 @@ PYTHON
 write_conf() {      # CONTROLLER-PORT NODE-PORT...
     local user number=0
     user=$(id -un)
-    # cred_expire: so long waits a job that was put back into the queue.
-    # config_overrides: a node has the processors that are written here, whatever the machine has.
-    # The timeouts: a node is lost when it is said to be, not when the machine is slow.
+    # cred_expire: a job that was put back into the queue waits for this time.
     cat >"$conf" <<CONF
 ClusterName=sheaf
 SlurmctldHost=localhost
@@ -77,7 +75,7 @@ CONF
         echo "NodeName=n$number NodeHostname=localhost NodeAddr=127.0.0.1 Port=$port CPUs=2" >>"$conf"
         number=$((number + 1))
     done
-    # Cgroups are not used; but what is detected on the machine would be set up.
+    # Cgroups are not used, but Slurm would set up every kind that it detects on the machine.
     echo "CgroupPlugin=cgroup/v1" >"$dir/cgroup.conf"
     echo "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP" >>"$conf"
 }
@@ -93,8 +91,8 @@ boot() {            # NODE
     daemon "$1" slurmd -D -N "$1" -f "$conf"
 }
 
-# A daemon and a job's processes are known by their environment; a slurmstepd, which writes over
-# its own, by being the parent of a job's process.
+# Daemons and the processes of jobs are recognised by their environment. A slurmstepd overwrites its
+# own environment, so it is recognised as the parent of a job's process.
 members() {         # NODE
     local pid parent
     { bearing "SHEAF_SLURM=$dir/$1"
@@ -110,8 +108,8 @@ bearing() {         # NAME=VALUE: the processes that have it in their environmen
     grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n' | sort || true
 }
 
-# Nobody may outlive another long enough to tell of its end; and what is killed may just have
-# started something.
+# All processes are killed together, so that none can report the end of another. A process that is
+# killed may just have started another one.
 crash() {           # NODE
     local pids
     for _ in $(seq 100); do
@@ -149,7 +147,8 @@ start() {           # [NODES]
     fail "the nodes are not ready"
 }
 
-# One that has ended and that nobody has waited for is a zombie, not a process that runs.
+# A process that has ended and that no process has waited for is a zombie. It does not count as
+# running.
 runs() { grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"; }
 
 stop() {

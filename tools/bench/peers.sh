@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Gets the peers of the Python registry that `make bench` measures against: into BUILD/bench-peers
-# (some 6 GB, mostly for PyTorch's GPUs), and MXNet, which needs an old NumPy, into
-# BUILD/bench-peers-mxnet; and s5cmd, which needs Go, into BUILD/interop-s3.  What cannot be installed
-# is named, and left out of the measuring.
+# Installs the peers from the Python registry that `make bench` compares Sheaf with: into
+# BUILD/bench-peers (about 6 GB, mostly for PyTorch's GPUs), and MXNet, which needs an old NumPy,
+# into BUILD/bench-peers-mxnet. Installs s5cmd, which needs Go, into BUILD/interop-s3. Programs that
+# cannot be installed are named, and are not measured.
 set -u
 BUILD=${BUILD:-build}
 PYTHON=${PYTHON:-/usr/bin/python3}

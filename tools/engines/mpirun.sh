@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # mpirun.sh PLAN RANKS [MPIRUN-OPTION...]
-# Packs PLAN with a part a rank, and commits it.  MPI ends all ranks when one has died; what they
-# had finished by then stays, so that another go has only the rest to do.
+#
+# Packs PLAN with one part for each MPI rank, and commits. When one rank dies, MPI ends all other
+# ranks. Shards that are finished by then are kept, so another attempt packs only the missing
+# shards.
 set -eu
 [ $# -ge 2 ] || { echo "usage: mpirun.sh PLAN RANKS [MPIRUN-OPTION...]" >&2; exit 2; }
 plan=$1 ranks=$2

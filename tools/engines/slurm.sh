@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # slurm.sh PLAN PARTS [SBATCH-OPTION...]
-# Packs PLAN as a Slurm array, a task a part, and commits it when all tasks have succeeded.  Slurm
-# itself puts the tasks of a lost node back into the queue; a task whose program has failed puts
-# itself there, at most three times.
+#
+# Packs PLAN as a Slurm array with one task for each part, and commits when all tasks have
+# succeeded. Slurm puts the tasks of a lost node back into the queue. A task whose program has
+# failed puts itself back, at most three times.
 set -eu
 [ $# -ge 2 ] || { echo "usage: slurm.sh PLAN PARTS [SBATCH-OPTION...]" >&2; exit 2; }
 export PLAN="$1" PARTS="$2"     # the jobs inherit the environment

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # abi.sh [--store]
-# Compares the ABI of BUILD/libsheaf.so with that of the last release, abi.xml.gz here, and fails
-# if a program that was compiled for the release could not run with this library.  New functions,
-# and new members at the end of structs and enums (abi_grown.py), are no such change.
-# --store: this is the release that is compared with from now on.
+#
+# Compares the ABI of BUILD/libsheaf.so with the ABI of the last release, abi.xml.gz in this
+# directory. Fails if a program that was compiled for the release could not run with this library.
+# New functions, and new members at the end of structs and enums (abi_grown.py), are allowed.
+#
+# --store: stores the present ABI, with which later releases are compared.
 set -eu
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

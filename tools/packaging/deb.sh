@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Makes Debian packages of the last commit in BUILD/deb: sheaf, libsheafABI, libsheaf-dev,
-# python3-sheaf and their source package; lintian must find no error and no warning.  What the
-# packages are is in debian/ here; the version is that of sheaf.h.  ABI: as in libsheaf.so.ABI.
+# python3-sheaf and their source package. lintian must find no error and no warning. The directory
+# debian/ describes the packages. The version is that of sheaf.h. ABI is the part of the name
+# libsheaf.so.ABI.
 set -eu
 BUILD=${BUILD:-build}
 rm -rf "$BUILD/deb"

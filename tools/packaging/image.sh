@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# image.sh build SRC OUT      in a fresh Debian 12: compiles SRC, and puts what the image has in OUT
+# image.sh build SRC OUT      in a fresh Debian 12: compiles SRC, and puts the image's files into OUT
 # image.sh finish             in the image, with OUT in it: installs the libraries that it needs
-# The steps of the Dockerfile, which try_image.sh runs in a root made by debootstrap.
+# These are the steps of the Dockerfile, which try_image.sh runs in a root made by debootstrap.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 case $1 in

@@ -23,7 +23,7 @@ log=$dir/log
 
 # ---- The sources -----------------------------------------------------------------------------
 
-# A configuration of apt for sources, with lists of its own, made of the machine's.
+# Makes a configuration of apt for sources, from the machine's own, with lists of its own.
 mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/source"
 apt-get indextargets --format 'deb-src $(SITE) $(RELEASE) $(COMPONENT)' \
     'Created-By: Packages' 'Component: main' | sort -u >"$dir/apt/sources.list"
@@ -97,7 +97,7 @@ build_xxhash() {
     cp xxhash.h xxh3.h "$dir/include"
 }
 
-# Its checksums alone, which are all that is called.
+# Only the checksums are built, because nothing else is called.
 build_libisal() {
     make -f Makefile.unx -j"$JOBS" units=crc CC="$CC" AR="$AR" CFLAGS_="$flags" lib isa-l.h
     cp bin/isa-l.a "$dir/lib/libisal.a"
@@ -111,7 +111,7 @@ build_jansson() {
     make -j"$JOBS" install
 }
 
-# Its vector code gives the same bytes.
+# Vector code gives the same bytes.
 build_libjpeg_turbo() {
     with_cmake -DENABLE_SHARED=0 -DCMAKE_POSITION_INDEPENDENT_CODE=1
     make -j"$JOBS" jpeg-static
@@ -132,7 +132,7 @@ build_giflib() {
     cp gif_lib.h "$dir/include"
 }
 
-# What decodes, and takes a file apart.
+# Only the parts that decode and read files.
 build_libwebp() {
     configured --disable-libwebpmux --enable-libwebpdemux --disable-png --disable-jpeg \
         --disable-tiff --disable-gif --disable-gl --disable-sdl --disable-wic
@@ -192,7 +192,7 @@ build() {           # PACKAGE VERSION
     rm -rf "$dir/build"
     dpkg-source -q --no-check --no-copy -x "$dir/source/$1_$2.dsc" "$dir/build" >/dev/null
     cd "$dir/build"
-    # Patches must not have make run autoconf again.
+    # So that make does not run autoconf again after patching.
     find . -type f -exec touch -r debian/copyright {} +
     "build_$(echo "$1" | tr .- __)"
     rm -f "$dir/licences/$1"-[0-9]*

@@ -10,8 +10,8 @@ case $1 in
 --in)
     dir=$2
     shift 2
-    # A system of its own for the processes: when the command ends, none of them is left, and
-    # nothing is mounted.
+    # The command gets namespaces of its own. When it ends, all of its processes and mounts are
+    # gone.
     exec unshare --mount --pid --fork --kill-child env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
         HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive DIR="$dir" sh -euc '
             mount -t proc proc "$DIR/proc"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the source distribution for pip, BUILD/wheel/sheaf-VERSION.tar.gz, which builds where the
-# packages of `tools/packages.sh build` are.
+# Makes the source distribution for pip, BUILD/wheel/sheaf-VERSION.tar.gz. It can be built on
+# systems with the packages of `tools/packages.sh build`.
 set -eu
 BUILD=${BUILD:-build}
 mkdir -p "$BUILD/wheel"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs the packages of BUILD/deb (`make deb`) in a fresh Debian 12 system, as root; runs their
-# tests (debian/tests), completes a command in bash, zsh and fish, reads a manual page; purges the
-# packages, after which nothing of them is left.  The root is removed.
+# Installs the packages of BUILD/deb (`make deb`) in a fresh Debian 12 system, as root. Runs their
+# tests (debian/tests), completes a command in bash, zsh and fish, and reads a manual page. Purges
+# the packages, after which none of their files may be left. The root is removed.
 set -eu
 BUILD=${BUILD:-build}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ root=$(cd "$BUILD/roots" && pwd)/deb
 "$here/../packages.sh" roots
 trap '"$here/root.sh" --remove "$root"' EXIT
 inside() { "$here/root.sh" --in "$root" "$@"; }
-# Documentation, which is installed here too, is what `man` reads.
+# Documentation is also installed here, because `man` reads it.
 CACHE=${root%/*}/cache "$here/root.sh" bookworm "$root" \
     ca-certificates bash-completion zsh fish man-db gcc libc6-dev pkg-config
 

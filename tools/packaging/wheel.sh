@@ -13,7 +13,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 glibc=2.31
 machine=$(uname -m)
 
-# The compiler; its cache makes a second run quick.
+# Installs the compiler. Its cache makes a second run quick.
 tools=$out/tools
 if [ ! -x "$out/cc" ]; then
     "$PYTHON" -m venv "$tools"
@@ -31,7 +31,7 @@ fi
 CC=$out/cc "$here/libraries.sh" "$out/libraries"
 BUILD=$BUILD PYTHON=$PYTHON "$here/sdist.sh" >/dev/null
 
-# The wheel is made of the source distribution, with the licences of what is inside.
+# The wheel is built from the source distribution, with the licences of the libraries inside.
 rm -rf "$out/tree" "$out/plain" "$out"/sheaf-*.whl
 mkdir "$out/tree"
 tar -xzf "$out"/sheaf-*.tar.gz -C "$out/tree" --strip-components=1
@@ -45,7 +45,7 @@ for library in archive bz2 lzma curl ssl crypto expat jansson jpeg png gif webpd
                isal xxhash zstd lz4 z; do
     inside="$inside $out/libraries/lib/lib$library.a"
 done
-# The headers of Python are among those of the machine, which come last.
+# The headers of Python are among the headers of the machine, so these come last.
 CC="$out/cc" LDSHARED="$out/cc -shared -s" CFLAGS="-g0 -idirafter /usr/include" \
 SHEAF_MAKE="CC=$out/cc 'CFLAGS=-O2 -g0 -isystem $out/libraries/include -DLIBARCHIVE_INSIDE' LDFLAGS=-s \
     'LIBS=-lm -ldl' 'INSIDE=$inside'" \
