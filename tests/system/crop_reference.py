@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The crops of a picture, written a second time from image/PIXELS.md alone, and resized by Pillow.
 
-    draw(seed, width, height, ...)      top, left, height, width, flipped
-    resized(picture, box, size, ...)    the crop, as a Pillow picture
+    draw(seed, width, height, ...)      returns top, left, height, width, flipped
+    resized(picture, box, size, ...)    returns the crop as a Pillow picture
     crop_reference.py                   prints tests/corpus/crop_vectors.txt"""
 
 import math
@@ -67,8 +67,8 @@ def draw(seed, width, height, scale, ratio, flip, view=0):
 
 
 def resized(picture, box, size, kind=BILINEAR, pillow13=False):
-    """Of Pillow before 13, which takes rows first, but from 10 on not those of very high ones: two
-    steps are the other order."""
+    """Resizes with Pillow before 13, which resizes rows first. From Pillow 10 on, very high pictures are an
+    exception. Two separate steps give the other order."""
     top, left, height, width, flipped = box
     result = picture.crop((left, top, left + width, top + height))
     down = height - size[1] > 0 and height - size[1] > 2 * (width - size[0]) if pillow13 else \
@@ -82,7 +82,7 @@ def resized(picture, box, size, kind=BILINEAR, pillow13=False):
 
 
 def centered(picture, resize, size, kind=BILINEAR):
-    """torchvision's Resize and CenterCrop."""
+    """Returns the crop of torchvision's Resize and CenterCrop."""
     width, height = picture.size
     short, other = min(width, height), max(width, height)
     other = int(resize * other / short)
@@ -93,7 +93,7 @@ def centered(picture, resize, size, kind=BILINEAR):
 
 
 def pixels_of(width, height, seed):
-    """A picture that a test in C makes, too."""
+    """Returns a picture that a test in C makes as well."""
     generator = Generator(1, seed, width, height)
     return Image.frombytes("RGB", (width, height),
                            bytes(generator.next() >> 56 for _ in range(width * height * 3)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of tools/engines share: a tree, what one machine makes of it, and a worker that
-stops in the middle of its part."""
+"""Shared by the tests of tools/engines: a tree, the data set that one machine makes of it, and a worker that stops in
+the middle of its part."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ PARTS = 4
 
 
 def poll(what, condition, seconds=300):
-    """The condition's value, once it is true; the time is generous, since machines are slow."""
+    """Returns the condition's value as soon as it is true. The time limit is generous, because machines may be slow.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -43,13 +44,13 @@ def text_of(path):
 
 
 class Engine(servers.S3Case):
-    """A tree, and what one machine makes of it."""
+    """A tree, and the data set that one machine makes of it."""
 
     common = None
 
     @classmethod
     def share(cls):
-        if Engine.common is None:       # one a process
+        if Engine.common is None:       # once per process
             Engine.common = tempfile.mkdtemp(prefix="sheaf-test-", dir=cls.place())
             unittest.addModuleCleanup(shutil.rmtree, Engine.common, ignore_errors=True)
             cls.make(*(os.path.join(Engine.common, name) for name in (
@@ -81,13 +82,13 @@ class Engine(servers.S3Case):
         return self.path("plan")
 
     def stalling(self, after=IMAGES // PARTS // 2):
-        """The environment in which one worker stops in the middle of its part."""
+        """Returns the environment in which one worker stops in the middle of its part."""
         self.mark = self.path("stalled")
         return dict(self.env, LD_PRELOAD=self.library, SHEAF_STALL=self.mark,
                     SHEAF_STALL_AFTER=str(after))
 
     def stalled(self):
-        """The number of the worker that has stopped."""
+        """Returns the number of the worker that has stopped."""
         pid = int(poll("a worker in the middle of its part",
                        lambda: re.fullmatch(r"(\d+)\n", text_of(self.mark))).group(1))
         self.addCleanup(self.end, pid)
@@ -99,7 +100,7 @@ class Engine(servers.S3Case):
             os.kill(pid, signal.SIGKILL)
 
     def assert_unfinished(self, plan):
-        """With a part under way there is nothing to commit."""
+        """Checks that nothing can be committed while a part is under way."""
         self.assert_error(self.sheaf("commit", plan, status=None))
         self.assertNotEqual(self.sheaf("info", plan).stdout, b"")
         self.assert_nothing(self.path("set"))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""An S3 service that fails: objects in memory, and faults by chance.
+"""An S3 service that fails: it keeps objects in memory and injects random faults.
 
-It keeps what a client could find out (sizes, ETags, checksums, conditions, parts, listings), signs
-nothing and checks no signature but that of the body, and fails `percent` of all requests in one of
-the ways of FAULTS.  `rules` says what else it demands.  Each bucket comes into being by being used."""
+It keeps everything that a client can observe (sizes, ETags, checksums, conditions, parts, listings). It signs
+nothing, and checks no signature except that of the body. `percent` of all requests fail in one of the ways of FAULTS.
+`rules` has further requirements. A bucket exists as soon as it is used."""
 
 import asyncio
 import base64
@@ -19,34 +19,34 @@ import fake_s3_rules
 
 # (name, weight)
 FAULTS = (
-    ("503", 12), ("500", 6), ("502", 4), ("429", 4),    # statuses that pass
+    ("503", 12), ("500", 6), ("502", 4), ("429", 4),    # statuses that are temporary
     ("reset", 10),              # nothing is done, and the connection is reset
-    ("lose", 16),               # it is done, but instead of the answer comes a reset
-    ("cut", 16),                # a body that ends early, with a reset or without
-    ("short", 8),               # a range that is shorter than asked for, and says so
-    ("range", 6),               # a Content-Range that begins elsewhere
-    ("etag", 1),                # another ETag than the object's
-    ("sent", 6),                # a byte of the body changes on its way, before it is checked
-    ("digest", 4),              # Garage's word for a body that was damaged on its way
-    ("stray", 4),               # the body has one byte more than its Content-Length says
-    ("store", 8),               # what is stored is not what was sent
-    ("tag", 1),                 # the ETag in the answer to what writes is another one
-    ("twice", 6),               # it is done twice, as where a proxy repeats it; the second answers
-    ("409", 4),                 # a condition cannot be decided now
-    ("412", 0.2),               # a condition is said not to hold, though it does
-    ("torn", 10),               # an answer's XML ends early or is damaged, and all else is right
-    ("page", 10),               # a page of a listing that has fewer entries, and says so
+    ("lose", 16),               # the request is executed, but the connection is reset instead of a response
+    ("cut", 16),                # the body ends early, with or without a reset
+    ("short", 8),               # the range is shorter than requested, as the headers say
+    ("range", 6),               # Content-Range begins at another offset
+    ("etag", 1),                # the ETag is not that of the object
+    ("sent", 6),                # a byte of the body changes on its way, before the server checks it
+    ("digest", 4),              # Garage's status for a body that was damaged on its way
+    ("stray", 4),               # the body has one byte more than its Content-Length
+    ("store", 8),               # other bytes are stored than were sent
+    ("tag", 1),                 # the response to a write has another ETag
+    ("twice", 6),  # the request is executed twice, as by a proxy that repeats it; the second execution responds
+    ("409", 4),                 # the server cannot evaluate a condition now
+    ("412", 0.2),               # the server says that a condition does not hold, although it does
+    ("torn", 10),               # the XML of a response ends early or is damaged, and everything else is right
+    ("page", 10),               # a page of a listing has fewer entries, and says so
     ("pause", 2),               # half of the body comes a second later
-    ("storm", 0.5),             # this request and the next ones are to come more slowly
-    ("lie", 4),                 # the checksum in the answer is another one
-    ("in200", 200),             # complete: status 200, and then an error
-    ("bytes", 1),               # a byte of the body is wrong (shards only: they have checksums)
-    ("denied", 0.2),            # a status that does not pass
-    ("silence", 0.25),          # no answer at all
+    ("storm", 0.5),             # this request and the next ones are refused, and the client must slow down
+    ("lie", 4),                 # the checksum in the response is wrong
+    ("in200", 200),             # the response to a completion has status 200, and then an error
+    ("bytes", 1),               # a byte of the body is wrong (only shards, because they have checksums)
+    ("denied", 0.2),            # a status that is permanent
+    ("silence", 0.25),          # no response at all
 )
 
 
-STORM = 40          # requests, at most
+STORM = 40          # largest number of refused requests
 
 
 class Object:
@@ -77,19 +77,19 @@ class Server:
         self.chance = random.Random(seed)
         self.percent = 0
         self.rules = fake_s3_rules.Rules()
-        self.dialects = ()      # names of fake_s3_dialects
-        self.continues = True   # says 100 Continue to those who wait for it
+        self.dialects = ()      # names of dialects in fake_s3_dialects
+        self.continues = True   # whether it sends 100 Continue to clients that wait for it
         self.buckets = collections.defaultdict(Bucket)
-        self.counts = collections.Counter()         # of faults, by name
-        self.times = {}         # {name: so many times the weight of FAULTS}
-        self.has_checks = None  # key -> whether a reader can know its bytes; None: of shards alone
-        self.storm = 0          # so many requests more are refused
+        self.counts = collections.Counter()         # number of faults, by name
+        self.times = {}         # {name: factor for the weight in FAULTS}
+        self.has_checks = None  # function of a key: whether a reader can check its bytes; None: only shards
+        self.storm = 0          # number of further requests that are refused
         self.current = {}, b""  # headers and body of the request for which _fault is called
-        self.served = None      # a test's own: called when it is done and not yet answered
+        self.served = None      # a function of a test, called after the request is executed and before the response
         self.requests = 0
         self.upload_number = self.tag_number = 0
-        self.hold = 0           # ranges of shards are not sent before so many are asked for
-        self.asked = set()      # which, while they are held
+        self.hold = 0           # ranges of shards are held back until this number has been requested
+        self.asked = set()      # the ranges that have been requested meanwhile
         self.loop = asyncio.new_event_loop()
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -145,8 +145,8 @@ class Server:
             writer.close()
 
     async def _answer(self, writer, method, target, headers, body):
-        """False: the connection is over."""
-        if target.startswith("http://"):        # as to a proxy
+        """Returns False if the connection is over."""
+        if target.startswith("http://"):        # the form of requests to a proxy
             target = "/" + target.split("/", 3)[3]
         path, _, text = target.partition("?")
         _, bucket, key = (urllib.parse.unquote(path) + "/").split("/", 2)
@@ -295,7 +295,7 @@ class Server:
         return self._get(bucket, key, headers, fault)
 
     def _require(self, bucket, key, headers):
-        """What a request that writes or removes demands of what is there."""
+        """Checks the conditions of a request that writes or removes against the existing object."""
         found = bucket.objects.get(key)
         if "no_conditions" in self.dialects:
             return
@@ -309,7 +309,7 @@ class Server:
             raise Failed(412, "PreconditionFailed")
 
     def _etag(self, data):
-        """None: its MD5.  As with KMS: as long, and no MD5 of anything."""
+        """Returns an ETag: the MD5 of the bytes, or, as with KMS, a text of the same length that is not an MD5."""
         if not self.rules.opaque:
             return None
         self.tag_number += 1
@@ -349,7 +349,7 @@ class Server:
         checksums = fake_s3_rules.sent(headers)
         if fault == "store" and body:
             body = self._changed(body)
-            if checksums:                       # no CRC is the same with one bit changed
+            if checksums:                       # no CRC stays the same if one bit changes
                 raise Failed(400, "BadDigest")
         if any(fake_s3_rules.crc(kind, body) != value for kind, value in checksums.items()):
             raise Failed(400, "BadDigest")
@@ -412,7 +412,7 @@ class Server:
                          "</CompleteMultipartUploadResult>" % escape(done.etag)).encode()
 
     def _whole(self, kind, parts, data):
-        """The checksums of an object of several parts."""
+        """Returns the checksums of an object that consists of several parts."""
         if kind is None:
             return {}
         if self.rules.whole or kind == "crc64nvme":

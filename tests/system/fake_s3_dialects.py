@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Dialects of S3 as other servers speak them: for fake_s3.py.
+"""Dialects of S3 that other servers speak, for fake_s3.py.
 
-A dialect is a function (request, status, headers, body) that returns the three last as that server
-answers them; Server.dialects has the names of those that are spoken."""
+A dialect is a function (request, status, headers, body) that returns the last three as that server would.
+Server.dialects has the names of the dialects in use."""
 
 import typing
 
@@ -12,8 +12,8 @@ class Request(typing.NamedTuple):
     method: str
     key: str
     headers: dict
-    found: object       # the object of that key, or None
-    uploads: int        # in the bucket
+    found: object       # the object with this key, or None
+    uploads: int        # number of unfinished uploads in the bucket
 
 
 DIALECTS = {}
@@ -40,14 +40,14 @@ def _total(headers):
 
 @dialect
 def upload_root(request, status, headers, body):
-    """rclone serve s3: the answer to the beginning of an upload has another root element."""
+    """rclone serve s3: the response to the beginning of an upload has another root element."""
     return status, headers, body.replace(b"InitiateMultipartUploadResult",
                                          b"InitiateMultipartUpload")
 
 
 @dialect
 def other_roots(request, status, headers, body):
-    """And so may other answers."""
+    """Other responses may also have another root element."""
     for name in (b"InitiateMultipartUpload", b"CompleteMultipartUpload", b"ListMultipartUploads",
                  b"ListBucket"):
         body = body.replace(name + b"Result", name + b"Output")
@@ -56,7 +56,7 @@ def other_roots(request, status, headers, body):
 
 @dialect
 def no_such_upload(request, status, headers, body):
-    """gofakes3, rclone serve s3: no upload is listed as an error."""
+    """gofakes3, rclone serve s3: if there is no upload, listing uploads is an error."""
     if request.what == "ListMultipartUploads" and not request.uploads:
         return _error(404, "NoSuchUpload")
     return status, headers, body
@@ -72,7 +72,7 @@ def no_upload_listing(request, status, headers, body):
 
 @dialect
 def empty_206(request, status, headers, body):
-    """Adobe S3Mock: a range of an empty object."""
+    """Adobe S3Mock: the response to a range of an empty object has status 206."""
     if status == 416 and request.found is not None:
         return 206, {"content-range": "bytes 0--1/0", "etag": request.found.etag}, b""
     return status, headers, body
@@ -80,7 +80,7 @@ def empty_206(request, status, headers, body):
 
 @dialect
 def first_byte_is_whole(request, status, headers, body):
-    """s3rver: the range of the first byte gets the whole object."""
+    """s3rver: a request for the range of the first byte returns the whole object."""
     if status == 206 and request.headers.get("range") == "bytes=0-0":
         data = request.found.data
         headers = dict(headers, **{"content-range": "bytes 0-%d/%d" % (len(data) - 1, len(data))})
@@ -90,7 +90,7 @@ def first_byte_is_whole(request, status, headers, body):
 
 @dialect
 def ranges_of_one_ignored(request, status, headers, body):
-    """The same, with the status and the headers of a whole object."""
+    """Like first_byte_is_whole, but with the status and the headers of a whole object."""
     if status == 206 and request.headers.get("range") == "bytes=0-0":
         return 200, {name: value for name, value in headers.items()
                      if name != "content-range"}, request.found.data
@@ -99,7 +99,7 @@ def ranges_of_one_ignored(request, status, headers, body):
 
 @dialect
 def no_head(request, status, headers, body):
-    """HEAD is not known."""
+    """HEAD is not supported."""
     return (405, {}, b"") if request.method == "HEAD" else (status, headers, body)
 
 
@@ -110,19 +110,19 @@ def head_not_implemented(request, status, headers, body):
 
 @dialect
 def no_conditions(request, status, headers, body):
-    """Garage: conditions on writes are passed over (fake_s3.py asks whether this is spoken)."""
+    """Garage: conditions on writes are ignored (fake_s3.py checks for this dialect)."""
     return status, headers, body
 
 
 @dialect
 def no_if_match(request, status, headers, body):
-    """The same of If-Match alone."""
+    """Only If-Match is ignored."""
     return status, headers, body
 
 
 @dialect
 def no_etag(request, status, headers, body):
-    """A proxy takes the ETag from what it may change: from answers to GET and HEAD."""
+    """A proxy removes the ETag from responses that it may change, to GET and HEAD."""
     if request.method in ("GET", "HEAD"):
         headers = {name: value for name, value in headers.items() if name != "etag"}
     return status, headers, body

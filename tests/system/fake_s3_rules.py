@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a bucket demands of requests, and the checksums that it checks: for fake_s3.py.
+"""The requirements of a bucket, and the checksums that it checks, for fake_s3.py.
 
-The CRCs are computed here, from the bytes, by the textbook's table; nothing is combined."""
+The CRCs are computed here, directly from the bytes, with a table; nothing is combined."""
 
 import array
 import base64
@@ -15,7 +15,7 @@ HEADER = "x-amz-checksum-"
 
 @functools.lru_cache(maxsize=None)
 def _table(kind):
-    """For two bytes at a time."""
+    """Returns a table for two bytes at a time."""
     table = []
     for value in range(1 << 16):
         for _ in range(16):
@@ -28,7 +28,7 @@ _known = {}
 
 
 def crc(kind, data):
-    """In base64, as headers have it."""
+    """Returns the CRC in base64, as in headers."""
     place = kind, len(data), hashlib.md5(data).digest()
     if place in _known:
         return _known[place]
@@ -54,7 +54,7 @@ assert crc("crc32c", b"123456789") == base64.b64encode(bytes.fromhex("E3069283")
 
 
 def sent(headers):
-    """{kind: value} of the checksums that a request has."""
+    """Returns {kind: value} of the checksums in a request."""
     return {kind: headers[HEADER + kind] for kind in POLYNOMIALS if HEADER + kind in headers}
 
 
@@ -71,21 +71,21 @@ def operation(method, key, query):
 
 
 class Rules:
-    """new: the headers of requests that make an object; every: of all.  lock: as with Object Lock,
-    bytes need a checksum or a Content-MD5; md5: and nothing but that will do.  whole: the bucket
-    keeps checksums of whole objects; else of parts' checksums.  opaque: ETags are no MD5s, as where
-    KMS encrypts."""
+    """`new` has headers that requests must have if they create an object, and `every` has headers for all requests.
+    lock: as with Object Lock, bytes need a checksum or a Content-MD5. md5: they need a Content-MD5. whole: the bucket
+    keeps checksums of whole objects, otherwise of the parts' checksums. opaque: ETags are not MD5s, as with
+    encryption by KMS."""
 
     def __init__(self, new=None, every=None, lock=False, md5=False, whole=True,
                  opaque=False):
         self.new, self.every, self.lock, self.md5 = new or {}, every or {}, lock, md5
         self.whole, self.opaque = whole, opaque
-        self.lies = False       # whether faults make answers lie about checksums
+        self.lies = False       # whether faults may give wrong checksums in responses
         self.seen = []          # (operation, key, headers) of all requests
-        self.refused = []       # those that were
+        self.refused = []       # the requests that were refused
 
     def check(self, method, key, query, headers, body):
-        """The status and the code to refuse a request with; or None."""
+        """Returns the status and the code with which a request is refused, or None."""
         what = operation(method, key, query)
         demanded = dict(self.every)
         if what in ("PutObject", "CreateMultipartUpload"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A read-only file system (FUSE) that shows a directory as one behind a bad network does: reads
-take their time, fail now and then, or find that the server has forgotten the file."""
+"""A read-only file system (FUSE) that shows a directory as if it were behind a bad network: reads take time, fail
+sometimes, or find that the server has forgotten the file."""
 
 import argparse
 import contextlib
@@ -16,10 +16,11 @@ import unittest
 
 @contextlib.contextmanager
 def mounted(source, folder, **options):
-    """Shows `source` at `folder`; yields a function that gives the operations counted so far.
-    latency: seconds an open or read takes.  eio: every so-manieth read fails, once.  lists: so many
-    listings fail, the first ones.  stale: from that read on, all files opened before are stale.
-    changed: and have another time then."""
+    """Shows `source` at `folder`. Yields a function that returns the number of operations so far.
+
+    latency: seconds that an open or read takes. eio: one read in this number fails, once. lists: this number of
+    listings fail at the beginning. stale: from this read on, all files that are open are stale. changed: they then
+    also have another time."""
     os.makedirs(folder, exist_ok=True)
     counts = folder.rstrip("/") + ".counts"
     words = [sys.executable, os.path.abspath(__file__), source, folder, counts]
@@ -55,7 +56,7 @@ def main():
         def __init__(self, options):
             self.options, self.lock = options, threading.Lock()
             self.counts = {"getattr": 0, "open": 0, "read": 0, "list": 0, "failed": 0, "largest": 0}
-            self.generation, self.generations = 0, {}       # of each open file
+            self.generation, self.generations = 0, {}       # the generation of each open file
             self._write()
 
         def _path(self, path):

@@ -7,9 +7,10 @@ import time
 
 
 class Feeder:
-    """Feeds `epochs`, each the bytes of one pipe, from number `first` on; a pipe is removed once it
-    was read, and the next is made before the one before it ends, as the platform does.
-    self.closed_early: the numbers of the pipes whose reader went away."""
+    """Writes `epochs`, each the bytes of one pipe, from number `first` on. A pipe is removed after it was read. As on
+    the platform, the next pipe is made before the end of the one before it.
+
+    self.closed_early has the numbers of the pipes whose reader went away."""
 
     def __init__(self, root, channel, epochs, first=0, late=0.0, piece=65536):
         self.folder = os.path.join(root, "input", "data")
@@ -32,7 +33,7 @@ class Feeder:
         while not self.stopped:
             try:
                 return os.open(self.path(number), os.O_WRONLY | os.O_NONBLOCK)
-            except OSError:     # nobody has it open for reading
+            except OSError:     # no process has the pipe open for reading
                 time.sleep(0.005)
         return None
 
@@ -57,7 +58,7 @@ class Feeder:
             os.unlink(self.path(number))
 
     def wait(self):
-        """Until everything is read."""
+        """Waits until everything has been read."""
         self.thread.join(60)
         assert not self.thread.is_alive(), "the feeder was not read to its end"
 

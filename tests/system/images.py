@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Images of every odd kind, made and read by Pillow; and damaged ones, each by its fault."""
+"""Images of every unusual kind, made and read by Pillow, and damaged images, each with one fault."""
 
 import io
 import random
@@ -10,7 +10,7 @@ from PIL import Image, ImageChops, ImageOps, ImageStat
 
 
 def photo(width, height, seed=0):
-    """Smooth colours that a JPEG keeps well."""
+    """Returns an image with smooth colours, which a JPEG keeps well."""
     values = random.Random(seed)
     size = (width // 8 + 1, height // 8 + 1)
     small = Image.frombytes("RGB", size, values.randbytes(size[0] * size[1] * 3))
@@ -34,7 +34,7 @@ def turned(image, orientation, **options):
 
 
 def tiff(order, kind, value, before=0):
-    """EXIF as TIFF with an orientation of this type (TIFF's number), after other entries."""
+    """Returns EXIF data as TIFF, with an orientation of this type (TIFF's number) after other entries."""
     code = {3: "H", 4: "I", 5: "II", 6: "b", 8: "h", 9: "i", 10: "ii", 11: "f", 12: "d"}[kind]
     data = struct.pack(order + code, *((value, 1) if len(code) == 2 else (value,)))
     count = before + 1
@@ -59,7 +59,7 @@ def in_png(data, *chunks, last=False):
 
 
 def orientations(image):
-    """Files that say in every way that they are to be turned, by name: (bytes, orientation)."""
+    """Returns files that specify an orientation in every possible way, by name: (bytes, orientation)."""
     plain = {"jpg": saved(image), "png": saved(image, "PNG")}
     xmp = b'<rdf:Description tiff:Orientation="%d"/>', b"<tiff:Orientation>%d</tiff:Orientation>"
     name = b"http://ns.adobe.com/xap/1.0/\0", b"XML:com.adobe.xmp\0"
@@ -85,7 +85,7 @@ def orientations(image):
             plain["png"], (b"iTXt", name[1] + b"\0\0\0\0" + text % 7)), 7
         made["png-xmp-z-%d" % number] = in_png(
             plain["png"], (b"iTXt", name[1] + b"\1\0\0\0" + zlib.compress(text % 3))), 3
-    # EXIF goes before XMP; of what is no orientation, nothing is turned
+    # EXIF takes precedence over XMP. A value that is not an orientation turns nothing.
     made["both"] = app1(app1(plain["jpg"], name[0] + xmp[0] % 8),
                         b"Exif\0\0" + tiff("<", 4, 1)), 1
     for value in (0, 9, 65536 + 6):
@@ -99,7 +99,7 @@ TURNS = {2: Image.FLIP_LEFT_RIGHT, 3: Image.ROTATE_180, 4: Image.FLIP_TOP_BOTTOM
 
 
 def without_adobe(data):
-    """A JPEG without the segment that says how its colours are stored."""
+    """Removes the segment of a JPEG that says how its colours are stored."""
     at = data.index(b"Adobe") - 4
     return data[:at] + data[at + 2 + struct.unpack(">H", data[at + 2:at + 4])[0]:]
 
@@ -110,7 +110,7 @@ def with_adobe(data, transform):
 
 
 def png16(mode, image):
-    """A PNG of 16 bits whose upper eight are those of the image."""
+    """Returns a PNG of 16 bits whose upper eight bits are those of the image."""
     channels = {"L": 1, "RGB": 3}[mode]
     data, rows = image.convert(mode).tobytes(), b""
     for y in range(image.height):
@@ -123,7 +123,7 @@ def png16(mode, image):
 
 
 def rle_bmp(width, height, seed=0):
-    """A BMP of 8 bits with runs, literals and skips, and what it shows: rows of indices."""
+    """Returns a BMP of 8 bits with runs, literals and skips, and its content as rows of indices."""
     values, rows, data = random.Random(seed), [], b""
     for y in range(height):
         row, x = [], 0
@@ -147,7 +147,7 @@ def rle_bmp(width, height, seed=0):
 
 
 def odd(size=(97, 61)):
-    """Files that loaders stumble over, by name: (bytes, what they were)."""
+    """Returns files that loaders cannot read as expected, by name: (bytes, their kind)."""
     p = photo(*size)
     alpha = p.convert("RGBA")
     alpha.putalpha(Image.linear_gradient("L").resize(p.size))
@@ -188,21 +188,21 @@ def odd(size=(97, 61)):
 
 
 def plain(size=(97, 61)):
-    """Files that stay as they are."""
+    """Returns files that --fix-images does not change."""
     p = photo(*size, seed=1)
     return {"colour": saved(p), "grey": saved(p.convert("L")), "progressive": saved(p, progressive=True),
             "upright": turned(p, 1), "full-chroma": saved(p, subsampling=0)}
 
 
 def converted(data, quality=90):
-    """What Pillow makes of it."""
+    """Returns the image that Pillow makes of a file."""
     image = ImageOps.exif_transpose(opened(data))
     mode = "L" if image.mode in ("L", "1", "LA") and data[:2] != b"BM" else "RGB"
     return saved(image.convert(mode), quality=quality)
 
 
 def smaller_size(width, height, size, mode="shorter"):
-    """What an image becomes; None if it stays."""
+    """Returns the size to which an image is reduced, or None if it keeps its size."""
     if mode == "exact":
         return (size, size) if min(width, height) >= size and max(width, height) > size else None
     side = (min if mode == "shorter" else max)(width, height)
@@ -212,7 +212,8 @@ def smaller_size(width, height, size, mode="shorter"):
 
 
 def _sizes(image, size, mode):
-    """Of an image that is to be made smaller: as it is stored, and as it will be stored; None if it stays."""
+    """Returns the sizes of an image that is made smaller: as it is stored, and as it will be stored. Returns None if
+    the image keeps its size."""
     width, height = image.size
     if image.getexif().get(0x112, 1) >= 5:
         to = smaller_size(height, width, size, mode)
@@ -221,8 +222,8 @@ def _sizes(image, size, mode):
 
 
 def smaller(data, size, mode="shorter", quality=90, drafted=None):
-    """What Pillow makes of a JPEG, decoded as small as twice the result, or of its brightness alone (drafted:
-    "L"); None if it stays."""
+    """Returns the result of Pillow for a JPEG that is decoded to at least twice the size of the result, or only its
+    brightness (drafted: "L"). Returns None if the image keeps its size."""
     image = opened(data)
     (width, height), to = _sizes(image, size, mode)
     if to is None:
@@ -239,7 +240,7 @@ def smaller(data, size, mode="shorter", quality=90, drafted=None):
 
 
 def smaller_whole(data, size, mode="shorter"):
-    """The pixels of the whole JPEG, resampled."""
+    """Returns the pixels of the whole JPEG, resampled."""
     image = opened(data)
     _, to = _sizes(image, size, mode)
     return ImageOps.exif_transpose(image).resize(
@@ -247,14 +248,14 @@ def smaller_whole(data, size, mode="shorter"):
 
 
 def brightness(data):
-    """That of each pixel of a JPEG, as it is stored."""
+    """Returns the brightness of each pixel of a JPEG, as it is stored."""
     image = opened(data)
     image.draft("L", image.size)
     return image.tobytes()
 
 
 def mean_error(one, other):
-    """The mean square of the differences of two images."""
+    """Returns the mean square of the differences of two images."""
     difference = ImageStat.Stat(ImageChops.difference(one, other))
     return sum(difference.sum2) / sum(difference.count)
 
@@ -266,7 +267,7 @@ def largest_difference(one, other):
 # ---- Damage ----------------------------------------------------------------------------------
 
 def _segment(data, marker):
-    """Where the segment with this marker is, and where it ends."""
+    """Returns the beginning and the end of the segment with this marker."""
     at = data.index(bytes([0xff, marker]))
     return at, at + 2 + struct.unpack(">H", data[at + 2:at + 4])[0]
 
@@ -320,7 +321,7 @@ OTHER_FAULTS = {
 
 
 def damaged():
-    """A hundred damaged files, by name."""
+    """Returns a hundred damaged files, by name."""
     r, files = random.Random(7), {}
     for name, fault in JPEG_FAULTS.items():
         for i in range(5):

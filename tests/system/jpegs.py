@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Small JPEG files made by hand: a baseline encoder that knows only flat 8x8 blocks.
+"""Small JPEG files made by hand, with a baseline encoder that can only encode flat 8x8 blocks.
 
-The tests need images that a real decoder accepts, in any size, with any bytes inside (in COM
-segments), and wrong ones of every kind; no imaging library is asked for."""
+The tests need images that a real decoder accepts, in any size, with any bytes inside (in COM segments), and wrong
+images of every kind. No imaging library is needed."""
 
 import random
 import struct
 
-# The DC code of ITU-T T.81, table K.3: category -> (code length), canonical order.
+# The DC code of ITU-T T.81, table K.3: category -> (code length), in canonical order.
 _DC_COUNTS = bytes([0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0])
 _DC_VALUES = bytes(range(12))
-# One AC symbol, "end of block": code 00 (a lone code of one bit is legal too; two are safe).
+# One AC symbol, "end of block", with the code 00. (A single code of one bit is also legal, but two bits are safer.)
 _AC_COUNTS = bytes([0, 1] + [0] * 14)
 _AC_VALUES = bytes([0])
 
@@ -34,12 +34,12 @@ def segment(marker, payload):
 
 
 def comment(payload):
-    """COM segments that hold `payload`, as many as it takes."""
+    """Returns COM segments with `payload`, as many as it needs."""
     return b"".join(segment(0xfe, payload[i:i + 65533]) for i in range(0, len(payload), 65533))
 
 
 def _scan(units, unit, values):
-    """`unit` has the component of each block of a unit."""
+    """Returns a scan. `unit` has the component of each block of a unit."""
     bits, count = 0, 0
     previous = [0] * (max(unit) + 1)
     for _ in range(units):
@@ -58,9 +58,9 @@ def _scan(units, unit, values):
 
 
 def jpeg(width=16, height=16, components=1, seed=0, payload=b"", sampling=(1, 1), restart=0):
-    """A baseline JPEG: 1 component is grey, 3 YCbCr, 4 CMYK.  `payload` goes into COM segments.  The
-    first component has so many samples for one of the others, and a marker comes after every
-    `restart` units."""
+    """Returns a baseline JPEG with 1 component (grey), 3 (YCbCr) or 4 (CMYK). `payload` is stored in COM segments.
+    The first component may have several samples for each sample of the others. A marker comes after every `restart`
+    units."""
     values = random.Random(seed)
     ids = bytes(range(1, components + 1))
     frame = struct.pack(">BHHB", 8, height, width, components)
@@ -81,7 +81,7 @@ def jpeg(width=16, height=16, components=1, seed=0, payload=b"", sampling=(1, 1)
 
 
 def jpeg_size(data):
-    """(width, height) from the first SOF marker, or None."""
+    """Returns (width, height) from the first SOF marker, or None."""
     at = 2
     while data[:2] == b"\xff\xd8" and at + 4 <= len(data) and data[at] == 0xff:
         marker, length = data[at + 1], struct.unpack(">H", data[at + 2:at + 4])[0]

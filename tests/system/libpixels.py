@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sheaf_pixels of libsheaf.so through ctypes; the structs are written down from sheaf.h once more."""
+"""sheaf_pixels of libsheaf.so through ctypes. The structs are a copy of those in sheaf.h."""
 
 import ctypes
 from ctypes import (POINTER, Structure, byref, c_double, c_int, c_int32, c_size_t, c_uint32, c_uint64,
@@ -38,7 +38,7 @@ class PixelsError(Exception):
 
 
 def mask(data, seed=0, **options):
-    """The bytes of a crop of a mask."""
+    """Returns the bytes of a crop of a mask."""
     o, error = Options(), ErrorStruct()
     _library.sheaf_pixels_options_init(byref(o), sizeof(o))
     for name, value in options.items():
@@ -55,7 +55,7 @@ def mask(data, seed=0, **options):
 
 
 def pixels(data, seed=0, views=(), **options):
-    """(bytes, box) of each crop, as rows of R, G, B."""
+    """Returns (bytes, box) of each crop, as rows of R, G, B."""
     o, error = Options(), ErrorStruct()
     _library.sheaf_pixels_options_init(byref(o), sizeof(o))
     for name, value in options.items():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""libsheaf.so through ctypes: the tests that open thousands of damaged data sets cannot start a
-process for each.  The structs are written down from sheaf.h once more, so this also holds the
-layout of the interface still."""
+"""libsheaf.so through ctypes, for tests that open thousands of damaged data sets and cannot start a process for each.
+The structs are a copy of those in sheaf.h, so these tests also detect a change of their layout."""
 
 import collections
 import ctypes
@@ -89,7 +88,7 @@ class Error(Exception):
 
 
 def text(message):
-    """A message is one line of text, whatever bytes it speaks of."""
+    """Checks that a message is one line of text, whatever bytes it mentions."""
     decoded = message.decode(errors="replace")
     assert decoded.replace("\t", " ").isprintable() and "\ufffd" not in decoded, message
     return decoded
@@ -118,7 +117,7 @@ class DataSet:
         _library.sheaf_dataset_free(self._pointer)
 
     def verify(self):
-        """The problems, as (where, code name, message)."""
+        """Returns the problems as (where, code name, message)."""
         options, result, error, found = VerifyOptions(), VerifyResult(), ErrorStruct(), []
 
         def report(_, where, problem):
@@ -139,7 +138,7 @@ class ChannelOptions(Structure):
 
 
 class Channel(DataSet):
-    """A platform's channel as a data set."""
+    """A channel of a platform as a data set."""
 
     def __init__(self, name, root, wait_seconds=60, attributes=None):
         channel, error, options = c_void_p(), ErrorStruct(), ChannelOptions()
@@ -217,7 +216,7 @@ class Reader:
         self._check(_library.sheaf_reader_resume(self._pointer, position.encode()))
 
     def reported(self):
-        """What was skipped, as (where, code name, message)."""
+        """Returns the skipped samples as (where, code name, message)."""
         return [_problem(*item) for item in self._reported]
 
     def epoch_samples(self):
@@ -230,6 +229,6 @@ class Reader:
 
 
 def samples(*sources, **options):
-    """Every sample of one epoch."""
+    """Returns every sample of one epoch."""
     with DataSet(*sources) as data_set, Reader(data_set, **options) as reader:
         return list(reader)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The order of an epoch, written a second time from reader/ORDER.md alone.
 
-    epoch_order(counts, ...)    manifest numbers of the samples, in order
-    order_reference.py          prints tests/corpus/order_vectors.txt, which pins the order"""
+    epoch_order(counts, ...)    returns the manifest numbers of the samples, in order
+    order_reference.py          prints tests/corpus/order_vectors.txt, which fixes the order"""
 
 import random
 import struct
@@ -45,7 +45,7 @@ class Generator:
 
 
 def line(counts, seed, epoch, shuffle):
-    """Manifest numbers of the samples, as the permuted shards are laid end to end."""
+    """Returns the manifest numbers of the samples in the line, with the shards in permuted order."""
     shards = list(range(len(counts)))
     if shuffle:
         generator = Generator(1, seed, epoch, 0)
@@ -97,7 +97,7 @@ def epoch_order(counts, seed=0, epoch=0, shuffle=True, buffer=10000, lanes=1, re
 
 
 def vectors():
-    """Settings that between them take every turn of the specification."""
+    """Settings that together cover every case of the specification."""
     shard_sets = [[], [0], [1], [5], [7, 0, 3], [10, 10, 10, 9], [1] * 12, [33, 1, 64, 2, 0, 17]]
     for counts in shard_sets:
         for lanes in (1, 2, 3, 8):
@@ -144,7 +144,7 @@ def print_orders():
 
 
 def print_draws():
-    """Bounds near 2^63 redraw half of the time, which no real shuffle does."""
+    """Bounds near 2^63 redraw half of the time. No real shuffle does this."""
     print("# The generator.  A case a line: \"draw\" purpose seed epoch lane bound, then 8 draws")
     for bound in (1, 2, 3, 1000, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, WORD):
         for purpose, seed, epoch, lane in ((1, 0, 0, 0), (2, WORD, 5, 77)):

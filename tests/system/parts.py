@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What packing by the parts of a plan must do wherever files and data set are: parts packed in any
-order, twice, at once, and killed.  test_parts.py runs it in local directories, test_s3_parts.py in
+"""Tests of packing by the parts of a plan, for any place of the files and the data set. Parts are packed in any
+order, twice, at the same time, and are killed. test_parts.py runs the tests in local directories, test_s3_parts.py in
 S3."""
 
 import itertools
@@ -17,7 +17,7 @@ _numbers = itertools.count()
 
 
 def odd_tree(classes=5, images=12):
-    """Images, samples of several files, `cls` files, and what has to be skipped."""
+    """Returns a tree with images, samples of several files, `cls` files, and files that must be skipped."""
     files = image_tree(classes, images)
     for i in range(30):
         files["z/%03d.txt" % i] = b"words %d" % i * (i + 1)
@@ -30,8 +30,8 @@ def odd_tree(classes=5, images=12):
 
 
 class Parts:
-    """The tests.  A class that says where has run_sheaf, environment, spot, source_of, compare,
-    everything, assert_not_committed, change, cut and alter."""
+    """The tests. A class for one place provides run_sheaf, environment, spot, source_of, compare, everything,
+    assert_not_committed, change, cut and alter."""
 
     def setUp(self):
         super().setUp()
@@ -59,7 +59,7 @@ class Parts:
             self.part(plan, part, parts)
         self.run_sheaf("commit", plan)
         self.compare(one, many)
-        self.run_sheaf("commit", plan)          # once more changes nothing
+        self.run_sheaf("commit", plan)          # a second commit changes nothing
         self.compare(one, many)
 
     def test_every_container_and_codec(self):
@@ -123,7 +123,7 @@ class Parts:
                                 stderr=subprocess.PIPE, env=self.environment())
 
     def reap(self, running):
-        """Kills what has not ended in its time; others must have succeeded."""
+        """Kills processes that have not ended in time. The others must have succeeded."""
         for process, wait in running:
             self.kill_after(process, wait)
         running.clear()
@@ -160,7 +160,7 @@ class Parts:
         for part in (0, 1):
             self.part(plan, part, 2)
         self.run_sheaf("commit", plan)
-        # also after the end: a late retry succeeds, and leaves nothing
+        # A late retry after the end also succeeds, and leaves nothing behind.
         before = self.everything(many)
         self.part(plan, 0, 2)
         self.assertEqual(self.everything(many), before)
@@ -202,7 +202,7 @@ class Parts:
         self.assert_error(self.run_sheaf("commit", plan, status=None))
 
     def test_a_plan_is_not_lost_to_another(self):
-        """Neither a plan of another destination nor a file that is not a plan is replaced."""
+        """A plan of another destination, or a file that is not a plan, is never replaced."""
         source = make_tree(self.path("source"), image_tree(3, 4))
         where = self.source_of(source)
         many, elsewhere, plan = self.spot("many"), self.spot("elsewhere"), self.spot("plan")
@@ -223,8 +223,8 @@ class Parts:
         self.run_sheaf("commit", plan)
 
     def test_plans_of_other_files_do_not_mix(self):
-        """The same names and sizes elsewhere, or other bytes at the same place: one data set is
-        never made of both."""
+        """Two plans of files with the same names and sizes, in other places or with other bytes, never make one data
+        set together."""
         files = {"c%d/%02d.txt" % (i % 3, i): b"%0900d" % i for i in range(30)}
         others = {name: data[:-1] + b"x" for name, data in files.items()}
         victim = sorted(files)[3]
@@ -270,7 +270,7 @@ class Parts:
         self.compare(self.path("one"), many)
 
     def test_an_altered_shard_is_missing(self):
-        """One byte more in a shard's middle, its size as it was; and files that were copied."""
+        """A shard with a changed byte and the same size is reported, and so are files that were copied."""
         source = make_tree(self.path("source"), image_tree(3, 10))
         for container, victim, side in (("webdataset", "shard-000001.tar", None),
                                         ("recordio", "shard-000002.rec", "shard-000000.idx")):
@@ -292,7 +292,7 @@ class Parts:
                     "%d of 3 shards are missing or altered" % len(altered),
                     *("%s (altered)" % name for name in altered))
                 self.assert_not_committed(many)
-                self.part(plan, 0, 1)           # makes them anew
+                self.part(plan, 0, 1)           # packs the shards again
                 self.alter(many, victim, lambda data: data)
                 self.run_sheaf("commit", plan)
                 self.compare(one, many)

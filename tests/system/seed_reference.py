@@ -3,7 +3,7 @@
 """The seed of a sample, written a second time from reader/ORDER.md alone.
 
     sample_seed(seed, id, source epoch, number)
-    seed_reference.py           prints tests/corpus/seed_vectors.txt, which pins the seeds"""
+    seed_reference.py           prints tests/corpus/seed_vectors.txt, which fixes the seeds"""
 
 import random
 import struct

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Real servers on loopback, and a small client of S3 that shares no code with what is tested.
+"""Real servers on loopback, and a small client of S3 that shares no code with Sheaf.
 
     server = servers.Radosgw(folder)    Ceph's S3 service, tests/s3/radosgw.sh
-    server = servers.Nginx(folder)      a web server with ranges, for one directory
-"""
+    server = servers.Nginx(folder)      a web server with ranges, for one directory"""
 
 import base64
 import contextlib
@@ -32,7 +31,7 @@ AMAZON = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
 
 class Refused(Exception):
-    """An answer that is no success."""
+    """The response of a request that failed."""
 
     def __init__(self, status, body):
         super().__init__("%d %s" % (status, body[:500]))
@@ -42,7 +41,7 @@ class Refused(Exception):
 # ---- A client ----------------------------------------------------------------------------------
 
 class Client:
-    """Signed requests, path style."""
+    """Sends signed requests with bucket names in the path."""
 
     def __init__(self, endpoint, access, secret, token=None, region="us-east-1"):
         self.endpoint, self.access, self.secret = endpoint, access, secret
@@ -93,7 +92,7 @@ class Client:
             self.access, scope, signed, hmac.new(key, text.encode(), hashlib.sha256).hexdigest())
 
     def signed_put(self, path, query, digest):
-        """The URL and headers [(name, value)] of a PUT of bytes with this SHA-256."""
+        """Returns the URL and the headers [(name, value)] of a PUT of bytes with this SHA-256."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         query = "&".join("%s=%s" % (urllib.parse.quote(k, safe="~"),
                                     urllib.parse.quote(v, safe="~"))
@@ -116,7 +115,7 @@ class Client:
         self.request("DELETE", "/%s/%s" % (bucket, key))
 
     def list(self, bucket, prefix=""):
-        """{key: size}"""
+        """Returns {key: size}."""
         found, token = {}, None
         while True:
             query = [("list-type", "2"), ("prefix", prefix), ("encoding-type", "url")]
@@ -131,7 +130,7 @@ class Client:
                 return found
 
     def uploads(self, bucket):
-        """The keys of multipart uploads that were never completed."""
+        """Returns the keys of multipart uploads that were never completed."""
         tree = ElementTree.fromstring(self.request("GET", "/" + bucket, [("uploads", "")])[0])
         return [u.findtext(AMAZON + "Key") for u in tree.iter(AMAZON + "Upload")]
 
@@ -143,7 +142,7 @@ class Client:
         return {key[len(prefix):]: self.get(bucket, key) for key in self.list(bucket, prefix)}
 
     def assume_role(self, role, seconds):
-        """Temporary keys: (access, secret, token)."""
+        """Returns temporary keys: (access, secret, token)."""
         body = urllib.parse.urlencode({
             "Action": "AssumeRole", "Version": "2011-06-15", "RoleArn": role,
             "RoleSessionName": "tests", "DurationSeconds": str(seconds)}).encode()
@@ -156,13 +155,13 @@ class Client:
 # ---- Servers -----------------------------------------------------------------------------------
 
 def _state_folder():
-    """Short, since sockets are in it."""
+    """Returns a directory with a short path, because sockets are in it."""
     return tempfile.mkdtemp(prefix="sheaf-rgw-", dir="/tmp")
 
 
 class Radosgw:
-    """One for all tests of a module: bucket names keep them apart.  `file`: of its objects, instead
-    of memory."""
+    """One server for all tests of a module, which use different bucket names. `file`: its objects are in this file
+    instead of memory."""
 
     def __init__(self, file=None):
         self.folder = _state_folder()
@@ -190,7 +189,7 @@ class Radosgw:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def environment(self, endpoint=None, keys=None, **more):
-        """What the command's environment must be: nothing of the machine's own configuration."""
+        """Returns the environment for the command, without any configuration of the machine itself."""
         access, secret, token = keys or (self.client.access, self.client.secret, None)
         endpoint = endpoint or self.plain
         env = clean_environment()
@@ -212,8 +211,8 @@ def clean_environment():
 
 
 def free_port():
-    """A port that nobody listens on; below those that the kernel gives to connections, which could
-    otherwise take it before the server does."""
+    """Returns a port on which no program listens. It is below the ports that the kernel gives to connections, because
+    a connection could otherwise take it before the server does."""
     while True:
         port = random.SystemRandom().randrange(10000, 32000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -225,7 +224,7 @@ _libc = ctypes.CDLL(None)
 
 
 def die_with_parent():
-    """A test that is killed leaves no server behind."""
+    """Makes a server end when its test is killed."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -239,10 +238,10 @@ class Nginx:
         self.folder = tempfile.mkdtemp(prefix="sheaf-nginx-")
         self.marks = 0
         while not self._start(root, free_port()):
-            pass            # the port was taken meanwhile
+            pass            # another program took the port meanwhile
 
     def _start(self, root, port):
-        """Whether it answers; an error that is no matter of ports is raised."""
+        """Returns whether the server answers. Raises an error that has nothing to do with ports."""
         self.url = "http://127.0.0.1:%d" % port
         with open(os.path.join(self.folder, "conf"), "w", encoding="utf-8") as file:
             file.write("""
@@ -280,8 +279,8 @@ class Nginx:
             connection.close()
 
     def requests(self):
-        """The lines of its log; those of all that was answered before, since a request of our own
-        comes after them."""
+        """Returns the lines of the server's log. It first makes a request of its own, so that the lines of all
+        earlier requests are there."""
         self.marks += 1
         mark = "/mark-%d " % self.marks
         self._get(mark.strip())
@@ -308,8 +307,8 @@ numbers = iter(range(1, 1 << 30))
 
 
 def start_fake(case):
-    """A service that fails (case.server), the environment to use it in (case.env), and the objects
-    of its bucket `bucket` (case.objects)."""
+    """Starts a service that fails (case.server). Also sets the environment for the command (case.env), and the
+    objects of the bucket `bucket` (case.objects)."""
     case.server = fake_s3.Server(support.seed())
     case.addCleanup(case.server.stop)
     case.env = {**clean_environment(), "AWS_ENDPOINT_URL": case.server.url,
@@ -329,14 +328,14 @@ class BucketCase(support.Case):
         return support.sheaf(*words, **how)
 
     def stored(self, prefix):
-        """{name: bytes} of a data set in the bucket."""
+        """Returns {name: bytes} of a data set in the bucket."""
         return self.client.get_tree(self.bucket, prefix.rstrip("/") + "/")
 
     def local(self, folder):
         return {name: data for name, data in support.tree_of(folder).items()}
 
     def assert_same_objects(self, prefix, folder, but=()):
-        """The objects below the prefix are the files below the folder."""
+        """Checks that the objects below the prefix are the files in the folder."""
         objects, files = self.stored(prefix), self.local(folder)
         self.assertEqual(sorted(objects), sorted(files))
         for name, data in files.items():
@@ -345,13 +344,13 @@ class BucketCase(support.Case):
 
 
 class S3Case(BucketCase):
-    """A test with a radosgw of the module's (self.server) and a bucket of its own."""
+    """A test with the module's radosgw (self.server) and a bucket of its own."""
 
     server = None
 
     @classmethod
     def setUpClass(cls):
-        if S3Case.server is None:       # one a process; it ends with the process
+        if S3Case.server is None:       # once per process; it ends with the process
             S3Case.server = Radosgw()
             unittest.addModuleCleanup(S3Case._stop)
         super().setUpClass()
@@ -369,7 +368,7 @@ class S3Case(BucketCase):
         self.env = self.server.environment()
 
     def assert_clean(self, prefix=""):
-        """Nothing is left of an upload or of a run."""
+        """Checks that nothing is left of an upload or of a run."""
         self.assertEqual(self.client.uploads(self.bucket), [])
         self.assertEqual([k for k in self.client.list(self.bucket, prefix)
                           if ".sheaf-partial" in k], [])

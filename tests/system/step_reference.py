@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The images of a data set, and the crops that training is fed of them, by the seed of a run and the
-epoch alone: seed_reference.py says the seeds, crop_reference.py where the crops are, and Pillow makes
-them.
+"""The images of a data set, and the crops that a training step gets, computed from the seed of a run and the epoch
+alone. seed_reference.py computes the seeds, crop_reference.py the positions of the crops, and Pillow makes the crops.
 
-    image(number)           the bytes of an image of the set
-    vectors()               what tests/corpus/step_vectors.txt has
-    step_reference.py       prints it"""
+    image(number)           returns the bytes of an image of the data set
+    vectors()               returns the content of tests/corpus/step_vectors.txt
+    step_reference.py       prints this content"""
 
 import os
 
@@ -31,7 +30,7 @@ def image(number):
 
 
 def vectors():
-    """{(epoch, key): (seed, box, XXH3-64 of the pixels, row by row, each R, G, B)}"""
+    """Returns {(epoch, key): (seed, box, XXH3-64 of the pixels, row by row, each R, G, B)}."""
     found = {}
     with open(VECTORS, encoding="ascii") as file:
         for line in file:

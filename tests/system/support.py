@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the system tests share: running the command, making trees, comparing them."""
+"""Shared by the system tests: running the command, making trees, and comparing them."""
 
 import contextlib
 import itertools
@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 SHEAF = os.path.join(BUILD, "sheaf")
 MAKE_JPEGS = os.path.join(BUILD, "make_jpegs")
-TIMEOUT = 900       # seconds for a command that hangs: none takes so long on the slowest machine
+TIMEOUT = 900       # seconds until a command counts as hanging; no command takes this long on the slowest machine
 QUICK = bool(os.environ.get("QUICK"))
 
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
@@ -33,13 +33,13 @@ SUFFIX = {"webdataset": ".tar", "tfrecord": ".tfrecord", "recordio": ".rec",
 NOT_SHARDS = (".idx", ".lst", ".json", ".index", ".keys", ".tsv")
 
 
-# A shell's background job ignores SIGINT, and so would the commands that it is sent to.
+# A shell's background job ignores SIGINT, and the commands that the tests interrupt would inherit this.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def sheaf(*words, status=0, data=None, **how):
-    """Runs the command; its output as bytes.  The exit status must be as said (None: any)."""
+    """Runs the command and returns its output as bytes. The exit status must be `status` (None: any)."""
     done = subprocess.run([SHEAF, *map(os.fspath, map(_text, words))], input=data,
                           stdin=subprocess.DEVNULL if data is None else None,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT, **how)
@@ -55,7 +55,7 @@ def _text(word):
 
 
 def listing(*words, **how):
-    """`sheaf cat --list`, as lines."""
+    """Returns the output of `sheaf cat --list` as lines."""
     return sheaf("cat", *words, "--list", **how).stdout.decode().splitlines()
 
 
@@ -77,14 +77,14 @@ def read(path):
 
 
 def make_tree(root, files):
-    """{path: bytes} -> files below root."""
+    """Writes files {path: bytes} below root."""
     for path, data in files.items():
         write(os.path.join(os.fsencode(root), os.fsencode(path)), data)
     return root
 
 
 def tree_of(root):
-    """{path: bytes} of the files below root."""
+    """Returns {path: bytes} of the files below root."""
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:
@@ -100,7 +100,7 @@ def shards_of(folder):
 
 
 def view_of(case_, sources, **rest):
-    """Writes the document of a view into the test's folder; sources: (place, other members)."""
+    """Writes the document of a view into the test's folder. `sources` are pairs (place, other members)."""
     path = case_.path("v%d.view" % len(os.listdir(case_.folder)))
     write(path, json.dumps({"sheaf_view": 1, **rest, "sources": [
         {"source": place, **members} for place, members in sources]}).encode())
@@ -108,8 +108,8 @@ def view_of(case_, sources, **rest):
 
 
 def held(case_, end, *words, **variables):
-    """A command that waits just before a file whose path ends so gets its name; and the file that is
-    to be removed for it to go on."""
+    """Starts a command that waits just before a file with this ending gets its name. Returns the command, and the
+    file whose removal lets it continue."""
     library, mark = case_.path("hold.so"), case_.path("held")
     subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
                     os.path.join(HERE, "hold.c"), "-ldl"], check=True)
@@ -129,8 +129,8 @@ def flip(data, at, bit=0x01):
 class Case(case.Case):
     @classmethod
     def place(cls):
-        """Memory, if there is plenty (fsync costs most of the time otherwise), unless TMPDIR says
-        where."""
+        """Returns a directory in memory if there is plenty, because fsync takes most of the time otherwise. TMPDIR
+        takes precedence."""
         memory = "/dev/shm"
         if "TMPDIR" not in os.environ and os.path.isdir(memory) and \
                 shutil.disk_usage(memory).free > 8 << 30:
@@ -144,14 +144,15 @@ class Case(case.Case):
             self.assertTrue(data == right[name], "%s differs" % name)
 
     def assert_error(self, done, *words):
-        """One line on standard error that says each of the words; no crash."""
+        """Checks that standard error has one line that contains each of the words, and that the command did not
+        crash."""
         text = done.stderr.decode(errors="replace")
         self.assertIn(done.returncode, (1, 2), text)
         for word in words:
             self.assertIn(str(word), text)
 
     def kill_after(self, process, seconds):
-        """Kills what has not ended by then; others must have succeeded."""
+        """Kills processes that have not ended in time. The others must have succeeded."""
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -160,7 +161,7 @@ class Case(case.Case):
         self.assertIn(process.returncode, (0, -9), errors)
 
     def assert_nothing(self, folder):
-        """No data set, and nothing that could be taken for one."""
+        """Checks that there is no data set, and nothing that could be mistaken for one."""
         names = [n for n in os.listdir(folder) if not n.startswith(".")] \
             if os.path.isdir(folder) else []
         self.assertNotIn("dataset.json", names)
@@ -169,7 +170,7 @@ class Case(case.Case):
 # ---- Trees -----------------------------------------------------------------------------------
 
 def image_tree(classes=5, images=12, seed_number=1, size=20000, magic=True):
-    """A Caltech-like tree: a directory per class, JPEGs of all sizes, and sidecars of some."""
+    """Returns a tree like Caltech-256: a directory for each class, JPEGs of all sizes, and sidecars of some."""
     chance = random.Random(seed_number)
     names = ["%03d.%s" % (i + 1, word) for i, word in zip(
         range(classes), itertools.cycle(["ak47", "billiards", "coin", "dog", "faces-easy"]))]
@@ -178,7 +179,7 @@ def image_tree(classes=5, images=12, seed_number=1, size=20000, magic=True):
         for image in range(1, images + 1):
             key = "%s/%03d_%04d" % (name, number, image)
             payload = chance.randbytes(chance.randrange(size))
-            if magic and image % 5 == 0:     # RecordIO's magic, on its grid and off it
+            if magic and image % 5 == 0:     # RecordIO's magic number, at a multiple of 4 and elsewhere
                 payload = b"\x0a\x23\xd7\xce" * 5 + payload + b"x\x0a\x23\xd7\xce\x0a\x23\xd7\xce"
             files[key + (".JPG" if image % 7 == 0 else ".jpg")] = jpegs.jpeg(
                 8 + image, 8 + number, 3 if image % 2 else 1, image, payload)
@@ -191,7 +192,7 @@ def image_tree(classes=5, images=12, seed_number=1, size=20000, magic=True):
 
 
 def expected_samples(files):
-    """{key: {suffix: bytes}} of a tree, by webdataset's rule."""
+    """Returns {key: {suffix: bytes}} of a tree, by webdataset's rule."""
     import decoders
     samples = {}
     for path, data in files.items():
@@ -202,7 +203,7 @@ def expected_samples(files):
 
 @contextlib.contextmanager
 def small_disk(folder, size):
-    """A tmpfs of `size` bytes at `folder`; skips the test where that is not allowed."""
+    """Mounts a tmpfs of `size` bytes at `folder`. Skips the test if this is not allowed."""
     os.makedirs(folder, exist_ok=True)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "tmpfs", folder],
                       stderr=subprocess.DEVNULL).returncode != 0:
@@ -213,7 +214,7 @@ def small_disk(folder, size):
         subprocess.run(["umount", folder], check=True)
 
 
-# A process begins with the peak of the one that it was forked from, so a small one forks it.
+# A process begins with the peak memory of the process that forked it, so a small process forks it.
 MEASURE = """
 import os, subprocess, sys
 process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
@@ -224,7 +225,7 @@ print(usage.ru_maxrss * 1024, process.returncode)
 
 
 def peak_memory(words, status=0):
-    """Runs a command; the largest resident set it had, in bytes."""
+    """Runs a command, and returns the largest resident set that it had, in bytes."""
     done = subprocess.run([sys.executable, "-S", "-c", MEASURE, *words], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     peak, code = map(int, done.stdout.split())
