@@ -3,24 +3,20 @@
  * Decodes PNG with libpng. Grey stays grey. The colours equal those of Pillow's convert("RGB"):
  * transparency is dropped and not blended, and no gamma is applied. Of 16 bits, the upper eight are
  * used. For grey of 16 bits this differs from Pillow, which clips the values to 255. */
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <png.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "image/pixels.h"
+#include "image/png_error.h"
 
 /* Memory of libpng: zlib's window and some rows. */
 #define LIBRARY_BYTES ((uint64_t)512 << 10)
 #define CHUNK_BYTES_MOST ((png_alloc_size_t)8 << 20)
 
 struct png_reading {
-    jmp_buf failed;
-    char message[160];
+    struct png_failure failure;
     png_structp png;
     png_infop info;
     const uint8_t *at, *end;
@@ -29,20 +25,6 @@ struct png_reading {
     struct sheaf_error *err;
     png_bytep *rows;            /* of an interlaced picture */
 };
-
-static void on_error(png_structp png, png_const_charp message)
-{
-    struct png_reading *r = png_get_error_ptr(png);
-
-    snprintf(r->message, sizeof(r->message), "%s", message);
-    longjmp(r->failed, 1);
-}
-
-static void on_warning(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
 
 static void read_bytes(png_structp png, png_bytep to, size_t size)
 {
@@ -147,14 +129,15 @@ int decode_png(struct decoding *d, struct pixels *pixels, struct sheaf_error *er
                          .err = err };
     int code;
 
-    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r.failure, png_failure_error,
+                                   png_failure_warning);
     if (r.png == NULL)
         return err_memory(err, LIBRARY_BYTES);
-    if (setjmp(r.failed) == 0) {
+    if (setjmp(r.failure.failed) == 0) {
         r.info = png_create_info_struct(r.png);
         code = r.info == NULL ? err_memory(err, LIBRARY_BYTES) : read_all(&r);
     } else {
-        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged PNG: %s", r.message);
+        code = err_set(err, SHEAF_ERR_CORRUPT, "damaged PNG: %s", r.failure.message);
     }
     png_destroy_read_struct(&r.png, &r.info, NULL);
     free(r.rows);

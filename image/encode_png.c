@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * Encodes crops as PNG files with libpng. The files are for people who want to look at crops. */
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <png.h>
 
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "image/png_error.h"
 #include "image/room.h"
 
 #define LEVEL 3         /* of zlib: photographs hardly become smaller above it */
 
 struct encoding {
-    jmp_buf failed;
+    struct png_failure failure;
     struct sheaf_error *err;
     struct buf out;
-    char message[160];
 };
-
-static void on_error(png_structp png, png_const_charp message)
-{
-    struct encoding *e = png_get_error_ptr(png);
-
-    snprintf(e->message, sizeof(e->message), "%s", message);
-    longjmp(e->failed, 1);
-}
-
-static void on_warning(png_structp png, png_const_charp message)
-{
-    (void)png;
-    (void)message;
-}
 
 static void put_bytes(png_structp png, png_bytep data, size_t size)
 {
@@ -74,7 +56,8 @@ static const uint8_t *row_of(const struct raster *r, uint32_t y, uint8_t *joined
 
 static int encode(struct encoding *e, const struct raster *r, uint8_t *joined)
 {
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, e, on_error, on_warning);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e->failure,
+                                              png_failure_error, png_failure_warning);
     png_infop info = png == NULL ? NULL : png_create_info_struct(png);
     int code = SHEAF_OK;
 
@@ -82,7 +65,7 @@ static int encode(struct encoding *e, const struct raster *r, uint8_t *joined)
         png_destroy_write_struct(&png, &info);
         return err_memory(e->err, r->width);
     }
-    if (setjmp(e->failed) == 0) {
+    if (setjmp(e->failure.failed) == 0) {
         png_set_write_fn(png, e, put_bytes, flush_bytes);
         png_set_compression_level(png, LEVEL);
         png_set_IHDR(png, info, r->width, r->height, 8,
@@ -94,7 +77,7 @@ static int encode(struct encoding *e, const struct raster *r, uint8_t *joined)
         png_write_end(png, NULL);
     } else {
         code = err_set(e->err, SHEAF_ERR_LIMIT, "a PNG of %u x %u pixels: %s", r->width, r->height,
-                       e->message);
+                       e->failure.message);
     }
     png_destroy_write_struct(&png, &info);
     return code;
