@@ -1033,6 +1033,42 @@ SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_
 SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
+/* ---- Repairing a data set (sheaf_repair) ----------------------------------------------------
+ * sheaf_repair finds files of a data set that are damaged or lost, and makes them again: shards
+ * from the files that were packed, or all files from a copy of the data set. The bytes must be
+ * those that the manifest states. Otherwise the file is reported and nothing is replaced. */
+struct sheaf_repair_options {
+    size_t sizeof_options;          /* set by _init */
+    /* NULL, which checks all files and repairs the damaged ones; or file_count names of files of
+     * the data set that are made again without a check of the present ones. */
+    const char *const *files;
+    size_t file_count;
+    const char *root;               /* NULL; as in sheaf_pack_options, if the source is a list */
+    int dry_run;                    /* 0; 1 only finds the damaged files, and tells them as notes */
+    unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
+    uint64_t memory_bytes;          /* 512 MiB; hard limit, without the plan */
+    sheaf_progress_fn *progress;    /* NULL */
+    sheaf_report_fn *report;        /* NULL; called for each damaged file that was not repaired */
+    sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for each repaired file */
+    void *context;
+    const volatile int *interrupt;  /* NULL */
+    const char *const *s3;          /* NULL; as in sheaf_pack_options */
+};
+struct sheaf_repair_result {
+    uint64_t files;                 /* files that were checked or named */
+    uint64_t damaged, repaired;     /* files */
+    uint64_t memory_peak_bytes;
+    int is_copy;                    /* whether the source was a copy of the data set */
+};
+SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size);
+/* Repairs the data set `dataset`, a directory or URL with an intact manifest. `from` are `count`
+ * sources as of sheaf_pack_sources, or one data set with the same fingerprint. Returns the error of
+ * the first file that could not be repaired: SHEAF_ERR_CHANGED if its source has changed,
+ * _UNSUPPORTED if only a copy can repair it. All other files are then repaired nevertheless. */
+SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t count,
+    const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
+    size_t sizeof_result, struct sheaf_error *error);
+
 /* ---- Packing on many machines (sheaf_plan) --------------------------------------------------
  *   1) sheaf_plan_make, once: lists the sources and stores a plan
  *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times

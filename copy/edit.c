@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "copy/in_place.h"
 #include "formats/manifest_edit.h"
 #include "publish/destination.h"
 #include "publish/output_remove.h"
@@ -60,48 +61,17 @@ static int take_options(struct edit *e, const struct sheaf_edit_options *given,
 
 /* ---- The data set ---------------------------------------------------------------------------- */
 
-#define MANIFEST_SUFFIX "/" MANIFEST_NAME
-
-/* Sets the directory. The caller may name a data set by its manifest. */
-static int name_directory(struct edit *e, const char *dataset, struct sheaf_error *err)
-{
-    const size_t size = strlen(dataset), suffix = strlen(MANIFEST_SUFFIX);
-    const bool is_manifest = size > suffix &&
-                             strcmp(dataset + size - suffix, MANIFEST_SUFFIX) == 0;
-
-    e->directory = strndup(dataset, is_manifest ? size - suffix : size);
-    return e->directory == NULL ? err_memory(err, size) : SHEAF_OK;
-}
-
-static int check_kind(const struct edit *e, struct sheaf_error *err)
-{
-    const struct sheaf_dataset *d = e->dataset;
-    const struct codec_ops *codec = codec_of(d->manifest.codec);
-
-    if (d->view != NULL || d->sources != NULL)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view: edit its sources", e->directory);
-    if (!d->has_manifest)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no " MANIFEST_NAME ": only a data set "
-                       "that was packed can be edited", e->directory);
-    if (!d->manifest.ours)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards were made by another program, "
-                       "and only indexed: convert it first, or leave samples out in a view",
-                       e->directory);
-    if (codec != NULL && codec->single_member != d->manifest.single_member)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its shards were compressed by release 0.1 "
-                       "in another way: convert it first", e->directory);
-    return SHEAF_OK;
-}
-
 static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error *err)
 {
     char *key_end = NULL;
-    int code = name_directory(e, dataset, err);
+    int code = in_place_directory(dataset, &e->directory, err);
 
     if (code == SHEAF_OK)
         code = sheaf_dataset_open(&dataset, 1, &e->dataset, err);
     if (code == SHEAF_OK)
-        code = check_kind(e, err);
+        code = in_place_check(e->dataset, e->directory, "edit", err);
+    if (code == SHEAF_OK)
+        code = in_place_check_packed(e->dataset, e->directory, err);
     if (code != SHEAF_OK)
         return code;
     e->manifest = &e->dataset->manifest;
@@ -116,59 +86,22 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* ---- The output ------------------------------------------------------------------------------ */
 
-/* Texts from which the names of a data set's shards and index files are made, and the new names of
- * the shards that this edit changes. */
-struct names {
-    char *prefix, *index;
-    const char **shards;
-};
-
-static int read_names(const struct edit *e, struct names *n, struct sheaf_error *err)
-{
-    int code = manifest_option(e->manifest, "prefix", &n->prefix, err);
-
-    if (code == SHEAF_OK)
-        code = manifest_option(e->manifest, "index", &n->index, err);
-    n->shards = calloc(e->shard_count + 1, sizeof(n->shards[0]));
-    if (code == SHEAF_OK && n->prefix == NULL)
-        n->prefix = strdup("shard");
-    if (code == SHEAF_OK && (n->prefix == NULL || n->shards == NULL))
-        code = err_memory(err, e->shard_count * sizeof(n->shards[0]));
-    for (size_t i = 0; i < e->shard_count && code == SHEAF_OK; i++)
-        n->shards[i] = e->shards[i].name;
-    return code;
-}
-
-static void free_names(struct names *n)
-{
-    free(n->prefix);
-    free(n->index);
-    free(n->shards);
-}
-
-/* `hash` identifies the run. */
-static int open_output(struct edit *e, const struct names *n, const char *hash,
+/* Opens the output for the changed shards, under their new names. `hash` identifies the run. */
+static int open_output(struct edit *e, struct in_place *place, const char *hash,
                        struct sheaf_error *err)
 {
-    struct output *o = &e->output;
-    int code;
+    int code = in_place_open(place, &e->output, e->directory, e->manifest, e->shard_count,
+                             e->options.interrupt, err);
 
     e->setup = (struct block_setup){
-        .format = format_of(e->manifest->container), .codec = codec_of(e->manifest->codec),
-        .interop = n->index, .interrupt = e->options.interrupt, .source = &e->source,
+        .format = e->output.format, .codec = e->output.codec, .interop = place->index,
+        .interrupt = e->options.interrupt, .source = &e->source,
         .context = { .classes = e->plan.classes, .class_count = e->plan.class_count,
                      .label_base = e->manifest->label_base },
     };
-    code = output_open(o, e->directory, e->setup.format, e->setup.codec, n->prefix, err);
-    o->interop = n->index;
-    o->interrupt = e->options.interrupt;
-    o->grows = e->manifest;
-    o->is_edit = true;
-    o->generation = e->manifest->edit_count + 1;
-    o->names = n->shards;
-    snprintf(o->plan_hash, sizeof(o->plan_hash), "%s", hash);
-    snprintf(o->journal.plan.hash, sizeof(o->journal.plan.hash), "%s", hash);
-    return code == SHEAF_OK ? output_add_split(o, "", e->shard_count, err) : code;
+    for (size_t i = 0; i < e->shard_count && code == SHEAF_OK; i++)
+        place->shards[i] = e->shards[i].name;
+    return code == SHEAF_OK ? in_place_begin(place, &e->output, hash, err) : code;
 }
 
 static enum output_ask ask_of(const struct edit *e)
@@ -182,7 +115,7 @@ static enum output_ask ask_of(const struct edit *e)
  * files, this run takes it over. */
 static int purge(struct edit *e, struct sheaf_error *err)
 {
-    struct names names = { .prefix = NULL };
+    struct in_place place = { .prefix = NULL };
     char hash[HASH_TEXT_BYTES];
     bool finished;
     int code;
@@ -191,9 +124,7 @@ static int purge(struct edit *e, struct sheaf_error *err)
         return SHEAF_OK;
     e->sum = XXH3_128bits("purge", 5);
     edit_hash(e, e->manifest->fingerprint, hash);
-    code = read_names(e, &names, err);
-    if (code == SHEAF_OK)
-        code = open_output(e, &names, hash, err);
+    code = open_output(e, &place, hash, err);
     if (code == SHEAF_OK && e->options.dry_run)
         code = output_look(&e->output, ASK_GROW_RESUME, err);
     else if (code == SHEAF_OK) {
@@ -204,7 +135,7 @@ static int purge(struct edit *e, struct sheaf_error *err)
             code = output_end(&e->output, err);
     }
     output_close(&e->output);
-    free_names(&names);
+    in_place_close(&place);
     return code;
 }
 
@@ -223,7 +154,7 @@ static void count_manifest(struct edit *e, const struct manifest *m)
 static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
 {
     const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];
-    struct names names = { .prefix = NULL };
+    struct in_place place = { .prefix = NULL };
     int code = SHEAF_OK;
 
     e->result.is_done = true;
@@ -234,13 +165,11 @@ static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err
     count_manifest(e, e->manifest);
     if (e->options.dry_run)
         return SHEAF_OK;
-    code = read_names(e, &names, err);
-    if (code == SHEAF_OK)
-        code = open_output(e, &names, hash, err);
+    code = open_output(e, &place, hash, err);
     if (code == SHEAF_OK)
         code = output_grown(&e->output, err);
     output_close(&e->output);
-    free_names(&names);
+    in_place_close(&place);
     return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
 }
 
@@ -319,12 +248,10 @@ static void count_result(struct edit *e)
 
 static int edit_shards(struct edit *e, const char *hash, struct sheaf_error *err)
 {
-    struct names names = { .prefix = NULL };
+    struct in_place place = { .prefix = NULL };
     bool finished;
-    int code = read_names(e, &names, err);
+    int code = open_output(e, &place, hash, err);
 
-    if (code == SHEAF_OK)
-        code = open_output(e, &names, hash, err);
     if (code == SHEAF_OK && e->options.dry_run)
         code = output_look(&e->output, ask_of(e), err);
     else if (code == SHEAF_OK) {
@@ -333,7 +260,7 @@ static int edit_shards(struct edit *e, const char *hash, struct sheaf_error *err
             code = edit_claimed(e, err);
     }
     output_close(&e->output);
-    free_names(&names);
+    in_place_close(&place);
     return code;
 }
 

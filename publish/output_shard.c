@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/index.h"
 #include "publish/destination.h"
 #include "store/over.h"
 
@@ -242,12 +243,42 @@ int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_err
     return code;
 }
 
+/* ---- Repairs --------------------------------------------------------------------------------- */
+
+static const struct manifest_shard *find_shard(const struct manifest *m, const char *name)
+{
+    for (size_t i = 0; i < m->shard_count; i++)
+        if (strcmp(m->shards[i].name, name) == 0)
+            return &m->shards[i];
+    return NULL;
+}
+
+/* Returns SHEAF_ERR_CHANGED if a shard that was made again is not the one in the manifest. The
+ * section of the index also covers the shard's .lst. */
+static int check_repaired(const struct output *o, const struct journal_entry *entry,
+                          struct sheaf_error *err)
+{
+    const struct manifest_shard *m = find_shard(o->grows, entry->facts.name);
+    char sum[INDEX_SUM_BYTES];
+
+    index_sum(entry->section.data, entry->section.size, sum);
+    if (m != NULL && m->bytes == entry->facts.bytes && strcmp(m->xxh3, entry->facts.xxh3) == 0 &&
+        (m->index_xxh3[0] == '\0' || strcmp(m->index_xxh3, sum) == 0))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "the shard that was made again has %llu byte%s and "
+                   "the XXH3-128 %s, expected %llu and %s", (unsigned long long)entry->facts.bytes,
+                   plural(entry->facts.bytes), entry->facts.xxh3,
+                   m == NULL ? 0 : (unsigned long long)m->bytes, m == NULL ? "" : m->xxh3);
+}
+
 int output_publish_shard(const struct output *o, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err)
 {
     struct publication p = { .output = o, .files = files, .entry = entry, .split = split };
-    int lock, code = output_lock(o, true, &lock, err);
+    int lock = -1, code = o->is_repair ? check_repaired(o, entry, err) : SHEAF_OK;
 
+    if (code == SHEAF_OK)
+        code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)
         code = publish_once(&p, lock < 0, err);
     store_unlock(lock);

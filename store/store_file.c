@@ -328,6 +328,28 @@ static int rename_new(const char *from, const char *to)
     return -1;
 }
 
+/* Returns whether a name is a symbolic link to a file that does not exist. For readers, there is no
+ * file of this name. */
+static bool leads_nowhere(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && stat(path, &st) != 0 &&
+           errno == ENOENT;
+}
+
+static int give_new_name(const char *from, const char *to)
+{
+    if (rename_new(from, to) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -1;
+    if (leads_nowhere(to))
+        return rename(from, to);
+    errno = EEXIST;
+    return -1;
+}
+
 static int give_name(struct file_writer *w, const struct store_seen *seen,
                      struct sheaf_error *err)
 {
@@ -341,7 +363,7 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     if (code != SHEAF_OK)
         return code;
     if ((seen == NULL || seen->is_there ? rename(w->temporary, path)
-                                        : rename_new(w->temporary, path)) == 0)
+                                        : give_new_name(w->temporary, path)) == 0)
         return SHEAF_OK;
     if (errno == EEXIST && seen != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: another process created it in the meantime",

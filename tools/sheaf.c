@@ -14,6 +14,7 @@ static const struct { const char *name; const struct command *command; } command
     { "pack", &pack_command },
     { "append", &append_command },
     { "edit", &edit_command },
+    { "repair", &repair_command },
     { "cat", &cat_command },
     { "info", &info_command },
     { "report", &report_command },

@@ -26,8 +26,8 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);   /* exit status */
 };
 
-extern const struct command append_command, edit_command, pack_command, cat_command, info_command,
-                            verify_command,
+extern const struct command append_command, edit_command, repair_command, pack_command,
+                            cat_command, info_command, verify_command,
                             index_command, unpack_command, convert_command, plan_command,
                             commit_command, fetch_command, pipe_command, advise_command,
                             get_command, locate_command, view_command, report_command,

@@ -31,6 +31,7 @@ from ._sheaf import (AccessError, ArgumentError, Batch, ChangedError, CorruptErr
                      NotFoundError, OutOfMemoryError, Sample, StateError, StoreError,
                      TruncatedError, UnsupportedError)
 from ._edit import EditResult, edit
+from ._repair import RepairResult, repair
 from ._member import check_rank as _check_rank
 from ._member import epoch_of as _epoch_of
 from ._member import part_of as _part_of
@@ -44,9 +45,9 @@ from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanSh
 
 __all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "EditResult", "FetchResult",
            "Field", "Note", "PackResult", "Packer", "PipeResult", "Pixels", "PlanShard", "Problem", "Progress", "Reader",
-           "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
+           "RepairResult", "Sample", "Shard", "SourceInfo", "Stats", "UnpackResult", "VerifyResult", "View",
            "append", "columns", "commit", "convert", "edit", "fetch", "index", "info", "job", "locate", "pack", "pack_part",
-           "pipe", "plan", "sources", "unpack", "verify", "view",
+           "pipe", "plan", "repair", "sources", "unpack", "verify", "view",
            "AccessError", "ArgumentError", "ChangedError", "CorruptError", "Error", "ExistsError",
            "InterruptedError", "LimitError", "MismatchError", "NetworkError", "NotFoundError",
            "OutOfMemoryError", "StateError", "StoreError", "TransformError",

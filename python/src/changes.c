@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes of a data set that was packed: edit. */
+ * Changes of a data set that was packed: edit and repair. */
 #include "module.h"
+
+/* ---- edit ----------------------------------------------------------------------------------- */
 
 #define EDIT(name, kind) { #name, kind, offsetof(struct sheaf_edit_options, name) }
 
@@ -47,6 +49,67 @@ PyObject *action_edit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
         made = code == SHEAF_OK && !PyErr_Occurred() ? edit_result_dict(&result)
                                                      : calls_raise(&error);
     }
+    PyMem_Free((void *)(uintptr_t)o.s3);
+    Py_XDECREF(dataset);
+    return made;
+}
+
+/* ---- repair --------------------------------------------------------------------------------- */
+
+#define REPAIR(name, kind) { #name, kind, offsetof(struct sheaf_repair_options, name) }
+
+static const struct option repair_table[] = {
+    REPAIR(files, OPTION_TEXTS), REPAIR(root, OPTION_TEXT), REPAIR(dry_run, OPTION_BOOL),
+    REPAIR(jobs, OPTION_U32), REPAIR(memory_bytes, OPTION_U64), REPAIR(s3, OPTION_TEXTS),
+    REPAIR(progress, OPTION_CALL), REPAIR(report, OPTION_CALL), REPAIR(note, OPTION_CALL),
+    { NULL, OPTION_CALL, 0 },
+};
+
+static PyObject *repair_result_dict(const struct sheaf_repair_result *r)
+{
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:N}", "files", (unsigned long long)r->files,
+                         "damaged", (unsigned long long)r->damaged, "repaired",
+                         (unsigned long long)r->repaired, "memory_peak_bytes",
+                         (unsigned long long)r->memory_peak_bytes, "is_copy",
+                         PyBool_FromLong(r->is_copy));
+}
+
+static PyObject *repair(const char *dataset, const struct sources *from,
+                        struct sheaf_repair_options *o, PyObject *keywords)
+{
+    struct calls calls = { .interrupt = 0 };
+    struct sheaf_repair_result result;
+    struct sheaf_error error = { .code = SHEAF_OK };
+    int code;
+
+    while (o->files != NULL && o->files[o->file_count] != NULL)
+        o->file_count++;
+    calls_take(&calls, keywords);
+    o->progress = calls_progress;
+    o->report = calls_report;
+    o->note = calls_note;
+    o->context = &calls;
+    o->interrupt = &calls.interrupt;
+    calls_begin(&calls);
+    code = sheaf_repair(dataset, from->texts, from->count, o, &result, sizeof(result), &error);
+    calls_end(&calls);
+    return code == SHEAF_OK && !PyErr_Occurred() ? repair_result_dict(&result)
+                                                 : calls_raise(&error);
+}
+
+PyObject *action_repair(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    struct sheaf_repair_options o;
+    struct sources from = { 0 };
+    PyObject *dataset = NULL, *given, *made = NULL;
+
+    sheaf_repair_options_init(&o, sizeof(o));
+    if (PyArg_ParseTuple(args, "O&O:repair", PyUnicode_FSConverter, &dataset, &given) &&
+        options_set(&o, repair_table, keywords) == 0 && sources_take(given, &from) == 0) {
+        made = repair(PyBytes_AsString(dataset), &from, &o, keywords);
+        sources_free(&from);
+    }
+    PyMem_Free((void *)(uintptr_t)o.files);
     PyMem_Free((void *)(uintptr_t)o.s3);
     Py_XDECREF(dataset);
     return made;

@@ -13,7 +13,7 @@
  *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
  *     pixels.c    PixelPool: crops that threads make of batches
  *     packer.c    Packer; planned.c the samples of a plan; actions.c the calls that run to their
- *                 end: pack, verify, ...; changes.c edit
+ *                 end: pack, verify, ...; changes.c edit, repair
  *     errors.c    the exceptions; options.c keyword arguments into options structs
  *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be abandoned;
  *                 process.c forks and threads
@@ -289,6 +289,7 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *result);
 /* ---- changes.c ---------------------------------------------------------------------------- */
 
 PyObject *action_edit(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_repair(PyObject *module, PyObject *args, PyObject *keywords);
 
 /* ---- actions.c ---------------------------------------------------------------------------- */
 

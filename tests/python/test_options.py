@@ -17,6 +17,7 @@ ELSEWHERE = {
     "plan": {"output"},                                     # the argument `plan`
     "fetch": {"warm", "distribution"},                      # distribution: host and hosts
     "pipe": {"distribution"},
+    "repair": {"from"},                                     # the argument `source`
     "cat": {"channel", "channel_root", "channel_wait", "attributes", "manifest",    # sheaf.Channel
             "to", "list", "null", "save_position", "resume_from", "from",   # methods of Reader
             "limit", "step", "batch",
@@ -25,7 +26,8 @@ ELSEWHERE = {
 FUNCTIONS = {"pack": sheaf.pack, "append": sheaf.append, "plan": sheaf.plan,
              "verify": sheaf.verify, "index": sheaf.index,
              "convert": sheaf.convert, "unpack": sheaf.unpack, "fetch": sheaf.fetch,
-             "pipe": sheaf.pipe, "commit": sheaf.commit, "cat": sheaf.Reader, "edit": sheaf.edit}
+             "pipe": sheaf.pipe, "commit": sheaf.commit, "cat": sheaf.Reader, "edit": sheaf.edit,
+             "repair": sheaf.repair}
 
 
 def options_of(command):

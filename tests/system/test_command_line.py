@@ -16,7 +16,8 @@ import writers
 from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 
 COMMANDS = ("pack", "cat", "info", "verify", "index", "view", "unpack", "convert", "advise", "fetch",
-            "pipe", "commit", "get", "locate", "report", "column", "edit")
+            "pipe", "commit", "get", "locate", "report", "column", "edit",
+            "repair")
 OF_ALL = {"help", "quiet", "verbose"}       # sheaf.1 has these
 
 

@@ -12,7 +12,8 @@ from support import BUILD, MAKE_JPEGS, ROOT, Case, read, write
 README = os.path.join(ROOT, "README.md")
 PAGES = [README] + sorted(glob.glob(os.path.join(ROOT, "doc", "*.md")))
 COMMANDS = ("pack", "plan", "commit", "cat", "info", "verify", "index", "view", "unpack",
-            "convert", "fetch", "pipe", "advise", "get", "locate", "edit")
+            "convert", "fetch", "pipe", "advise", "get", "locate", "edit",
+            "repair")
 
 
 def blocks(language, page=README):

@@ -62,7 +62,7 @@ class Verbosity(Case):
             sheaf("pack", "--plan", self.new("plan"))
         elif command == "column":
             write(self.new("values") + ".jsonl", b'{"key": "c0/000", "value": "a caption"}\n')
-        elif command == "edit":
+        elif command in ("edit", "repair"):
             pack(self.tree, out)
             write(self.new("keys"), b"c0/000\n")
         return {
@@ -74,6 +74,7 @@ class Verbosity(Case):
             "verify": ("verify", self.tar),
             "column": ("column", "add", self.made, "--name", "words-%d" % self.runs,
                        "--from", self.new("values") + ".jsonl"),
+            "repair": ("repair", out, "--from", self.tree),
             "edit": ("edit", out, "--delete", self.new("keys")),
             "index": ("index", out),
             "view": ("view", self.made, "--fields", "nothing", "-o", out + ".view"),

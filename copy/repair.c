@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sheaf_repair: makes damaged or lost files of a data set again. */
+#include "copy/repair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+#include "base/sized.h"
+#include "publish/destination.h"
+#include "publish/own_source.h"
+#include "store/interrupt.h"
+#include "store/scopes.h"
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static void set_defaults(struct sheaf_repair_options *o)
+{
+    *o = (struct sheaf_repair_options){ .memory_bytes = (uint64_t)512 << 20 };
+}
+
+void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size)
+{
+    struct sheaf_repair_options defaults;
+
+    set_defaults(&defaults);
+    defaults.sizeof_options = size;
+    sized_give(options, size, &defaults, sizeof(defaults));
+}
+
+static int take_options(struct repair *r, const struct sheaf_repair_options *given,
+                        struct sheaf_error *err)
+{
+    struct sheaf_repair_options *o = &r->options;
+
+    set_defaults(o);
+    if (given != NULL && given->sizeof_options == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
+    if (given != NULL)
+        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    if (r->from_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "no source: give the files that were packed, or a "
+                       "copy of the data set");
+    r->watch = (struct watch){ .progress = o->progress, .context = o->context,
+                               .interrupt = o->interrupt };
+    return SHEAF_OK;
+}
+
+/* ---- The data set and its copy --------------------------------------------------------------- */
+
+/* Opens the source as a copy of the data set if it has a manifest. */
+static int open_copy(struct repair *r, struct sheaf_error *err)
+{
+    struct manifest found = { .shards = NULL };
+    struct sheaf_error why;
+    int code = in_place_directory(r->from[0], &r->copy_directory, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = destination_read_manifest(r->copy_directory, &found, &why);
+    if (code == SHEAF_OK && strcmp(found.fingerprint, r->manifest->fingerprint) != 0)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: is another data set, or another state of this "
+                       "one: its fingerprint is %s, but %s has %s", r->from[0], found.fingerprint,
+                       r->directory, r->manifest->fingerprint);
+    else if (code == SHEAF_OK)
+        code = sheaf_dataset_open(r->from, 1, &r->copy, err);
+    else if (why.code == SHEAF_ERR_CORRUPT || why.code == SHEAF_ERR_UNSUPPORTED) {
+        *err = why;
+        return code;
+    } else {                    /* it is not a data set */
+        free(r->copy_directory);
+        r->copy_directory = NULL;
+        code = SHEAF_OK;
+    }
+    manifest_clear(&found);
+    return code;
+}
+
+static int open_dataset(struct repair *r, const char *dataset, struct sheaf_error *err)
+{
+    int code = in_place_directory(dataset, &r->directory, err);
+
+    if (code == SHEAF_OK)
+        code = sheaf_dataset_open(&dataset, 1, &r->dataset, err);
+    if (code == SHEAF_OK)
+        code = in_place_check(r->dataset, r->directory, "repair", err);
+    if (code != SHEAF_OK)
+        return code;
+    r->manifest = &r->dataset->manifest;
+    if (r->from_count == 1)
+        code = open_copy(r, err);
+    if (code == SHEAF_OK)
+        code = refuse_own_source(r->directory, r->from, r->from_count, err);
+    return code;
+}
+
+/* The hash identifies repairs of the data set, so that a repair that was killed is taken over by
+ * the next one. */
+static int open_output(struct repair *r, struct sheaf_error *err)
+{
+    XXH128_hash_t sum = XXH3_128bits("repair", 6);
+    char hash[HASH_TEXT_BYTES];
+    int code = in_place_open(&r->place, &r->output, r->directory, r->manifest,
+                             r->manifest->shard_count, r->options.interrupt, err);
+
+    hash_add(&sum, r->manifest->fingerprint, strlen(r->manifest->fingerprint));
+    hash_text(sum, hash);
+    for (size_t i = 0; i < r->manifest->shard_count && code == SHEAF_OK; i++)
+        r->place.shards[i] = r->manifest->shards[i].name;
+    r->output.is_repair = true;
+    return code == SHEAF_OK ? in_place_begin(&r->place, &r->output, hash, err) : code;
+}
+
+/* ---- The repair ------------------------------------------------------------------------------ */
+
+static int repair_claimed(struct repair *r, struct sheaf_error *err)
+{
+    int code = output_clean(&r->output, err);
+
+    if (code == SHEAF_OK)
+        code = r->copy != NULL ? repair_from_copy(r, err) : repair_from_files(r, err);
+    if (code == SHEAF_OK)
+        code = output_end(&r->output, err);
+    else
+        output_abandon_grow(&r->output, false);
+    return code;
+}
+
+static void tell(sheaf_report_fn *call, const struct repair *r, const struct repair_file *f,
+                 int code, const char *text, const char *more)
+{
+    struct sheaf_error what;
+
+    if (call == NULL)
+        return;
+    err_set(&what, code, "%s%s%s", text, more == NULL ? "" : ": ", more == NULL ? "" : more);
+    what.code = code;
+    call(r->options.context, f->name, &what);
+}
+
+/* Counts and tells what became of each damaged file. Returns the first error. */
+static int tell_all(struct repair *r, struct sheaf_error *err)
+{
+    const struct repair_file *first = NULL;
+    uint64_t failed = 0;
+
+    for (size_t i = 0; i < r->file_count; i++) {
+        const struct repair_file *f = &r->files[i];
+
+        if (f->damage == NULL)
+            continue;
+        if (f->is_repaired) {
+            r->result.repaired++;
+            tell(r->options.note, r, f, SHEAF_OK, f->damage,
+                 r->copy != NULL ? "copied again" : "made again");
+        } else if (r->options.dry_run) {
+            tell(r->options.note, r, f, SHEAF_OK, f->damage, NULL);
+        } else {
+            tell(r->options.report, r, f, f->code, f->damage, f->fault);
+            first = first == NULL ? f : first;
+            failed++;
+        }
+    }
+    if (first == NULL)
+        return SHEAF_OK;
+    return err_set(err, first->code, "%s: %llu of %llu damaged file%s could not be repaired: %s: "
+                   "%s", r->directory, (unsigned long long)failed,
+                   (unsigned long long)r->result.damaged, plural(r->result.damaged), first->name,
+                   first->fault);
+}
+
+static int run(struct repair *r, struct sheaf_error *err)
+{
+    bool finished;
+    int code = open_output(r, err);
+
+    if (code == SHEAF_OK)
+        code = repair_check(r, err);
+    if (code == SHEAF_OK && r->options.dry_run) {
+        code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
+    } else if (code == SHEAF_OK && r->result.damaged == 0) {
+        /* A repair may have been killed after its last file. Its claim is removed if possible. */
+        (void)output_grown(&r->output, NULL);
+    } else if (code == SHEAF_OK) {
+        code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);
+        if (code == SHEAF_OK)
+            code = repair_claimed(r, err);
+    }
+    output_close(&r->output);
+    return code == SHEAF_OK ? tell_all(r, err) : code;
+}
+
+static void close_repair(struct repair *r)
+{
+    in_place_close(&r->place);
+    repair_files_free(r);
+    sheaf_dataset_free(r->copy);
+    sheaf_dataset_free(r->dataset);
+    free(r->copy_directory);
+    free(r->directory);
+}
+
+int sheaf_repair(const char *dataset, const char *const *from, size_t count,
+                 const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
+                 size_t sizeof_result, struct sheaf_error *error)
+{
+    struct repair r = { .from = from, .from_count = count, .output.lock = -1 };
+    struct store_scopes scopes = { .count = 0 };
+    const volatile int *before;
+    struct sheaf_error own;
+    int code;
+
+    error = error != NULL ? error : &own;
+    code = take_options(&r, options, error);
+    before = interrupt_watch(r.options.interrupt);
+    if (code == SHEAF_OK)
+        code = scopes_open(&scopes, dataset, NULL, r.options.s3, error);
+    if (code == SHEAF_OK)
+        code = open_dataset(&r, dataset, error);
+    if (code == SHEAF_OK)
+        code = run(&r, error);
+    r.result.is_copy = r.copy != NULL;
+    close_repair(&r);
+    scopes_close(&scopes);
+    interrupt_watch(before);
+    if (result != NULL)
+        sized_give(result, sizeof_result, &r.result, sizeof(r.result));
+    return code;
+}

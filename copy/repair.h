@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A repair: the files of a data set that are damaged or lost are made again.
+ *
+ *     manifest --repair_check.c--> damaged files --repair_plan.c--> shards from their source files
+ *                                               \--repair_copy.c--> files from a copy
+ *
+ * repair.c does the steps in turn. A file gets its name only after its bytes were compared with
+ * what the manifest says. */
+#ifndef COPY_REPAIR_H
+#define COPY_REPAIR_H
+
+#include "base/watch.h"
+#include "copy/in_place.h"
+#include "publish/output.h"
+#include "reader/dataset/dataset.h"
+#include "sheaf.h"
+
+#define REPAIR_NO_SHARD SIZE_MAX
+
+enum repair_kind {
+    REPAIR_SHARD, REPAIR_NAMES,         /* a shard, and its .lst */
+    REPAIR_SIDE,                        /* another reader's file of a shard */
+    REPAIR_INDEX,                       /* the index of a part */
+    REPAIR_OTHER
+};
+
+/* A file of the data set. */
+struct repair_file {
+    char *name;
+    enum repair_kind kind;
+    size_t shard;               /* to which the file belongs, or REPAIR_NO_SHARD */
+    bool may_lack;              /* whether a data set need not have the file */
+    const char *damage;         /* "is missing", ...; NULL: none was found */
+    bool is_repaired;
+    char *fault;                /* why the file could not be repaired; or NULL */
+    int code;                   /* of the fault */
+};
+
+struct repair {
+    struct sheaf_repair_options options;
+    const char *const *from;    /* the sources, or one copy; borrowed */
+    size_t from_count;
+    struct watch watch;
+    struct sheaf_progress progress;
+    char *directory;            /* of the data set */
+    struct sheaf_dataset *dataset;
+    const struct manifest *manifest;    /* of the data set */
+    char *copy_directory;       /* of the copy; NULL if shards are made of files */
+    struct sheaf_dataset *copy;
+    struct repair_file *files;  /* sorted by name */
+    size_t file_count;
+    struct in_place place;
+    struct output output;
+    struct sheaf_repair_result result;
+};
+
+/* Lists the files of the data set, and finds the damaged ones. If the options name files, these
+ * are taken as damaged and no other file is examined. (repair_check.c) */
+int repair_check(struct repair *repair, struct sheaf_error *err);
+struct repair_file *repair_find(const struct repair *repair, const char *name);
+/* Checks the sections of the shards in the part's index, whose file is `name`. Returns
+ * SHEAF_ERR_CORRUPT if they are not those of the manifest. */
+int repair_check_index(const struct sheaf_dataset *dataset, const char *name,
+                       struct sheaf_error *err);
+void repair_files_free(struct repair *repair);
+
+/* Notes why a file was not repaired. Returns `code` if the whole run must end, otherwise
+ * SHEAF_OK. */
+int repair_fail(struct repair_file *file, int code, const struct sheaf_error *found,
+                struct sheaf_error *err);
+
+/* Makes the damaged shards again from their source files. (repair_plan.c) */
+int repair_from_files(struct repair *repair, struct sheaf_error *err);
+/* Copies the damaged files from the copy. (repair_copy.c) */
+int repair_from_copy(struct repair *repair, struct sheaf_error *err);
+
+#endif

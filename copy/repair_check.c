@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the damaged files of a data set: shards by their hashes, indexes by the sums of their
+ * sections, and other files by their sizes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "copy/repair.h"
+#include "formats/index.h"
+#include "formats/manifest_files.h"
+#include "publish/several.h"
+#include "reader/dataset/sections.h"
+#include "store/store.h"
+
+/* ---- The files ------------------------------------------------------------------------------- */
+
+struct naming_files {
+    struct repair *repair;
+    size_t capacity, shard;     /* size of the array; the shard whose files come next */
+    size_t begin;               /* first file of that shard */
+};
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t size = strlen(name), tail = strlen(end);
+
+    return size >= tail && strcmp(name + size - tail, end) == 0;
+}
+
+static enum repair_kind kind_of(const struct repair *r, const char *name, bool may_lack)
+{
+    for (size_t i = 0; may_lack && i < r->dataset->part_count; i++)
+        if (strcmp(strrchr(r->dataset->parts[i].index_url, '/') + 1, name) == 0)
+            return REPAIR_INDEX;
+    return REPAIR_OTHER;
+}
+
+/* Takes the next name. A shard comes after its other files. */
+static int take_name(void *context, const char *name, bool may_lack, struct sheaf_error *err)
+{
+    struct naming_files *n = context;
+    struct repair *r = n->repair;
+    const struct manifest *m = r->manifest;
+    struct repair_file *files = r->files;
+
+    if (r->file_count == n->capacity) {
+        n->capacity = MAX(2 * n->capacity, (size_t)64);
+        files = reallocarray(files, n->capacity, sizeof(files[0]));
+        if (files == NULL)
+            return err_memory(err, n->capacity * sizeof(files[0]));
+        r->files = files;
+    }
+    files[r->file_count] = (struct repair_file){
+        .name = strdup(name), .kind = kind_of(r, name, may_lack), .shard = REPAIR_NO_SHARD,
+        .may_lack = may_lack,
+    };
+    if (files[r->file_count++].name == NULL)
+        return err_memory(err, strlen(name));
+    if (n->shard == m->shard_count || strcmp(m->shards[n->shard].name, name) != 0)
+        return SHEAF_OK;
+    for (size_t i = n->begin; i < r->file_count; i++) {
+        files[i].shard = n->shard;
+        files[i].kind = ends_in(files[i].name, ".lst") ? REPAIR_NAMES : REPAIR_SIDE;
+    }
+    files[r->file_count - 1].kind = REPAIR_SHARD;
+    n->begin = r->file_count;
+    n->shard++;
+    return SHEAF_OK;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct repair_file *a = x, *b = y;
+
+    return strcmp(a->name, b->name);
+}
+
+static int list_files(struct repair *r, struct sheaf_error *err)
+{
+    struct naming_files n = { .repair = r };
+    const int code = manifest_each_file(r->manifest, take_name, &n, err);
+
+    if (code == SHEAF_OK && r->file_count > 1)
+        qsort(r->files, r->file_count, sizeof(r->files[0]), by_name);
+    return code;
+}
+
+struct repair_file *repair_find(const struct repair *r, const char *name)
+{
+    const struct repair_file wanted = { .name = (char *)(uintptr_t)name };
+
+    return r->file_count == 0 ? NULL
+         : bsearch(&wanted, r->files, r->file_count, sizeof(r->files[0]), by_name);
+}
+
+void repair_files_free(struct repair *r)
+{
+    for (size_t i = 0; i < r->file_count; i++) {
+        free(r->files[i].name);
+        free(r->files[i].fault);
+    }
+    free(r->files);
+}
+
+int repair_fail(struct repair_file *f, int code, const struct sheaf_error *found,
+                struct sheaf_error *err)
+{
+    f->code = code;
+    free(f->fault);
+    f->fault = strdup(found->message);
+    if (f->fault == NULL)
+        return err_memory(err, strlen(found->message));
+    if (code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY && code != SHEAF_ERR_LIMIT)
+        return SHEAF_OK;
+    if (err != NULL)
+        *err = *found;
+    return code;
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+/* Sets *bytes to the size of a file, or to UINT64_MAX if there is none. */
+static int size_in(const char *directory, const char *name, uint64_t *bytes,
+                   struct sheaf_error *err)
+{
+    char *url = store_join(directory, name);
+    int code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, bytes, err);
+
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT) {    /* or a directory */
+        *bytes = UINT64_MAX;
+        code = SHEAF_OK;
+    }
+    free(url);
+    return code;
+}
+
+/* Returns the size that the manifest or the copy states for a file. Returns UINT64_MAX if a data
+ * set need not have the file, and SHEAF_END if the size is not known. */
+static int expected_size(const struct repair *r, const struct repair_file *f, uint64_t *bytes,
+                         struct sheaf_error *err)
+{
+    int code;
+
+    if (f->kind == REPAIR_SHARD || f->kind == REPAIR_NAMES) {
+        const struct manifest_shard *m = &r->manifest->shards[f->shard];
+
+        *bytes = f->kind == REPAIR_SHARD ? m->bytes : m->names_bytes;
+        return SHEAF_OK;
+    }
+    if (r->copy == NULL)
+        return SHEAF_END;
+    code = size_in(r->copy_directory, f->name, bytes, err);
+    return code == SHEAF_OK && *bytes == UINT64_MAX && !f->may_lack ? SHEAF_END : code;
+}
+
+/* Compares the bytes of a shard that has the right size. */
+static int check_bytes(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &r->manifest->shards[f->shard];
+    struct journal_entry entry = { .facts = { .bytes = m->bytes } };
+    bool intact;
+    int code;
+
+    snprintf(entry.facts.name, sizeof(entry.facts.name), "%s", m->name);
+    memcpy(entry.facts.xxh3, m->xxh3, sizeof(entry.facts.xxh3));
+    code = output_check_shard(&r->output, 0, &entry, &intact, err);
+    if (code == SHEAF_ERR_IO && store_is_local(r->directory))
+        f->damage = "cannot be read";
+    else if (code == SHEAF_OK && !intact)
+        f->damage = "has other bytes than those that were packed";
+    return f->damage != NULL ? SHEAF_OK : code;
+}
+
+static int check_file(void *context, const char *name, const struct store_seen *listed,
+                      struct sheaf_error *err)
+{
+    const struct repair *r = context;
+    struct repair_file *f = repair_find(r, name);
+    uint64_t expected, bytes;
+    int code = size_in(r->directory, name, &bytes, err), known = SHEAF_END;
+
+    (void)listed;
+    if (code == SHEAF_OK)
+        known = expected_size(r, f, &expected, err);
+    if (code != SHEAF_OK || (known != SHEAF_OK && known != SHEAF_END))
+        return code != SHEAF_OK ? code : known;
+    if (known == SHEAF_OK && expected == UINT64_MAX)
+        return SHEAF_OK;
+    if (bytes == UINT64_MAX)
+        f->damage = known == SHEAF_OK || !f->may_lack ? "is missing" : NULL;
+    else if (known == SHEAF_OK && bytes != expected)
+        f->damage = "has another size than when it was packed";
+    else if (f->kind == REPAIR_SHARD)
+        code = check_bytes(r, f, err);
+    return code;
+}
+
+int repair_check_index(const struct sheaf_dataset *d, const char *name, struct sheaf_error *err)
+{
+    struct sections sections = { .dataset = d };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < d->manifest.shard_count && code == SHEAF_OK; i++) {
+        const char *url = dataset_part(d, (uint32_t)i)->index_url;
+        struct index_section *section;
+        uint8_t *data = NULL;
+
+        if (strcmp(strrchr(url, '/') + 1, name) != 0)
+            continue;
+        code = sections_read(&sections, (uint32_t)i, &data, err);
+        if (code == SHEAF_OK)
+            code = index_parse(data, d->manifest.shards[i].index_bytes, d->samples[i], &section,
+                               err);
+        if (code == SHEAF_OK)
+            index_section_free(section);
+        free(data);
+    }
+    sections_close(&sections);
+    return code;
+}
+
+/* Readers need the index, so that a missing one counts as damaged even without a copy. */
+static int check_index(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
+{
+    const int code = repair_check_index(r->dataset, f->name, err);
+
+    if (code == SHEAF_ERR_NOT_FOUND)
+        f->damage = "is missing";
+    else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED ||
+             code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_ARGUMENT)
+        f->damage = "has other bytes than those that were packed";
+    return f->damage != NULL || code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(const struct repair *r, const struct repair_file *f)
+{
+    return f->kind == REPAIR_SHARD ? r->manifest->shards[f->shard].bytes : 0;
+}
+
+static int check_all(struct repair *r, struct sheaf_error *err)
+{
+    struct several several;
+    int code = several_open(&several, r->directory, check_file, r, err);
+
+    r->progress = (struct sheaf_progress){ .stage = "check", .total_count = r->file_count };
+    for (size_t i = 0; i < r->file_count; i++)
+        r->progress.total_bytes += bytes_of(r, &r->files[i]);
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
+        struct repair_file *f = &r->files[i];
+
+        code = watch_check(&r->watch, err);
+        if (code == SHEAF_OK)
+            code = f->kind == REPAIR_INDEX ? check_index(r, f, err)
+                                           : several_add(&several, f->name, NULL, err);
+        r->progress.done_count++;
+        r->progress.done_bytes += bytes_of(r, f);
+        watch_show(&r->watch, &r->progress);
+    }
+    r->result.files = r->file_count;
+    return several_close(&several, code, err);
+}
+
+/* Takes the files that the caller names, by name, path or URL. */
+static int take_named(struct repair *r, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < r->options.file_count; i++) {
+        const char *given = r->options.files[i], *slash = strrchr(given, '/');
+        struct repair_file *f = repair_find(r, slash == NULL ? given : slash + 1);
+
+        if (f == NULL)
+            return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: the data set %s has no such file", given,
+                           r->directory);
+        f->damage = "was named";
+    }
+    r->result.files = r->options.file_count;
+    return SHEAF_OK;
+}
+
+int repair_check(struct repair *r, struct sheaf_error *err)
+{
+    int code = list_files(r, err);
+
+    if (code == SHEAF_OK)
+        code = r->options.file_count != 0 ? take_named(r, err) : check_all(r, err);
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++)
+        r->result.damaged += r->files[i].damage != NULL;
+    return code;
+}

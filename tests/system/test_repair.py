@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: MIT
+"""sheaf repair: damaged and lost files become what they were, byte for byte, or stay as they are."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import servers
+import support
+from jpegs import jpeg
+from support import CONTAINERS, Case, flip, make_tree, pack, read, seed, sheaf, tree_of, write
+
+KILL_STEP = 25 if support.QUICK else 7
+
+
+def files(count=24, size=2000, mark="a"):
+    chance = support.random.Random(mark)
+    made = {}
+    for i in range(count):
+        key = "%s/%s%02d" % (("cat", "dog")[i % 2], mark, i)
+        made[key + ".bin"] = chance.randbytes(size + i)
+        made[key + ".txt"] = b"caption %d" % i
+    return made
+
+
+class Repair(Case):
+    @classmethod
+    def share(cls):
+        cls.files = files()
+        cls.kill = os.path.join(cls.shared, "kill.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.kill,
+                        os.path.join(support.HERE, "../campaign/faults.c"), "-ldl"], check=True)
+
+    def setUp(self):
+        super().setUp()
+        self.source = make_tree(self.path("source"), self.files)
+        self.dest = self.path("set")
+
+    def pack(self, *more, container="webdataset", codec="none", shards=6, source=None):
+        shutil.rmtree(self.dest, ignore_errors=True)
+        pack(source or self.source, self.dest, container, codec, "--shard-count", str(shards),
+             *more)
+        shutil.rmtree(self.path("copy"), ignore_errors=True)
+        shutil.copytree(self.dest, self.path("copy"))
+        return tree_of(self.dest)
+
+    def shards(self):
+        manifest = json.loads(read(os.path.join(self.dest, "dataset.json")))
+        return [shard["name"] for shard in manifest["shards"]]
+
+    def at(self, name):
+        return os.path.join(self.dest, name)
+
+    def repair(self, *more, source=None, **how):
+        return sheaf("repair", self.dest, "--from", source or self.source, *more, **how)
+
+    def counts(self, *more, **how):
+        found = json.loads(self.repair(*more, "--json", **how).stdout)
+        return found["damaged"], found["repaired"]
+
+    def damage(self, before):
+        """Every kind of damage, each to another shard. Returns their names."""
+        names = self.shards()
+        write(self.at(names[0]), flip(before[names[0]], len(before[names[0]]) // 2))
+        write(self.at(names[1]), before[names[1]][:-100])
+        os.unlink(self.at(names[2]))
+        os.unlink(self.at(names[3]))
+        os.symlink("nowhere", self.at(names[3]))
+        write(self.at(names[4]), before[names[4]] + b"more")
+        return names[:5]
+
+    def present(self):
+        """{name: bytes} without links to nothing."""
+        return {name: read(self.at(name)) for name in os.listdir(self.dest)
+                if os.path.isfile(self.at(name))}
+
+    # ---- What is repaired -----------------------------------------------------------------------
+
+    def test_containers_and_codecs(self):
+        for container in CONTAINERS:
+            for codec in ("none", "gzip", "zstd", "lz4"):
+                with self.subTest(container=container, codec=codec):
+                    before = self.pack(container=container, codec=codec)
+                    for source in (self.source, self.path("copy")):
+                        damaged = self.damage(before)
+                        found = self.repair("--dry-run", source=source)
+                        self.assertIn(b"%d damaged, 0 repaired" % len(damaged), found.stdout)
+                        for name in damaged:
+                            self.assertIn(name.encode(), found.stderr)
+                        self.assertEqual(os.readlink(self.at(damaged[3])), "nowhere")
+                        self.assertEqual(self.counts(source=source), (5, 5))
+                        self.assertEqual(tree_of(self.dest), before)
+                        self.assertFalse(os.path.islink(self.at(damaged[3])))
+                        self.assertEqual(self.counts(source=source), (0, 0))
+                        sheaf("verify", self.dest)
+
+    def test_files_beside_the_shards(self):
+        before = self.pack("--index", "mxnet", container="recordio")
+        sides = [name for name in before if name.endswith((".lst", ".idx"))]
+        self.assertEqual(len(sides), 12)
+        for source in (self.source, self.path("copy")):
+            for name in sides[::3]:
+                os.unlink(self.at(name))
+            self.assertEqual(self.counts(source=source), (4, 4))
+            self.assertEqual(tree_of(self.dest), before)
+        # other bytes of the same size: verify finds them, and the file is named
+        name = [name for name in sides if name.endswith(".lst")][0]
+        write(self.at(name), flip(before[name], 5))
+        sheaf("verify", self.dest, status=1)
+        self.assertEqual(self.counts(self.at(name)), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_options_of_the_packing(self):
+        """The manifest has all options that the bytes depend on."""
+        photos = {"a b/%02d.%s" % (i, ("JPEG", "jpg")[i % 2]): jpeg(40 + i, 30, seed=i)
+                  for i in range(12)}
+        photos.update({"c/d/%02d.v1.txt" % i: b"%d" % i for i in range(12)})
+        photos["c/skipped.jpg"] = b"not a JPEG"
+        tree = make_tree(self.path("photos"), photos)
+        for options in (("--no-shuffle",), ("--seed", "7", "--prefix", "part"),
+                        ("--exclude", "*.v1.txt", "--label-base", "1"),
+                        ("--field-alias", "jpeg=jpg", "--key-end", "last-dot"),
+                        ("--resize", "20", "--quality", "70", "--fix-images"),
+                        ("--class-depth", "1", "--check-images", "decode")):
+            with self.subTest(options=options):
+                before = self.pack(*options, "--on-error", "skip", source=tree, shards=4)
+                names = self.shards()
+                for name in names[1:]:
+                    os.unlink(self.at(name))
+                self.assertEqual(self.counts(source=tree), (3, 3))
+                self.assertEqual(tree_of(self.dest), before)
+
+    def test_size_of_shards_and_splits(self):
+        sheaf("pack", self.source, self.path("both"), "--format", "tfrecord", "--shard-size", "8000",
+              "--split", "train=0.6,val=0.4", "--seed", "3")
+        before = tree_of(self.path("both"))
+        for split in ("train", "val"):
+            self.dest = self.path("both", split)
+            names = self.shards()
+            self.assertGreater(len(names), 1)
+            for name in names:
+                os.unlink(self.at(name))
+            self.assertEqual(self.counts(), (len(names), len(names)))
+        self.assertEqual(tree_of(self.path("both")), before)
+
+    def test_lists_archives_and_classes(self):
+        """Labels come from the list again, and classes keep their numbers."""
+        lines = self.path("labels.csv")
+        write(lines, "".join("%s,%s\n" % (path, ("red", "blue", "green")[len(path) % 3 or i % 3])
+                             for i, path in enumerate(sorted(self.files))
+                             if path.endswith("bin")).encode())
+        before = self.pack("--root", self.source, source=lines)
+        os.unlink(self.at(self.shards()[2]))
+        self.assert_error(self.repair(status=None), "the data set was packed from a list of files "
+                          "of the kind \"csv\"", "give that list")
+        self.assertEqual(self.counts("--root", self.source, source=lines), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+        write(self.path("classes"), b"zebra\ndog\ncat\n")
+        tar = self.path("source.tar")
+        subprocess.run(["tar", "-cf", tar, "-C", self.source, "."], check=True)
+        before = self.pack("--classes", self.path("classes"), source=tar)
+        os.unlink(self.at(self.shards()[5]))
+        self.assertEqual(self.counts(source=tar), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_only_its_files_are_read(self):
+        many = make_tree(self.path("many"), {"c/%04d.txt" % i: b"%d" % i * 20 for i in range(3000)})
+        self.dest = self.path("many-set")
+        sheaf("pack", many, self.dest, "--format", "webdataset", "--shard-count", "1000")
+        before = tree_of(self.dest)
+        name = self.shards()[517]
+        members = subprocess.run(["tar", "-tf", self.at(name)], check=True,
+                                 stdout=subprocess.PIPE).stdout.decode().split()
+        os.unlink(self.at(name))
+        trace = self.path("trace")
+        try:
+            subprocess.run(["strace", "-V"], check=True, stdout=subprocess.DEVNULL)
+        except FileNotFoundError:
+            self.skipTest("no strace")
+        subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", trace, support.SHEAF,
+                        "repair", self.dest, name, "--from", many], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        opened = {os.path.basename(path) for path in re.findall(r'"([^"]*\.txt)"',
+                                                                read(trace).decode())}
+        self.assertEqual(opened, {os.path.basename(path) for path in members
+                                  if path.endswith(".txt")})
+        self.assertNotIn(b"shard-000516", read(trace))
+        self.assertEqual(tree_of(self.dest), before)
+
+    # ---- What is refused ------------------------------------------------------------------------
+
+    def test_a_source_that_has_changed(self):
+        before = self.pack(shards=3)
+        name = self.shards()[0]
+        member = [line.split(".")[0] for line in subprocess.run(
+            ["tar", "-tf", self.at(name)], check=True,
+            stdout=subprocess.PIPE).stdout.decode().split() if line.endswith(".bin")][0] + ".bin"
+        path = os.path.join(self.source, member)
+        good = read(path)
+        for change, words in ((lambda: write(path, flip(good, 9)),
+                               "the content of a source file has changed"),
+                              (lambda: write(path, good + b"x"), "the source has changed"),
+                              (lambda: os.unlink(path), "the source has changed"),
+                              (lambda: shutil.rmtree(self.source), "source")):
+            change()
+            for damaged in (before[name][:-1], None):
+                if damaged is None:
+                    os.unlink(self.at(name))
+                else:
+                    write(self.at(name), damaged)
+                now = tree_of(self.dest)
+                done = self.repair(status=1)
+                self.assert_error(done, words)
+                if os.path.exists(self.source):
+                    self.assert_error(done, name)
+                self.assertEqual(tree_of(self.dest), now)
+        make_tree(self.source, self.files)
+        self.assertEqual(self.counts(), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_other_shards_are_repaired_nevertheless(self):
+        before = self.pack(shards=3)
+        names = self.shards()
+        member = [line for line in subprocess.run(
+            ["tar", "-tf", self.at(names[1])], check=True,
+            stdout=subprocess.PIPE).stdout.decode().split() if line.endswith(".bin")][0]
+        path = os.path.join(self.source, member)
+        write(path, flip(read(path), 3))
+        for name in names:
+            os.unlink(self.at(name))
+        self.assert_error(self.repair(status=1), names[1], "1 of 3 damaged files")
+        now = tree_of(self.dest)
+        self.assertNotIn(names[1], now)
+        self.assertEqual({**now, names[1]: before[names[1]]}, before)
+
+    def test_copies(self):
+        before = self.pack()
+        copy, name = self.path("copy"), self.shards()[1]
+        others = [n for n in before if n.startswith("dataset.") and n != "dataset.json"]
+        for lost in [name, *others]:
+            os.unlink(self.at(lost))
+        self.assert_error(self.repair(status=1), "only a copy of the data set can repair it")
+        self.assertEqual(set(before) - set(tree_of(self.dest)), set(others))
+        self.assertEqual(self.counts(source=os.path.join(copy, "dataset.json")), (2, 2))
+        self.assertEqual(tree_of(self.dest), before)
+        # the copy is damaged at the same place
+        for lost in (name, "dataset.index"):
+            os.unlink(self.at(lost))
+            write(os.path.join(copy, lost), flip(before[lost], 40))
+            self.assert_error(self.repair(source=copy, status=1), lost)
+            self.assertNotIn(lost, tree_of(self.dest))
+            write(self.at(lost), before[lost])
+        pack(self.source, self.path("other"), "webdataset", "none", "--seed", "5")
+        self.assert_error(self.repair(source=self.path("other"), status=1), "is another data set")
+        self.assert_error(self.repair(source=self.dest, status=None), "source")
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_appended_edited_and_converted(self):
+        self.pack()
+        more = make_tree(self.path("more"), files(4, 500, "m"))
+        write(self.path("keys"), b"cat/a00\n")
+        sheaf("append", more, self.dest)
+        sheaf("edit", self.dest, "--delete", self.path("keys"), "--purge")
+        shutil.rmtree(self.path("copy"))
+        shutil.copytree(self.dest, self.path("copy"))
+        before = tree_of(self.dest)
+        names = self.shards()
+        for name in names:
+            os.unlink(self.at(name))
+        done = self.repair(status=1)
+        self.assert_error(done, "samples that were appended",
+                          "was written by an edit")
+        now = tree_of(self.dest)
+        self.assertEqual({name for name in names if name in now},
+                         {name for name in names[:6] if ".e1." not in name})
+        self.assertEqual(self.counts(source=self.path("copy")), (2, 2))
+        self.assertEqual(tree_of(self.dest), before)
+        sheaf("convert", self.dest, self.path("converted"), "--format", "tfrecord")
+        self.dest = self.path("converted")
+        os.unlink(self.at(self.shards()[0]))
+        self.assert_error(self.repair(status=1), "was not packed from files")
+        foreign = self.path("foreign")
+        os.mkdir(foreign)
+        for name in names:
+            shutil.copy(os.path.join(self.path("copy"), name), foreign)
+        sheaf("index", foreign)
+        shutil.copytree(foreign, self.path("foreign-copy"))
+        os.unlink(os.path.join(foreign, names[3]))
+        self.assert_error(sheaf("repair", foreign, "--from", self.source, status=1),
+                          "made by another program")
+        sheaf("repair", foreign, "--from", self.path("foreign-copy"))
+        self.assertEqual(tree_of(foreign), tree_of(self.path("foreign-copy")))
+
+    def test_misuse(self):
+        self.pack()
+        self.assert_error(sheaf("repair", self.dest, status=2), "--from is missing")
+        self.assert_error(self.repair("shard-000099.tar", status=1), "has no such file")
+        self.assert_error(sheaf("repair", self.source, "--from", self.source, status=1),
+                          "files must be packed first")
+        view = self.path("view.json")
+        sheaf("view", self.dest, "-o", view)
+        self.assert_error(sheaf("repair", view, "--from", self.source, status=1), "is a view")
+
+    # ---- Others, and interruption ---------------------------------------------------------------
+
+    def test_other_runs_are_not_disturbed(self):
+        """An interrupted append keeps its claim; nothing is repaired meanwhile."""
+        before = self.pack()
+        more = make_tree(self.path("more"), files(4, 500, "m"))
+        at = 1
+        while sheaf("append", more, self.dest, status=None, env=self.killing(at)).returncode < 0 \
+                and not os.path.exists(self.at(".sheaf-partial/plan")):
+            at += 1
+        self.assertTrue(os.path.exists(self.at(".sheaf-partial/plan")))
+        name = self.shards()[0]
+        os.unlink(self.at(name))
+        self.assert_error(self.repair(status=1), "another")
+        sheaf("append", more, self.dest, "--overwrite", status=None)
+        write(self.at(name), before[name])
+
+    def killing(self, at):
+        return dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill", FAULT_AT=str(at))
+
+    def test_killed_anywhere(self):
+        """A file is the damaged one or the good one; the next run repairs the rest."""
+        before = self.pack("--index", "wids")
+        for source in (self.source, self.path("copy")):
+            words = ("repair", self.dest, "--from", source, "--jobs", "1")
+            at, kills = support.random.Random(seed()).randrange(1, KILL_STEP), 0
+            while True:
+                shutil.rmtree(self.dest)
+                make_tree(self.dest, before)
+                damaged = self.damage(before)
+                was = self.present()
+                done = sheaf(*words, status=None, env=self.killing(at))
+                if done.returncode == 0:
+                    break
+                now = self.present()
+                for name in before:
+                    self.assertIn(now.get(name), (was.get(name), before[name]), (at, name))
+                sheaf(*words)
+                self.assertEqual(tree_of(self.dest), before, at)
+                self.assertEqual(len(damaged), 5)
+                at += KILL_STEP
+                kills += 1
+            self.assertEqual(tree_of(self.dest), before)
+            self.assertGreater(kills, 5)
+
+
+class Remote(servers.S3Case):
+    def test_repair(self):
+        """From files, from a copy on the disk and from a copy in the bucket. Other objects keep
+        their ETags."""
+        source = make_tree(self.path("source"), files(40, 30000))
+        dest, local = self.url("set"), self.path("local")
+        for to in (dest, self.url("copy")):
+            self.sheaf("pack", source, to, "--format", "webdataset", "--shard-count", "8")
+        sheaf("pack", source, local, "--format", "webdataset", "--shard-count", "8")
+        self.assert_same_objects("set", local)
+        names = ["shard-00000%d.tar" % i for i in range(8)]
+        for given in (source, local, self.url("copy")):
+            with self.subTest(given=given):
+                tags = self.tags("set")
+                self.client.request("DELETE", "/%s/set/%s" % (self.bucket, names[2]))
+                data = read(os.path.join(local, names[5]))
+                self.client.put(self.bucket, "set/" + names[5], flip(data, 1000))
+                self.assertIn(b"2 damaged, 2 repaired",
+                              self.sheaf("repair", dest, "--from", given).stdout)
+                self.assert_same_objects("set", local)
+                self.assertEqual({n: t for n, t in self.tags("set").items()
+                                  if n not in (names[2], names[5])},
+                                 {n: t for n, t in tags.items()
+                                  if n not in (names[2], names[5])})
+        os.unlink(os.path.join(local, names[1]))
+        self.sheaf("repair", local, "--from", dest)
+        self.assert_same_objects("set", local)
+
+    def tags(self, prefix):
+        """{name: ETag} of a data set in the bucket."""
+        return {key[len(prefix) + 1:]: self.client.request("HEAD", "/%s/%s" % (
+            self.bucket, key))[1].headers["ETag"] for key in self.client.list(self.bucket, prefix)}
+
+
+if __name__ == "__main__":
+    support.unittest.main()
