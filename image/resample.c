@@ -52,7 +52,8 @@ static uint32_t staged_rows(unsigned planes)
     return planes == 1 ? STAGED_MOST : RESAMPLE_PIXEL_ROWS;
 }
 
-/* Returns the size of a staged row. A tile, or a sum of pixels, may extend beyond its end. */
+/* Returns the size of a row that waits to be resampled. A tile, or a sum of pixels, may extend
+ * beyond the end of the row. */
 static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
     return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);
@@ -226,7 +227,8 @@ static void make_rows(struct resampler *r)
     }
 }
 
-/* Filters `count` staged rows, which begin at `from`. There are at most at_once(planes) rows. */
+/* Filters `count` rows that wait to be resampled, which begin at `from`. There are at most
+ * at_once(planes) rows. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     uint8_t *to;

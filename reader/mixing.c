@@ -34,8 +34,8 @@ struct source_drawing {
     struct source_line *line;       /* NULL if no stretch has begun */
     /* whether the lane that is used now is in the second half of the table of lanes */
     bool is_second;
-    /* line of the range that is read next, whose lane is in the other half of the table; NULL if
-     * it was not begun */
+    /* The line (sequence of samples before shuffling) of the range that is read next. Its lane is
+     * in the other half of the table of lanes. NULL if the lane was not begun. */
     struct source_line *coming;
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
@@ -143,7 +143,8 @@ static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
     return &r->lanes[place_of(r, i, source, false)];
 }
 
-/* Begins a lane for the stretch (range of a source epoch) that contains draw number `draw`. */
+/* Begins a lane for the stretch (a range of samples in one epoch of the source) that contains draw
+ * number `draw`. */
 static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
                         bool is_ahead, struct source_line **line, struct sheaf_error *err)
 {

@@ -559,8 +559,8 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Reports how many keys in the file no source has, and names some of them. Returns this number. If
- * it cannot be found, reports this and returns 0. */
+/* Reports how many keys in the file no source has, and names some of them. Returns the number of
+ * these keys. If the number cannot be found, reports this and returns 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };

@@ -206,7 +206,7 @@ int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
                            struct sheaf_error *err);
 
 /* Opens foreign shards. is_file[i] tells whether source i is a single file. `joins` is stored in
- * the struct sheaf_dataset. If it is set and the shards can only be read forward, returns
+ * the struct sheaf_dataset. If `joins` is set and the shards can only be read forward, returns
  * SHEAF_ERR_UNSUPPORTED. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);

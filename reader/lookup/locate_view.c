@@ -106,8 +106,8 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Follows the targets of one lane in one source epoch, which must all be inputs of the same range
- * that the lane reads. */
+/* Follows the requested samples (targets) of one lane in one epoch of a source. All of them must be
+ * in the same range that the lane reads. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {
@@ -170,7 +170,7 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 
 /* ---- One source ------------------------------------------------------------------------------ */
 
-/* Finds samples of one source in one epoch of this source. `order` is the order of that source
+/* Finds samples of one source of a view in one epoch of this source. `order` is the order of this
  * epoch. */
 static int locate_in_epoch(struct view_locating *x, const struct order *order,
                            const struct wanted_number *wanted, size_t count, uint64_t *places,
@@ -189,7 +189,8 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds samples of one source in all source epochs from which the view's epoch draws. */
+/* Finds samples of one source of a view in all epochs of this source from which the view's epoch
+ * draws. */
 static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
                             size_t count, struct sheaf_error *err)
 {

@@ -35,10 +35,11 @@ struct order {
 struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
-    /* the first position of each shard in the line; the last entry is N, the number of samples */
+    /* The first position of each shard in the line (the sequence of samples before shuffling). The
+     * last entry is N, the number of samples. */
     uint64_t *starts;
-    /* for a source of a view: its chosen samples; the line then consists of pieces instead of
-     * shards */
+    /* For a source of a view: its chosen samples. The line (the sequence of samples before
+     * shuffling) then consists of pieces instead of shards. */
     const struct order_chosen *of;
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
@@ -74,8 +75,8 @@ uint64_t order_piece(const struct order *order, uint64_t chosen);
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
-/* Returns the rank of a position's sample among the chosen samples. The line must consist of
- * pieces. */
+/* Returns the rank of a position's sample among the chosen samples. The line (the sequence of
+ * samples before shuffling) must consist of pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive places in one shard. */
@@ -87,9 +88,9 @@ struct order_run {
     uint64_t count;
 };
 
-/* Finds the sample at a position of the line. The line must not be empty. On a line of pieces, the
- * position must be less than the line's length. On a line of shards it may be greater, because the
- * line repeats itself. */
+/* Finds the sample at a position of the line (the sequence of samples before shuffling). The line
+ * must not be empty. On a line of pieces, the position must be less than the line's length. On a
+ * line of shards it may be greater, because the line repeats itself. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
 /* Returns the first later position that is in another shard or in another piece. Two neighbouring
@@ -98,8 +99,9 @@ uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-/* The range of the line that a lane reads. Its inputs 0 to count-1 are the positions start,
- * start+1, and so on. A padded lane has one more input, which repeats the position `pad`. */
+/* The range of the line (the sequence of samples before shuffling) that a lane reads. Its inputs 0
+ * to count-1 are the positions start, start+1, and so on. A padded lane has one more input, which
+ * repeats the position `pad`. */
 struct order_lane {
     uint64_t start;
     uint64_t count;                 /* without the pad */
@@ -109,8 +111,8 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Like order_lane_of, for a line of `places` positions. From position `samples` on, the line
- * repeats its beginning. */
+/* Like order_lane_of, for a line (a sequence of samples before shuffling) of `places` positions.
+ * From position `samples` on, the line repeats its beginning. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -130,9 +132,9 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that reads a position of the line; its input number there is place - start.
- * Returns order->lanes if the position was dropped. Other lanes may repeat the position as
- * padding. */
+/* Returns the lane that reads a position of the line (the sequence of samples before shuffling).
+ * The position is the lane's input number place - start. Returns order->lanes if the position was
+ * dropped. Other lanes may repeat the position as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the size of a lane's shuffle buffer (shuffle.h), which is 1 if samples are not

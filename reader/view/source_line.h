@@ -15,12 +15,14 @@ struct source_line {
     unsigned users;
 };
 
-/* Returns the line of the source epoch that `order` specifies, or NULL if memory is exhausted.
- * `order` must be the source's own order. *lines is the list of all lines in use. */
+/* Returns the line (the sequence of samples before shuffling) of the epoch of a source that `order`
+ * specifies. Returns NULL if memory is exhausted. `order` must be the source's own order. *lines is
+ * the list of all lines in use. */
 struct source_line *source_line_use(struct source_line **lines, const struct dataset_view *view,
                                     size_t source, const struct order *order,
                                     struct sheaf_error *err);
-/* Gives up a reference to a line. The last user of a line frees it. NULL is allowed. */
+/* Gives up a reference to a line (a source's samples in their order before shuffling). The last
+ * user of a line frees it. NULL is allowed. */
 void source_line_drop(struct source_line **lines, struct source_line *line);
 /* Frees all lines, even if they have users. */
 void source_line_free(struct source_line **lines);

@@ -78,8 +78,8 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     return code == SHEAF_OK ? begin_lanes(r, err) : code;
 }
 
-/* Begins the stretch (range of a source epoch) that contains the next draw, and moves to that
- * draw. */
+/* Begins the stretch (a range of samples in one epoch of a source) that contains the next draw, and
+ * moves to that draw. */
 static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                          struct sheaf_error *err)
 {
