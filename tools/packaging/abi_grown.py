@@ -10,14 +10,15 @@ import xml.etree.ElementTree as ET
 
 
 def types(tree):
-    return {(kind, t.get("name")): t for kind in ("class-decl", "enum-decl")
-            for t in tree.iter(kind) if t.get("name") and len(t)}
+    """(kind and name, element) of each type that is defined; a type may be there once for each file that has it."""
+    return [((kind, t.get("name")), t) for kind in ("class-decl", "enum-decl")
+            for t in tree.iter(kind) if t.get("name") and len(t)]
 
 
 def main():
     last, now = (ET.parse(path) for path in sys.argv[1:])
-    old = types(last)
-    for name, new in types(now).items():
+    old = dict(types(last))
+    for name, new in types(now):
         if name not in old or old[name].get("is-anonymous"):
             continue
         if name[0] == "enum-decl":
