@@ -9,11 +9,13 @@
  * stores only parts of hashes. So if two samples may have the same key, or two keys may belong to
  * the same sample, these samples are read to find out. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "base/sort.h"
 #include "base/tempfile.h"
 #include "columns/column_rows.h"
@@ -36,6 +38,7 @@ struct add {
     char *directory;            /* of temporary files */
     struct sort *by_hash, *by_number;
     uint64_t first;             /* number of the first sample without a record */
+    XXH128_hash_t values;       /* sum of the hashes of all values, in any order */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
 };
@@ -68,6 +71,7 @@ static int take_row(void *context, const struct column_row *row, struct sheaf_er
     struct add *a = context;
     const size_t key = strlen(row->key) + 1, extension = strlen(row->extension) + 1;
     uint8_t *unused, *to;
+    XXH128_hash_t hash;
     int code = sort_add(a->by_hash, key_hash(row->key), 0, 9 + key + extension + row->size,
                         &unused, &to, err);
 
@@ -80,6 +84,9 @@ static int take_row(void *context, const struct column_row *row, struct sheaf_er
     (void)name_lower((char *)to + 9 + key);
     if (row->size != 0)
         memcpy(to + 9 + key + extension, row->data, row->size);
+    hash = XXH3_128bits_withSeed(to, 9 + key + extension + row->size, row->stamp);
+    a->values.low64 += hash.low64;
+    a->values.high64 += hash.high64;
     return SHEAF_OK;
 }
 
@@ -447,13 +454,30 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
     return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
 }
 
+/* Opens the writer. Its version has the hash of all values, so that a run is resumed only with the
+ * values with which it began. */
+static int open_writer(const struct add *a, const char *dataset, struct sheaf_column_writer **w,
+                       struct sheaf_error *err)
+{
+    struct sheaf_column_options options = a->options;
+    char hash[HASH_TEXT_BYTES], *version = NULL;
+    int code;
+
+    hash_text(a->values, hash);
+    if (asprintf(&version, "%s %s", options.version == NULL ? "" : options.version, hash) < 0)
+        return err_memory(err, sizeof(hash));
+    options.version = version;
+    code = sheaf_column_open(dataset, a->name, &options, w, err);
+    free(version);
+    return code;
+}
+
 static int write_records(struct add *a, const char *dataset, struct sheaf_column_result *result,
                          struct sheaf_error *err)
 {
     struct record_values *all = calloc(1, sizeof(*all));
     struct sheaf_column_writer *w = NULL;
-    int code = all == NULL ? err_memory(err, sizeof(*all))
-                           : sheaf_column_open(dataset, a->name, &a->options, &w, err);
+    int code = all == NULL ? err_memory(err, sizeof(*all)) : open_writer(a, dataset, &w, err);
 
     if (all != NULL)
         all->bytes.limit = all->starts.limit = SIZE_MAX / 4;

@@ -13,6 +13,7 @@
 #include "columns/column_write.h"
 #include "publish/journal.h"
 #include "store/file_system.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 struct drop {
@@ -100,14 +101,16 @@ static int take_entry(void *context, const char *name, struct sheaf_error *err)
     return buf_append(&d->files, name, strlen(name) + 1, err);
 }
 
-/* Removes the claim, the journal and the incomplete uploads of an unfinished run. The run can then
- * not publish any more. */
+/* Removes the stage, the claim, the journal and the incomplete uploads of an unfinished run. The run
+ * can then not publish any more. */
 static int remove_run(struct drop *d)
 {
-    char *partial = store_join(d->directory, ".sheaf-partial");
+    char *partial = store_join(d->directory, STORE_PARTIAL);
     int code = partial == NULL ? err_memory(d->error, strlen(d->directory))
-                               : journal_list(d->directory, take_entry, d, d->error);
+                               : stage_drop(partial, NULL, NULL, d->error);
 
+    if (code == SHEAF_OK)
+        code = journal_list(d->directory, take_entry, d, d->error);
     code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     for (size_t at = 0; at < d->files.size && code == SHEAF_OK;) {
         const char *name = (const char *)d->files.data + at;
@@ -115,32 +118,12 @@ static int remove_run(struct drop *d)
         at += strlen(name) + 1;
         code = remove_file(d, partial, name);
     }
-    if (code == SHEAF_OK && d->files.size != 0)
+    if (code == SHEAF_OK)
         code = journal_remove_temporaries(d->directory, d->error);
     d->files.size = 0;
     free(partial);
     if (code == SHEAF_OK && !store_is_local(d->directory))
         (void)store_clean(d->directory, is_columns_file, NULL, NULL, NULL);
-    return code;
-}
-
-static int remove_layer(struct drop *d, size_t layer)
-{
-    int lock = -1;
-    int code = column_directory(d->base, d->name, layer, &d->directory, d->error);
-
-    if (code == SHEAF_OK)
-        code = store_lock(d->directory, false, &lock, d->error);
-    d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
-    if (code == SHEAF_OK)
-        code = remove_run(d);
-    if (code == SHEAF_OK)
-        code = remove_files(d);
-    if (code == SHEAF_OK)
-        code = store_sync(d->directory, d->error);
-    store_unlock(lock);
-    buf_free(&d->files);
-    free(d->directory);
     return code;
 }
 
@@ -161,6 +144,28 @@ static int remove_manifest(struct drop *d, size_t layer)
     free(manifest);
     free(url);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+static int remove_layer(struct drop *d, size_t layer)
+{
+    int lock = -1;
+    int code = column_directory(d->base, d->name, layer, &d->directory, d->error);
+
+    if (code == SHEAF_OK)
+        code = store_lock(d->directory, false, &lock, d->error);
+    d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
+    if (code == SHEAF_OK)
+        code = remove_run(d);
+    if (code == SHEAF_OK)       /* the run may have published the layer before it was stopped */
+        code = remove_manifest(d, layer);
+    if (code == SHEAF_OK)
+        code = remove_files(d);
+    if (code == SHEAF_OK)
+        code = store_sync(d->directory, d->error);
+    store_unlock(lock);
+    buf_free(&d->files);
+    free(d->directory);
+    return code;
 }
 
 /* Removes a directory of the column. The directory stays if it contains files that do not belong to

@@ -195,10 +195,12 @@ static int read_lines(struct rows *r, bool is_table, struct sheaf_error *err)
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 /* Gives the file with this path under the source. */
-static int give_file(struct rows *r, const char *path, struct sheaf_error *err)
+static int give_file(struct rows *r, const char *path, const struct store_entry *entry,
+                     struct sheaf_error *err)
 {
     char *url = store_join(r->source, path), *key = strdup(path);
-    struct column_row row = { .key = key, .is_file = true };
+    struct column_row row = { .key = key, .is_file = true,
+                              .stamp = entry->stamp ^ entry->bytes };
     size_t key_size;
     int code = url == NULL || key == NULL ? err_memory(err, strlen(path)) : SHEAF_OK;
 
@@ -220,7 +222,7 @@ static int each_object(void *context, const struct store_entry *entry)
 {
     struct rows *r = context;
 
-    return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, r->error);
+    return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, entry, r->error);
 }
 
 /* A directory `path` of the source, in a store that lists one directory at a time. */
@@ -241,7 +243,7 @@ static int each_file(void *context, const struct store_entry *entry)
     const struct level *level = context;
     char *path = path_below(level, entry->name);
     const int code = path == NULL ? err_memory(level->rows->error, strlen(entry->name))
-                                  : give_file(level->rows, path, level->rows->error);
+                                  : give_file(level->rows, path, entry, level->rows->error);
 
     free(path);
     return code;

@@ -16,6 +16,7 @@ struct column_row {
     size_t size;
     bool is_file;
     uint64_t line;              /* of the source; 0 for a file */
+    uint64_t stamp;             /* is_file: differs for different content of the file */
 };
 
 typedef int column_row_fn(void *context, const struct column_row *row, struct sheaf_error *err);

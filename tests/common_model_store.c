@@ -265,7 +265,8 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
         struct store_entry entry = { .name = name, .bytes = o->size, .stamp = o->number };
         char *directory = NULL;
 
-        if (strncmp(o->path, prefix, size) != 0 || *name == '.' || is_stage(o, ""))
+        if (strncmp(o->path, prefix, size) != 0 || *name == '.' ||
+            (is_stage(o, "") && !directories))
             continue;
         slash = strchr(name, '/');
         if ((slash != NULL) != directories)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "formats/column_record.h"
 #include "formats/key_table.h"
 #include "formats/manifest.h"
 #include "formats/manifest_edit.h"
@@ -14,6 +15,7 @@
 #include "sheaf.h"
 
 #define SET "/set/"
+#define COLUMN "columns/cap/1/"         /* the only layer of the only column */
 
 char seen_fault[2000], seen_now[SEEN_TEXT], seen_plans[2][33];
 
@@ -25,11 +27,13 @@ void seen_blame(const char *what, const char *name)
         snprintf(seen_fault, sizeof(seen_fault), "%s: %s: %s", seen_now, name, what);
 }
 
+static const char *looked_at = "";      /* COLUMN while a column is checked */
+
 const struct model_object *seen_find(const char *name)
 {
     char path[400];
 
-    snprintf(path, sizeof(path), SET "%s", name);
+    snprintf(path, sizeof(path), SET "%s%s", looked_at, name);
     return model_find(path);
 }
 
@@ -111,10 +115,37 @@ static bool has_shards(void)
     return false;
 }
 
+const struct model_object *seen_column(void)
+{
+    const struct model_object *manifest;
+    char run[33];
+
+    looked_at = COLUMN;
+    manifest = seen_find(MANIFEST_NAME);
+    looked_at = "";
+    return manifest == NULL ||
+           manifest_is_unfinished((const char *)manifest->data, manifest->size, run) ? NULL
+                                                                                     : manifest;
+}
+
+/* A column that has a manifest is whole.  Without one there is no column, whatever files there
+ * are. */
+static void check_column(void)
+{
+    const struct model_object *manifest = seen_column();
+
+    looked_at = COLUMN;
+    if (manifest != NULL)
+        check_whole(manifest);
+    looked_at = "";
+}
+
 void seen_check(void)
 {
     const struct model_object *manifest = seen_find(MANIFEST_NAME);
     char run[33];
+
+    check_column();
 
     if (manifest == NULL) {
         if (has_shards() && seen_find(".sheaf-partial/plan") == NULL)
@@ -132,6 +163,21 @@ int seen_tree(void)
         if (strstr((const char *)manifest->data, seen_plans[i]) != NULL)
             return i;
     return -1;
+}
+
+int seen_column_missing(void)
+{
+    const struct model_object *manifest = seen_column();
+    struct column_facts facts = { .missing = 0 };
+    struct manifest m;
+
+    if (manifest == NULL ||
+        manifest_parse((const char *)manifest->data, manifest->size, &m, &error) != SHEAF_OK)
+        return -1;
+    if (column_facts_read(&m, &facts, &error) != SHEAF_OK)
+        seen_blame(error.message, "the column");
+    manifest_clear(&m);
+    return (int)facts.missing;
 }
 
 static int seen_changes(int *edits)

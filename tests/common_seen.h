@@ -21,6 +21,11 @@ const struct model_object *seen_find(const char *name);
 /* Blames what must not be. */
 void seen_check(void);
 
+/* The manifest of the column cap, or NULL if there is none. */
+const struct model_object *seen_column(void);
+/* How many samples have no value in the column; -1: there is none. */
+int seen_column_missing(void);
+
 /* The plans of the two trees; of which of them the data set is that is there, -1: there is none. */
 extern char seen_plans[2][33];
 int seen_tree(void);

@@ -6,6 +6,7 @@
  *
  *     a manifest        all shards, sides and the index are there, as the manifest says
  *     no manifest       there are no shards either, or a claim says that a run is at work
+ *     a column          if it has a manifest, all its shards and its index are there
  *
  * What a run says at its end must be so, and the next run that overwrites makes all good.
  *
@@ -41,6 +42,7 @@
 #define QUICK_CALLS 8u          /* and then every eighth call fails */
 #define CALLS_MOST 160u         /* no run makes more, so that each of its calls is stopped at */
 #define TURNS_MOST 6            /* three of each run */
+#define APPENDED   2            /* samples that are appended, and have no value in a column */
 #define RECOVERED  8u           /* of so many cases one is recovered from, which takes as long */
 
 static struct tree tree;
@@ -48,7 +50,8 @@ static struct sheaf_error error;
 static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
 static bool is_campaign;
-static uint64_t published;      /* the number of the manifest that was seen last */
+static uint64_t published;      /* the number of the manifest that was seen last; */
+static uint64_t column_published;       /* the same for the manifest of the column */
 static uint32_t publishing;     /* the last call of the first run that has changed it */
 static size_t first_scene, scene_count;
 
@@ -57,7 +60,8 @@ static size_t first_scene, scene_count;
 enum what {
     PACK, OVERWRITE, RESUME, PART, COMMIT,
     APPEND, APPEND_RESUME, APPEND_OVERWRITE, EDIT, EDIT_RESUME, EDIT_OVERWRITE,
-    INDEX, INDEX_OVERWRITE, KEYS
+    INDEX, INDEX_OVERWRITE, KEYS,
+    COLUMN, COLUMN_RESUME, COLUMN_DROP          /* tree 1: a sample has no value */
 };
 
 struct step {
@@ -133,6 +137,20 @@ static int act_edit(const struct step *step, char run, struct sheaf_error *err)
     return sheaf_edit(dest_of(run), &o, NULL, 0, err);
 }
 
+static int act_column(const struct step *step, char run, struct sheaf_error *err)
+{
+    const char *source = tree_path(&tree, step->tree == 0 ? "cap-0.jsonl" : "cap-1.jsonl");
+    struct sheaf_column_options o;
+
+    if (step->what == COLUMN_DROP)
+        return sheaf_column_drop(dest_of(run), "cap", err);
+    sheaf_column_options_init(&o, sizeof(o));
+    o.jobs = 1;
+    o.memory_bytes = (uint64_t)64 << 20;
+    o.resume = step->what == COLUMN_RESUME;
+    return sheaf_column_add(dest_of(run), "cap", source, &o, NULL, err);
+}
+
 static int act(const struct step *step, char run, struct sheaf_error *err)
 {
     const char *source = step->what < EDIT ? source_of(step->tree) : NULL;
@@ -143,6 +161,8 @@ static int act(const struct step *step, char run, struct sheaf_error *err)
         return sheaf_pack_part(plan_of(run), 0, 1, &o, NULL, err);
     if (step->what == COMMIT)
         return sheaf_commit(plan_of(run), &o, NULL, err);
+    if (step->what >= COLUMN)
+        return act_column(step, run, err);
     if (step->what >= INDEX)
         return act_index(step->what, run, err);
     if (step->what >= EDIT)
@@ -188,6 +208,7 @@ static void join(struct acting *a)
 enum place {
     EMPTY, FULL_ONE, FULL_TWO, PLANNED, PACKED,
     FOREIGN, INDEXED,           /* shards of another program, without and with an index */
+    COLUMNED,                   /* as FULL_ONE, with the column of tree 0 */
     PLACES
 };
 
@@ -250,6 +271,19 @@ static const struct {
     { INDEXED, { INDEX_OVERWRITE, 0 }, { INDEX_OVERWRITE, 0 }, false },
     { INDEXED, { INDEX_OVERWRITE, 0 }, { OVERWRITE, 1 }, false },
     { INDEXED, { KEYS, 0 }, { INDEX_OVERWRITE, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { COLUMN, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { COLUMN, 1 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { COLUMN_RESUME, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { COLUMN_RESUME, 1 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { COLUMN_DROP, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { APPEND, 2 }, false },
+    { FULL_ONE, { APPEND, 2 }, { COLUMN, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { EDIT, 0 }, false },
+    { FULL_ONE, { COLUMN, 0 }, { OVERWRITE, 1 }, false },
+    { FULL_ONE, { KEYS, 0 }, { COLUMN, 0 }, false },
+    { COLUMNED, { COLUMN_DROP, 0 }, { COLUMN, 1 }, false },
+    { COLUMNED, { COLUMN_DROP, 0 }, { COLUMN_DROP, 0 }, false },
+    { COLUMNED, { APPEND, 2 }, { COLUMN_DROP, 0 }, false },
 };
 
 enum fate { GOES_ON, KILLED };
@@ -325,6 +359,37 @@ static void check_grown(const struct acting acting[2])
         seen_blame("a run says that it has edited, but what it deleted is there", "the place");
 }
 
+static bool is_of_column(const struct acting *a)
+{
+    return a->step.what >= COLUMN;
+}
+
+/* Who says that it has added the column has, unless the other one drops it.  The column is that of
+ * the only one that says so.  Who says that it has dropped the column has, unless the other one
+ * adds it. */
+static void check_column(const struct acting acting[2])
+{
+    const int missing = seen_column_missing();
+
+    for (int i = 0; i < 2; i++) {
+        const struct acting *a = &acting[i], *other = &acting[1 - i];
+        const bool adds = a->step.what == COLUMN || a->step.what == COLUMN_RESUME;
+
+        if (!is_of_column(a) || !has_said(a) || other->step.what == OVERWRITE)
+            continue;
+        if (adds && other->step.what == COLUMN_DROP)
+            continue;
+        if (adds && missing < 0)
+            seen_blame("a run says that it has added the column, but there is none", "the place");
+        else if (adds && (!is_of_column(other) || !has_said(other)) &&
+                 missing != a->step.tree && missing != a->step.tree + APPENDED)
+            seen_blame("is not that of the run that says it has added it", "the column");
+        else if (!adds && missing >= 0 && (!is_of_column(other) ||
+                                           other->step.what == COLUMN_DROP))
+            seen_blame("a run says that it has dropped the column, but it is there", "the place");
+    }
+}
+
 /* Whoever says that it has made an index has, unless the other one has packed since. */
 static void check_indexed(const struct acting acting[2])
 {
@@ -353,7 +418,9 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
     if (acting[0].step.what >= APPEND || acting[1].step.what >= APPEND) {
         if (acting[0].step.what == OVERWRITE || acting[1].step.what == OVERWRITE)
             return;
-        if (scenes[c->scene].place == FULL_ONE)
+        if (is_of_column(&acting[0]) || is_of_column(&acting[1]))
+            check_column(acting);
+        if (scenes[c->scene].place == FULL_ONE || scenes[c->scene].place == COLUMNED)
             check_grown(acting);
         else
             check_indexed(acting);
@@ -368,7 +435,8 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
 }
 
 /* Whatever has happened: who overwrites has a whole data set then, and nothing else; or is told of
- * a file that a run which had lost the place has still made, under a name that was free. */
+ * a file that a run which had lost the place has still made, under a name that was free.  And who
+ * drops the column then removes all of it. */
 static void check_recovery(char run)
 {
     const struct step step = { OVERWRITE, 1 };
@@ -389,6 +457,11 @@ static void check_recovery(char run)
         seen_blame(err.message, "the data set that overwrote all that");
     else
         sheaf_dataset_free(dataset);
+    code = sheaf_column_drop(source, "cap", &err);
+    if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
+        seen_blame(err.message, "dropping the column");
+    else if (seen_column() != NULL)
+        seen_blame("is there", "the column that was dropped");
     for (const struct model_object *o = model_objects(); o != NULL; o = o->next)
         if (strstr(o->path, ".sheaf-partial") != NULL)
             seen_blame("was left", o->path);
@@ -408,10 +481,26 @@ static void describe(const struct one_case *c)
 }
 
 /* *ended: the second had ended before its last turn was over. */
+/* Dropping a column keeps a run that writes it from publishing only where there are stages or
+ * locks (doc/columns.md). */
+static bool is_promised(size_t scene, enum model_kind kind)
+{
+    const struct step *first = &scenes[scene].first, *second = &scenes[scene].second;
+
+    return kind == MODEL_LOCKS || kind == MODEL_STAGES ||
+           (first->what != COLUMN_DROP && second->what != COLUMN_DROP) ||
+           (first->what != COLUMN && second->what != COLUMN);
+}
+
 static void check_case(const struct one_case *c, bool *ended)
 {
     struct acting acting[2];
 
+    *ended = true;
+    if (!is_promised(c->scene, c->kind)) {
+        cases_done++;
+        return;
+    }
     describe(c);
     use(c->kind);
     model_restore(places[scenes[c->scene].place]);
@@ -446,10 +535,22 @@ static void make_more(const char *name)
 {
     char path[64];
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < APPENDED; i++) {
         snprintf(path, sizeof(path), "%s/x/%s%d.bin", name, name, i);
         tree_text(&tree, path, "appended");
     }
+}
+
+/* Values for the first `count` samples of the tree "one". */
+static void make_captions(const char *name, int count)
+{
+    char text[400] = "";
+    int size = 0;
+
+    for (int i = 0; i < count; i++)
+        size += snprintf(text + size, sizeof(text) - (size_t)size,
+                         "{\"key\": \"x/%d\", \"value\": \"caption %d\"}\n", i, i);
+    tree_text(&tree, name, text);
 }
 
 static void make_place(enum place place, struct step step)
@@ -520,15 +621,20 @@ static void make_places(enum model_kind kind)
     make_plans();
     make_place(PACKED, (struct step){ PART, 0 });
     make_foreign();
+    model_restore(places[FULL_ONE]);
+    make_place(COLUMNED, (struct step){ COLUMN, 0 });
     assert_int_equal(seen_fault[0], '\0');
 }
 
 static void see_change(void)
 {
-    const struct model_object *manifest = seen_find(MANIFEST_NAME);
+    const struct model_object *manifest = seen_find(MANIFEST_NAME), *column = seen_column();
     char run[33];
 
     seen_check();
+    if (column != NULL && column->number != column_published)
+        publishing = model_calls_now('a');
+    column_published = column == NULL ? 0 : column->number;
     if (manifest != NULL && manifest->number != published &&
         !manifest_is_unfinished((const char *)manifest->data, manifest->size, run))
         publishing = model_calls_now('a');
@@ -545,6 +651,8 @@ static int setup(void **state)
     make_more("most");
     tree_text(&tree, "keys-0", "x/1\n");
     tree_text(&tree, "keys-1", "x/2\n");
+    make_captions("cap-0.jsonl", 4);
+    make_captions("cap-1.jsonl", 3);
     model_open(see_change);
     for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
         make_places(kind);

@@ -393,6 +393,60 @@ class Columns(Case):
         sheaf("verify", self.dest, "--columns", "cap", status=1)
         sheaf("verify", self.dest)
 
+    def test_two_writers(self):
+        """One of them writes the column, and the other one is refused; or both write the same."""
+        self.pack()
+        for second in ("", "!"):
+            sources = [captions(self.path("c%s.jsonl" % mark), self.keys, mark)
+                       for mark in ("", second)]
+            runs = [subprocess.Popen([SHEAF, "column", "add", self.dest, "--name", "cap", "--from",
+                                      source], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    for source in sources]
+            ends = [(run.communicate()[1], run.returncode) for run in runs]
+            done = [mark for mark, (_, code) in zip(("", second), ends) if code == 0]
+            self.assertEqual(len(done), 1, ends)
+            for said, code in ends:
+                self.assertTrue(code == 0 or b"columns/cap/1" in said or
+                                b"has a column cap" in said, said)
+            self.check(self.samples("--columns", "cap"), mark=done[0])
+            sheaf("verify", self.dest, "--columns", "cap")
+            sheaf("column", "drop", self.dest, "cap")
+            self.assertEqual([n for n in tree_of(self.dest) if n.startswith("columns")], [])
+
+    def test_append_at_once(self):
+        """Whichever comes first, the column is there for the samples of before."""
+        more = make_tree(self.path("more"), files("b", 10))
+        for _ in range(3):
+            self.pack()
+            append = subprocess.Popen([SHEAF, "append", more, self.dest], stdout=subprocess.DEVNULL)
+            done = self.add("cap", status=None)
+            self.assertEqual(append.wait(), 0)
+            if done.returncode != 0:
+                self.assert_error(done, "the data set changed while the column was made")
+                self.add()
+            found = dict(self.samples("--columns", "cap", "--missing", "none"))
+            self.assertEqual({key for key in found if "cap.txt" in found[key]}, set(self.keys))
+            self.assertEqual(len(found), COUNT + 10)
+
+    def test_resume_needs_the_same_values(self):
+        self.pack()
+        first = captions(self.path("c.jsonl"), self.keys)
+        words = ("column", "add", self.dest, "--name", "cap", "--from", first, "--resume")
+        killed = 1
+        while not os.path.exists(os.path.join(self.dest, "columns/cap/1/column-000000.tfrecord")):
+            subprocess.run([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill",
+                                    FAULT_AT=str(killed)))
+            killed += 5
+        self.assertFalse(os.path.exists(os.path.join(self.dest, "columns/cap/1/dataset.json")))
+        other = captions(self.path("other.jsonl"), self.keys, "!")
+        self.assert_error(self.add("cap", other, "--resume", status=1), "columns/cap/1")
+        sheaf("column", "drop", self.dest, "cap")
+        self.assertEqual(os.listdir(self.dest), [n for n in os.listdir(self.dest)
+                                                 if n != "columns"])
+        self.add("cap", other)
+        self.check(self.samples("--columns", "cap"), mark="!")
+
     def test_killed_anywhere(self):
         """The column is there, whole, or not at all; the next run ends it."""
         self.pack()
