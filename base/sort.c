@@ -54,7 +54,8 @@ struct sort {
     size_t run_count, run_capacity;
     uint8_t *out;               /* output buffer */
     struct sort_run *runs;
-    /* heap of the runs; the run whose next entry is the least comes first */
+    /* heap (priority queue) of the sorted runs; the run whose next entry is the least comes
+     * first */
     struct sort_run **heap;
     size_t heap_size;
     size_t window;

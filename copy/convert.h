@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions for converting a whole data set, and for converting a part of one. */
+ * Functions that convert a whole data set, or one part of a plan for a conversion. */
 #ifndef COPY_CONVERT_H
 #define COPY_CONVERT_H
 

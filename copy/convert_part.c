@@ -58,7 +58,7 @@ static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_
     return code;
 }
 
-/* Copies the shards of the part that do not exist yet. */
+/* Copies the shards of one part of the plan. Leaves out shards that exist already. */
 static int copy_part(struct convert *c, const struct sheaf_plan *plan, uint32_t part,
                      uint32_t parts, struct sheaf_pack_result *result, struct sheaf_error *err)
 {

@@ -522,7 +522,7 @@ static int write_shard(struct edit *e, const struct edit_shard *shard, size_t li
     return code;
 }
 
-/* Sets *is_there to whether an interrupted run has already finished this shard. */
+/* Sets *is_there to whether an interrupted run of this edit has already finished this shard. */
 static int find_finished(struct edit *e, const struct edit_shard *shard, bool *is_there,
                          struct sheaf_error *err)
 {

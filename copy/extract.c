@@ -26,7 +26,7 @@
 /* An entry of the table of open directories. A directory's entry follows from the hash of its path.
  * A new directory replaces the old one in its entry. */
 struct directory_slot {
-    /* path of a directory relative to the root; NULL if the entry is empty */
+    /* path of a directory relative to the root; NULL if this entry of the table is empty */
     char *path;
     int fd;
 };

@@ -31,10 +31,10 @@ enum part_kind {
     /* the kind of the part is not known yet; the next call must show at least `need` bytes from
      * `data` on */
     PART_MORE,
-    /* a new frame begins here; `size` is the size of the frame's first part */
+    /* a new frame (stored record) begins here; `size` is the size of the frame's first part */
     PART_START,
     PART_NEXT,      /* `size` more bytes of the same frame */
-    /* `size` bytes that belong to no frame (a directory, a zero block, ...) */
+    /* `size` bytes that belong to no frame (stored record), such as a directory or a zero block */
     PART_SKIP,
 };
 
@@ -126,7 +126,7 @@ struct kept_features {
  * memory or into the frame. It is valid until the next decode with the same scratch. */
 struct decode_scratch {         /* zero-initialised */
     struct buf text;            /* keys, names: NUL-terminated strings */
-    /* RecordIO: the joined parts of a record. TFRecord: lists of numbers as text. */
+    /* for RecordIO: the joined parts of a record; for TFRecord: lists of numbers as text */
     struct buf joined;
     struct buf slices;          /* struct slice[] (sample.h) */
     struct buf fields;          /* struct sheaf_field[] */
@@ -166,7 +166,7 @@ struct format_ops {
     /* whether a frame consists of several independent members (tar). A reader does not notice if
      * such a member is missing, and merges adjacent samples with equal keys. */
     bool has_members;
-    /* whether a frame holds the name of its sample's class (TFRecord) */
+    /* whether a frame (stored record) contains the name of its sample's class, as in TFRecord */
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */

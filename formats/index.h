@@ -126,7 +126,7 @@ int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *l
  * piece. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
-/* Returns the size of the frame of sample i in bytes. */
+/* Returns the size in bytes of the frame (stored record) of sample i. */
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i);
 
 /* index_block_of returns the number of the codec block that contains a raw (uncompressed) offset.

@@ -24,7 +24,8 @@ struct manifest_shard {
      * and then in the indexes of appended samples */
     uint64_t index_offset;
     uint64_t index_bytes;
-    /* checksum of the section (see index_sum); "" in a manifest of an older release */
+    /* checksum of the shard's index section (see index_sum); "" in a manifest of an older
+     * release */
     char index_xxh3[17];
     uint64_t names_bytes;       /* RecordIO: size of the shard's .lst; otherwise 0 */
 };

@@ -31,7 +31,8 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 
 /* ---- Decoding ----------------------------------------------------------------------------- */
 
-/* A field that a decoder found. It points into the frame or into scratch->joined. */
+/* A field that a decoder has found. Its bytes lie in the frame (stored record) or in
+ * scratch->joined. */
 struct slice {
     /* Not NUL-terminated; a slash in the suffix becomes a dot. Once the sample is made, this
      * pointer is the field's suffix. */

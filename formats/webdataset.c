@@ -280,7 +280,7 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
 
 /* ---- Scanning ----------------------------------------------------------------------------- */
 
-/* Skips all zero blocks at `data`, and ends the open frame. */
+/* Skips all zero blocks at `data`. They end the frame (the sample's members) that is being read. */
 static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t size,
                        struct part *part)
 {
@@ -491,7 +491,7 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                              struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
-    /* the path of the frame's first member, and the path of a later member */
+    /* the path of the first member of the frame, and the path of a later member */
     struct member_path paths[2];
     const struct member_path *first = &paths[0];
     struct tar_member m;

@@ -112,7 +112,7 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
 int packer_check_open(struct sheaf_packer *p);
 /* Submits the open block. */
 void packer_submit(struct sheaf_packer *p, bool ends_shard);
-/* Checks that the current shard of a part has as many samples as planned. */
+/* Checks that the present shard of a part has as many samples as the plan states. */
 int packer_check_shard(struct sheaf_packer *p);
 /* Opens a packer for some shards of a conversion's plan. The caller begins each shard by its number
  * and appends its samples in order. sheaf_packer_finish waits until they are written; sheaf_commit

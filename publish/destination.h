@@ -145,7 +145,8 @@ enum {
 };
 int destination_refuse(const struct output *output, const struct destination *found,
                        unsigned what, struct sheaf_error *err);
-/* Returns SHEAF_ERR_EXISTS, with the message that a run has not finished at the destination. */
+/* Returns SHEAF_ERR_EXISTS, with the message that another run at the destination has not
+ * finished. */
 int destination_refuse_run(const struct output *output, const struct destination *found,
                            struct sheaf_error *err);
 /* Returns SHEAF_ERR_CORRUPT with the message that the claim (the file that says which run packs

@@ -49,7 +49,7 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* a random number that identifies the run; "" in a claim of release 0.1 */
+    /* A random number that identifies the run; "" if release 0.1 has written the claim. */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
@@ -126,7 +126,8 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
 bool journal_is_temporary(const char *name);
 /* Removes files that killed runs were writing from the directory .sheaf-partial. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes a file of the destination. Returns SHEAF_ERR_CHANGED if another run has the claim. */
+/* Removes a file of the destination. Returns SHEAF_ERR_CHANGED if another run has claimed the
+ * destination. */
 int journal_remove_in(const struct journal *journal, const char *directory, const char *name,
                       struct sheaf_error *err);
 /* Removes a file of the journal. */

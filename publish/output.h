@@ -169,7 +169,7 @@ int output_listing_check(const struct output_listing *listing, const struct outp
  * entry describes. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
-/* Sets *has to whether the journal has an entry for a shard. */
+/* Sets *has to whether the journal has an entry (facts about a finished shard) for a shard. */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);

@@ -178,7 +178,8 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the files of one part of a data set that was never edited. */
+/* Removes the files of one part of a data set (the first samples, or those of one append) that was
+ * never edited. */
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {
@@ -268,7 +269,7 @@ static int remove_split(void *context, char *directory, const char *name,
     return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
-/* Finishes a removal that this run or an earlier one has begun. */
+/* Finishes the removal of a replaced data set that this run or an earlier one has begun. */
 static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);

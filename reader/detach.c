@@ -178,7 +178,8 @@ static void copy_samples(struct detach_copy *to, const struct sheaf_sample *samp
     }
 }
 
-/* Copies the bytes of the fields whose frames are not lent, column by column. */
+/* Copies, column by column, the bytes of the fields whose frames (stored records) are not lent to
+ * the program. */
 static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
 {
     size_t offset = 0, last = 1;

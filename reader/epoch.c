@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Begins and ends an epoch. Takes samples from its lanes in turn. */
+ * Begins and ends an epoch. Takes samples from the lanes (the equal sequences of the epoch), one
+ * after another. */
 #include "reader/epoch.h"
 #include "reader/epoch_order.h"
 

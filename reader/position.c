@@ -342,7 +342,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Checks that the position is not after the end of the longest lane. */
+/* Checks that the position in the epoch is not after the end of the longest lane. */
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include "reader/reader_state.h"
 
-/* Starts the sum of an epoch. The epoch's lanes must have been begun. */
+/* Starts to count the samples of an epoch. The epoch's lanes must have been begun. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
 /* Returns whether a sample was taken from a lane that was neither returned nor counted. If so, the

@@ -10,7 +10,7 @@
 
 #define MD5_BYTES 16
 
-/* Returns the number for store_entry.stamp that stands for an ETag, or 0 for NULL. */
+/* Returns the stamp (the number in store_entry.stamp) for an ETag, or 0 for NULL. */
 uint64_t etag_stamp(const char *etag);
 
 /* Returns whether the server promises that different content always has a different ETag. Weak

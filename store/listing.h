@@ -12,7 +12,7 @@ struct listing {                /* zero-initialised */
     size_t count, capacity;
 };
 
-/* Adds an entry. The name is copied; the ETag is not kept. */
+/* Adds an entry to the listing. The name is copied; the ETag is not kept. */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
 /* Forgets what was added. */
 void listing_clear(struct listing *listing);

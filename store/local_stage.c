@@ -147,7 +147,8 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* Returns a path in the stage that no other file has. */
+/* Returns a path in the stage (a directory through which a run's files get their names) that no
+ * other file has. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

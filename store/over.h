@@ -12,7 +12,7 @@
 /* store_see finds the object to which the name refers now. store_see_note also returns the note of
  * this object, or "" if it has none or the note cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
-/* Like store_see for several objects. All requests run at the same time. */
+/* Requests the states of several objects, like store_see. All requests run at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
                   struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],

@@ -42,7 +42,7 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Unpacks the next block of a section into `out`, replacing the content of `out`. */
+/* Decompresses the next block of a plan section into `out`, and replaces the content of `out`. */
 static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
                       struct sheaf_error *err)
 {

@@ -51,7 +51,7 @@ struct archive_content {
     /* the file that contains the members' bytes: the archive itself, or its decompressed content */
     struct archive_file file;
     bool is_zip;
-    /* stamp (size and time) that the archive had when it was opened */
+    /* stamp (a number computed from size and time) that the archive had when it was opened */
     uint64_t stamp;
     struct libarchive lib;      /* of a tar */
 };

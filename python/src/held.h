@@ -56,7 +56,7 @@ struct held {
     /* ordinal of the next sample that the reader returns; UINT64_MAX if the reader must seek
      * first */
     uint64_t place;
-    /* number of samples in the rank's part; after them, its last sample is repeated */
+    /* number of samples in the rank's part of the epoch; after them, the last sample is repeated */
     uint64_t real;
     /* how often the last sample was repeated, and total bytes of the fields in these repetitions */
     uint64_t repeats, repeated_bytes;

@@ -25,7 +25,7 @@ int parts_make(const struct manifest *m, const char *directory, struct dataset_p
                size_t *count, struct sheaf_error *err);
 void parts_free(struct dataset_part *parts, size_t count);
 
-/* Returns the part whose index has the section of this shard. */
+/* Returns the part of the data set whose index contains the section of this shard. */
 static inline size_t part_of_shard(const struct dataset_part *parts, size_t count,
                                    const struct manifest_shard *shard)
 {

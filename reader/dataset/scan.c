@@ -268,7 +268,8 @@ uint64_t scan_passed_over(const struct header_scan *s)
     return s->passed_over + s->state.passed_over;
 }
 
-/* Returns the number of bytes between extent number i and the previous extent. */
+/* Returns the number of bytes between extent (range of a sample's bytes) number i and the previous
+ * extent. */
 static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);

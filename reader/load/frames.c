@@ -205,7 +205,7 @@ static bool is_of_data(int code)
     return is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
 }
 
-/* Puts the location of the frame at `offset` before an error message. */
+/* Puts the location of the frame (stored record) at `offset` before an error message. */
 static int place_error(const struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
@@ -287,7 +287,8 @@ static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err
         err_append(err, "; the rest of the shard is lost");
 }
 
-/* Reports damage at `offset`, and searches immediately for the next frame after it. */
+/* Reports damage at `offset`. Immediately searches for the next frame (stored record) after the
+ * damage. */
 static int damage(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     int code;

@@ -57,13 +57,15 @@ struct frames {
     bool has_kept;
     struct sheaf_error kept;
     bool ended;                     /* no frame was found after damage */
-    /* whether the next frame follows damage, so that its beginning may be missing */
+    /* whether the next frame (stored record) follows damage, so that its beginning may be
+     * missing */
     bool suspect;
     /* whether the missing end was reported, so that at most one more sample follows */
     bool lacks_end;
     /* size of the last sample, which lies at `used`; 0 if there is none */
     size_t last_size;
-    /* whether `pending` holds the part at `used`, which was already examined */
+    /* whether `pending` holds the description of the part at offset `used`, which was already
+     * examined */
     bool has_pending;
     struct part pending;
     struct format_scan scan;

@@ -235,7 +235,8 @@ static struct ref draw(struct lane *lane)
     return ref;
 }
 
-/* Returns the sample that the lane draws next, or its number. */
+/* Returns the sample that the lane draws from its shuffle buffer next. Returns only its number if
+ * the sample is not in memory. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {

@@ -37,9 +37,10 @@ struct lane {
     struct shuffle ahead;
     struct ref *slots;          /* NULL if the lane has none */
     uint64_t slot_count;
-    /* number of slots that have been filled since the start of the lane */
+    /* number of slots of the shuffle buffer that have been filled since the start of the lane */
     uint64_t filled;
-    /* whether the slot that was emptied last must still be filled from the sequence */
+    /* whether the slot of the shuffle buffer that was emptied last must still be filled with the
+     * next sample of the sequence */
     bool refill_due;
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* a ring: */
@@ -82,7 +83,8 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
  * finished, puts one of its samples into the lane's shuffle buffer. Errors are ignored here,
  * because they occur again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
-/* Begins to read the samples that the lane has drawn as numbers. */
+/* Begins to read the samples that the lane has drawn from its shuffle buffer as numbers, because
+ * they are not in memory. */
 void lane_read_ahead(struct loader *loader, struct lane *lane);
 
 /* Returns whether it is known that the next call of lane_next returns SHEAF_END. */

@@ -370,7 +370,7 @@ static int pump(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = plan_read(l, q, err);
-        /* other lanes need the memory, or it is too early for this lane */
+        /* The memory is needed for other lanes, or it is too early to read ahead for this lane. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;

@@ -22,7 +22,7 @@
 
 /* The current place in the block. */
 struct unpack_place {
-    /* stored bytes of this step that the decoder has not used yet */
+    /* stored bytes of the present step that the decoder has not used yet */
     const uint8_t *data;
     size_t size;
     uint64_t stored;            /* where the next step begins in the shard */

@@ -50,7 +50,7 @@ struct comings {
     size_t count, capacity;
 };
 
-/* Adds a result: the lane returns the requested sample at this step. */
+/* Adds a result: the lane returns the requested sample at this step of the epoch. */
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 

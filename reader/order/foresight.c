@@ -34,7 +34,8 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Runs the second shuffle by one step, if there is a step left. */
+/* Advances the second shuffle (which runs ahead of the lane's own one) by one step, if there is a
+ * step left. */
 static void see(struct foresight *f)
 {
     struct shuffle_step step;

@@ -83,7 +83,8 @@ static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
 /* Returns the step, counted over all lanes and epochs, at which a stage begins. Returns UINT64_MAX
  * if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
-/* Returns the entry of a stage's table with which the lane begins. */
+/* Returns the entry of a stage's table (which lists the source of each step) with which the lane
+ * begins. */
 uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane);
 
 /* ---- The turns of a lane --------------------------------------------------------------------- */

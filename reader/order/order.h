@@ -43,7 +43,8 @@ struct order_line {
     const struct order_chosen *of;
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
-    /* first position and size of the one piece that is shorter than the others */
+    /* The first position and the size of the one piece (range of consecutive chosen samples) that
+     * is shorter than the others. */
     uint64_t short_start, short_places;
 };
 

@@ -28,7 +28,8 @@ struct sequence {
     uint64_t fill;              /* the first positions, which fill the slots */
     uint64_t after;             /* the first input after them */
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending, */
-    /* the slots of these inputs; NULL if input i goes to slot i */
+    /* the slots of the shuffle buffer into which these inputs go; NULL if input i goes into slot
+     * i */
     uint64_t *fill_slots;
     /* As drawn: */
     uint64_t *held;             /* the input in each slot; NULL if in order */

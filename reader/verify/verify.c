@@ -48,7 +48,8 @@ struct check {
     char unlabelled[512];           /* the first sample without a label */
     bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
-    /* number of the shard's part (see parts.h) among the parts of all sources */
+    /* number of the part of the data set (see parts.h) that contains the shard, among the parts of
+     * all sources */
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
@@ -65,7 +66,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    /* size limit of frames that every thread may read at any time */
+    /* size limit for frames (stored records) that every thread may read at any time; larger frames
+     * are read by one thread at a time */
     size_t frame_limit;
     struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
@@ -156,7 +158,7 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
-/* Compares a frame with the entry for sample i in the index. */
+/* Compares a frame (stored record) with the entry for sample i in the index. */
 static int compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
                    size_t line_size)
 {
@@ -282,7 +284,7 @@ static int add_to_peers(struct check *c, const struct frame *frame)
     return SHEAF_OK;
 }
 
-/* Reads a frame and its .lst line once more, because its checksum is wrong. */
+/* Reads a frame (stored record) and its .lst line once more, because its checksum is wrong. */
 static int look_again(struct check *c, struct walk *walk, struct frame *frame,
                       struct sheaf_error *err)
 {
@@ -296,7 +298,7 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
     return walk_next(walk, frame, err);
 }
 
-/* Checks all frames of the shard, and counts them in c->samples. */
+/* Checks all frames (stored records) of the shard, and counts them in c->samples. */
 static int check_frames(struct check *c, struct walk *walk)
 {
     for (;;) {

@@ -32,7 +32,8 @@ struct s3_proving {
  * which checksums, by the user's settings. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
-/* Checksums of the bytes of one part, and the confirmation by the store. */
+/* The checksums of the bytes of one part of an upload, and the ETag that the store has returned for
+ * the part. */
 struct s3_proof {
     uint64_t bytes;
     unsigned char md5[16];
