@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every Python test has: a directory of its own, and a seed that is printed."""
+"""The base of every Python test: a directory of its own, and a seed that is printed."""
 
 import os
 import random
@@ -9,14 +9,14 @@ import unittest
 
 
 def seed():
-    """The seed of a random test: SEED, or a new one; printed, so that a failure can be repeated."""
+    """Returns the seed of a random test: SEED, or a new one. It is printed, so that a failure can be repeated."""
     value = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
     print("SEED=%d" % value, flush=True)
     return value
 
 
 class Case(unittest.TestCase):
-    """A test with a directory of its own (self.path), in one shared by the class (cls.shared)."""
+    """A test with a directory of its own (self.path), inside one that the class shares (cls.shared)."""
 
     maxDiff = 2000
 
@@ -28,12 +28,12 @@ class Case(unittest.TestCase):
 
     @classmethod
     def place(cls):
-        """Where the files of the test go; None: where temporary files do."""
+        """Returns the directory for the files of the test, or None to use the one for temporary files."""
         return None
 
     @classmethod
     def share(cls):
-        """What the tests of the class have in common."""
+        """Makes the things that the tests of the class share."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=self.shared)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Archives as sources: tars as Python's tarfile and GNU tar write them, whole or compressed, with
-directories that are tars within the tar, and zips.  Links are in them as links, and nothing is
-followed: the model takes such a member for a file that cannot be read, as one that leads nowhere."""
+"""Archives as sources: tars in the forms of Python's tarfile and GNU tar, whole or compressed, with directories that
+are tars inside the tar, and zips. Links are stored as links and not followed. The model treats such a member like a
+file that cannot be read, or a link that leads nowhere."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ SHORT = {".tar.gz": ".tgz", ".tar.xz": ".txz", ".tar.bz2": ".tbz2", ".tar.zst": 
 
 
 def make(chain, files, folder=None):
-    """An archive of files as a source.  folder: where they are; None: they are in memory alone."""
+    """An archive of files as a source. folder: the directory of the files, or None if they are only in memory."""
     chance, name = chain.chance, chain.new("archive")
     kinds = ["zip", "tar", "tar", "tar"] + (["gnu"] if folder is not None else [])
     kind = chance.choice(kinds)
@@ -49,7 +49,7 @@ def compressed(chance, raw, program):
     if program is None:
         return raw
     if program == "gzip" and chance.random() < 0.5:
-        half = len(raw) // 2                    # two members, as of `cat a.gz b.gz`
+        half = len(raw) // 2                    # two members, as made by `cat a.gz b.gz`
         return gzip.compress(raw[:half], 1) + gzip.compress(raw[half:], 1)
     return subprocess.run([program, "-1", "-c"], input=raw, stdout=subprocess.PIPE,
                           check=True).stdout
@@ -58,10 +58,10 @@ def compressed(chance, raw, program):
 # ---- Zips ------------------------------------------------------------------------------------
 
 def as_zip(chance, files, below):
-    """(bytes, the paths in it).  A zip's names are Unicode."""
+    """Returns (bytes, paths in the archive). A zip's names are Unicode."""
     out, written = io.BytesIO(), []
     with warnings.catch_warnings(), zipfile.ZipFile(out, "w") as archive:
-        warnings.simplefilter("ignore")         # a name twice
+        warnings.simplefilter("ignore")         # a name may occur twice
         for path, data in twice(chance, files):
             if not is_unicode(path):
                 continue
@@ -85,7 +85,7 @@ def is_unicode(path):
 
 
 def twice(chance, files):
-    """The files, in any order; some of a tree with bad ones stand there twice."""
+    """Returns the files in any order. In a tree with bad files, some occur twice."""
     pairs = list(files.items())
     chance.shuffle(pairs)
     if any(model.name_is_bad(path) for path in files) and chance.random() < 0.2:
@@ -96,7 +96,7 @@ def twice(chance, files):
 # ---- Tars ------------------------------------------------------------------------------------
 
 def by_python(chance, files, below):
-    """(bytes, the paths in it)."""
+    """Returns (bytes, paths in the archive)."""
     kind, pairs = chance.choice(list(FORMATS)), twice(chance, files)
     tops = sorted({path.partition("/")[0] for path in files if "/" in path})
     nested = [top for top in tops if chance.random() < 0.15]
@@ -113,7 +113,7 @@ def by_python(chance, files, below):
         blocks.append(tar_of([(top + ".tar", content)], "pax", below, "", []))
     if below:
         blocks.append(tar_of([("elsewhere/x.bin", b"1"), (below + ".bin", b"2")], kind, "", "", []))
-    if chance.random() < 0.5:                   # one tar, or several of them end to end
+    if chance.random() < 0.5:                   # one tar, or several tars end to end
         blocks = [block[:members_end(block)] for block in blocks[:-1]] + blocks[-1:]
     return b"".join(blocks), written
 
@@ -125,7 +125,8 @@ def members_end(raw):
 
 
 def tar_of(pairs, kind, below, cut, written):
-    """cut: what the names within leave out.  Adds the paths to those written."""
+    """Returns a tar. cut: the prefix that names inside the tar leave out. Adds the paths to those that were written.
+    """
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=FORMATS[kind]) as tar:
         for path, data in pairs:
@@ -137,13 +138,13 @@ def tar_of(pairs, kind, below, cut, written):
             try:
                 tar.addfile(info, io.BytesIO(data or b""))
             except ValueError:
-                continue                        # ustar: a name without a place to cut it
+                continue                        # a name that ustar cannot split
             written.append(path)
     return out.getvalue()
 
 
 def by_gnu_tar(chain, files, folder):
-    """As `tar -C folder .` writes it, directories and all; or of the names of files alone."""
+    """Makes a tar as `tar -C folder .` does, including directories, or only of the names of files."""
     kind = chain.chance.choice(["gnu", "pax", "v7"])
     words = ["tar", "-cf", "-", "--format", kind, "--null", "-T", "-"]
     chain.note(*words, "-C", folder)
@@ -161,7 +162,7 @@ def by_gnu_tar(chain, files, folder):
 # ---- The step ----------------------------------------------------------------------------------
 
 def archived(chain, source):
-    """An archive of a tree: of what a chain began with, or of what was unpacked."""
+    """Makes an archive of a tree: the tree with which a chain began, or one that was unpacked."""
     files = {path: source.files.get(path) for path, _ in source.entries if path in source.files}
     if not files:
         raise Foreseen("nothing for an archive")

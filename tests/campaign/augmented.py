@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Augmented manifests as sources: each line a sample of objects, of values that are fields as they
-stand there, and of a label.  Where there is no S3, the lines have no objects."""
+"""Augmented manifests as sources. Each line is a sample, with objects, with values that become fields as they are,
+and with a label. Without S3, the lines have no objects."""
 
 import collections
 import json
@@ -18,7 +18,7 @@ NAMES = ["boxes", "boxes-metadata", "caption", "Meta", "a.b", "\u00fc", "-ref", 
          "source", "jpg", "a b"]
 BAD_LINES = ["{", '{"a-ref": "no url"}', '{"a-ref": 7}', "[]", '{"x": 1, "x": 2}', "7",
              '{"a-ref": "s3://bucket/"}', '{"x": 1} {}']
-# Of which no sample can be made; who looks at objects alone takes them as they are.
+# Lines that are not samples. A reader that looks only at objects accepts them.
 BAD_SAMPLES = ["{}", '{"x": 1, "label": {}}', '{"x": 1, "label": ["a"]}', '{"x": 1, "label": ""}',
                '{"x": 1, "label": 9007199254740993}']
 
@@ -27,8 +27,8 @@ Attribute = collections.namedtuple("Attribute", "name kind value")
 
 
 class Augmented(Source):
-    """lines: [(text, attributes)] of those that are objects of attributes.  raw: the manifest's bytes.
-    has_bad: whether there are others.  objects: {key: bytes}."""
+    """lines: [(text, attributes)] of the lines that are objects with attributes. raw: the bytes of the manifest.
+    has_bad: whether there are other lines. objects: {key: bytes}."""
 
     def __init__(self, argument, files, entries, **more):
         super().__init__(argument, files, entries, None, (), "augmented")
@@ -46,7 +46,7 @@ def make(chain, tree, folder):
 
 
 class Writer:
-    """Chooses the lines, and what they are in the words of the model."""
+    """Chooses the lines, and describes them in the terms of the model."""
 
     def __init__(self, chain, bad, objects):
         self.chain, self.chance, self.bad, self.objects = chain, chain.chance, bad, objects
@@ -77,7 +77,7 @@ class Writer:
                          objects=self.objects)
 
     def groups(self):
-        """The keys of each line: mostly those of one sample."""
+        """Returns the keys of each line, which mostly belong to one sample."""
         chance, by_key = self.chance, collections.defaultdict(list)
         for key in sorted(self.objects, key=os.fsencode):
             by_key[model.key_of(key)[0]].append(key)
@@ -92,7 +92,7 @@ class Writer:
         return groups
 
     def add_other(self, argument):
-        """Lines that are no sample."""
+        """Adds lines that are not samples."""
         if self.chance.random() < 0.05:
             self.texts.append(self.chance.choice(["", " \t"]))
         if self.bad and self.chance.random() < 0.05:
@@ -126,28 +126,28 @@ class Writer:
             found.append(Attribute(name, "text", chance.choice(VALUES)))
         found += self.label()
         if any(a.name == "label" for a in found) and chance.random() < 0.1:
-            found.append(Attribute("class", "text", chance.choice(VALUES)))     # a field like any
+            found.append(Attribute("class", "text", chance.choice(VALUES)))     # an ordinary field
         if not any(attribute.kind != "label" for attribute in found):
             found.append(Attribute("only", "text", "1"))
         chance.shuffle(found)
         return found
 
     def label(self):
-        """The attributes that say it."""
+        """Returns the attributes that contain the label."""
         words = self.choose("%d.x" % len(self.texts)) if self.label_kind != "none" else []
         value = sources.json_label(words).get("label")
         if value is None:
             return []
         if self.label_kind != "truth":
             return [Attribute(self.label_kind, "label", json.dumps(value))]
-        if not isinstance(value, int):              # only a whole number is a class there
+        if not isinstance(value, int):              # there, only a whole number is a class
             return []
         return [Attribute("animal", "label", json.dumps(value)),
                 Attribute("animal-metadata", "text", json.dumps(
                     {"type": "groundtruth/image-classification", "class-name": "x"}))]
 
     def as_json(self, attributes):
-        """A line, with blanks as there may be."""
+        """Returns a line as JSON, with blanks in any legal place."""
         chance, members = self.chance, []
         blank = chance.choice(["", "", " ", "  ", "\t"])
         for name, kind, value in attributes:
@@ -159,7 +159,7 @@ class Writer:
 
 
 def label_of(attributes):
-    """What the model calls a label."""
+    """Returns the label in the form of the model."""
     value = next((json.loads(a.value) for a in attributes if a.kind == "label"), None)
     if value is None or isinstance(value, str):
         return value
@@ -169,8 +169,8 @@ def label_of(attributes):
 
 
 def fields(attributes, number):
-    """[(path, attribute)]: a field has the suffix of its object, or the name of its attribute; the
-    key is that of the first object."""
+    """Returns [(path, attribute)]. A field has the suffix of its object, or the name of its attribute. The key is
+    that of the first object."""
     objects = [attribute.value for attribute in attributes if attribute.kind == "object"]
     key = split(objects[0])[0] if objects else "%08d" % number
     found, taken = [], set()
@@ -180,7 +180,7 @@ def fields(attributes, number):
             continue
         if attribute.kind == "object":
             name, suffix = name[:-len("-ref")], split(attribute.value)[1]
-            if suffix is not None:          # a second one of that suffix has its own name before it
+            if suffix is not None:          # a second field with this suffix also gets the name of its attribute
                 name = suffix if trees.lower(suffix) not in taken else name + "." + suffix
         taken.add(trees.lower(name))
         found.append((key + "." + name, attribute))
@@ -188,7 +188,7 @@ def fields(attributes, number):
 
 
 def split(path):
-    """(key, suffix) of an object's name; suffix None if it has none."""
+    """Returns (key, suffix) of an object's name. The suffix is None if the name has none."""
     key, suffix = model.key_of(path)
     stem, _, _ = path.rpartition("/")[2].partition(".")
     return (key, suffix) if stem and suffix else (path, None)

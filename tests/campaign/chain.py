@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One chain: a folder, what was made in it, and the commands that were run, each as a line of shell
-that can be run again.  Steps ask the chain to run commands and tell it what they expect."""
+"""One chain of the campaign: a folder, the things that were made in it, and the commands that were run. Each command
+is recorded as a line of shell that can be run again. Steps ask the chain to run commands, and state what they expect.
+"""
 
 import os
 import random
@@ -18,22 +19,22 @@ from order_reference import epoch_order
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("BUILD", "build"))
 SHEAF = os.path.join(BUILD, "sheaf")
-TIMEOUT = 300       # seconds for a command that hangs
+TIMEOUT = 300       # seconds until a command counts as hanging
 
 
 class Difference(Exception):
-    """What a command did is not what the model says."""
+    """A command did something other than the model says."""
 
 
 class Foreseen(Exception):
-    """A command refused, as the model said it may: the step has nothing to hand on."""
+    """A command was refused, which the model allows. The step has no result."""
 
 
 class Source:
-    """Files and how they are listed: a directory, a list beside it, or an archive.
+    """Files and the way in which they are listed: a directory, a list beside it, or an archive.
 
-    argument: what names it, or a list of such.  options: that it is read with.  folder: of the
-    files; None: they are in S3, or in an archive.  kind: tree, list, archive, prefix, manifest,
+    argument: the argument that names the source, or a list of arguments. options: options for reading it. folder: the
+    directory of the files, or None if they are in S3 or in an archive. kind: tree, list, archive, prefix, manifest,
     augmented or inventory."""
 
     def __init__(self, argument, files, entries, folder, options=(), kind="tree"):
@@ -51,15 +52,15 @@ class Source:
         return self.kind == "tree" and self.argument == self.folder
 
     def with_entries(self, arguments, entries):
-        """The same, listed otherwise."""
+        """Returns the same files, listed in another way."""
         return Source(arguments, self.files, entries, self.folder, self.options, self.kind)
 
 
 class Shards:
-    """Shards: a data set, or (is_set False) some without a manifest.
+    """Shards: a data set, or (is_set False) shards without a manifest.
 
-    shards: the samples of each, as a reader finds them.  arguments: what names them on a command
-    line.  folder: where they are (a path or a URL)."""
+    shards: the samples of each shard, as a reader finds them. arguments: arguments of the command that name them.
+    folder: where they are (a path or a URL)."""
 
     is_view = False
 
@@ -71,10 +72,10 @@ class Shards:
         self.classes, self.base = more.get("classes", []), more.get("base", 0)
         self.names, self.folder = more.get("names", []), more.get("folder")
         self.fingerprint = more.get("fingerprint")
-        self.first = more.get("first")              # samples before any were appended
-        self.dealt = more.get("dealt")              # of one host: how many hosts, all counts
-        self.sources = more.get("sources")          # of several data sets together
-        self.ids, self.texts = more.get("ids"), more.get("texts")   # as readers.Found has them
+        self.first = more.get("first")              # number of samples before the first append
+        self.dealt = more.get("dealt")              # for the shards of one host: number of hosts, and all counts
+        self.sources = more.get("sources")          # for several data sets that are opened together
+        self.ids, self.texts = more.get("ids"), more.get("texts")   # as in readers.Found
 
     @property
     def samples(self):
@@ -89,11 +90,12 @@ class Shards:
         return len(self.samples)
 
     def epoch(self, **order):
-        """The numbers of an epoch's samples, in order."""
+        """Returns the numbers of an epoch's samples, in order."""
         return epoch_order(self.counts, **order)
 
     def length(self, remainder, lanes):
-        """The samples of an epoch of a host, None: its own; -1: it cannot give so many."""
+        """Returns the common number of samples of a host in an epoch: None if it is the host's own number, -1 if the
+        host is refused."""
         if self.dealt is None or remainder == "keep":
             return None
         hosts, counts = self.dealt
@@ -105,7 +107,7 @@ class Shards:
 
     @property
     def is_stream(self):
-        """Whether the counts are not known before the end."""
+        """Whether the counts are unknown before the end."""
         return not self.is_set and (self.codec != "none" or
                                     (not self.is_local and self.sources is None))
 
@@ -125,7 +127,7 @@ class Chain:
     # ---- Names -----------------------------------------------------------------------------
 
     def new(self, kind):
-        """A name in the chain's folder that nothing has."""
+        """Returns a free name in the chain's folder."""
         self.number += 1
         return "%s%d" % (kind, self.number)
 
@@ -133,14 +135,14 @@ class Chain:
         return os.path.join(self.folder, name)
 
     def new_dest(self):
-        """A place for a data set: mostly a directory, in some chains of S3 a prefix."""
+        """Returns a place for a data set: mostly a directory, in some chains with S3 a prefix."""
         name = self.new("set")
         if self.s3 is not None and self.chance.random() < 0.6:
             return self.s3.url + name
         return name
 
     def local(self, place):
-        """Where the files of a place can be read: of a prefix, a copy."""
+        """Returns a directory with the files of a place. For a prefix, this is a copy."""
         if "://" not in place:
             return self.path(place)
         copy = self.path(self.new("copy"))
@@ -158,7 +160,7 @@ class Chain:
         raise Difference("\n".join(str(line) for line in lines))
 
     def sheaf(self, *words, status=0, data=None, says=()):
-        """Runs the command.  status: what it must be; None: 0, or a failure with a message."""
+        """Runs the command. status: the expected exit status. None: 0, or a failure with a message."""
         words = [os.fspath(word) if not isinstance(word, (int, float)) else str(word)
                  for word in words]
         self.note("sheaf", *words)
@@ -173,7 +175,8 @@ class Chain:
         return done
 
     def check_status(self, done, words, status, says=()):
-        """status: 0, None (0, or 1 or 2 with a message) or 1 (1 or 2, with a message)."""
+        """Checks the exit status. `status` is 0, None (0, or 1 or 2 with a message), or 1 (1 or 2, with a message).
+        """
         text = done.stderr.decode(errors="backslashreplace")
         failed = done.returncode in (1, 2)
         if done.returncode != 0 and not failed:
@@ -188,7 +191,7 @@ class Chain:
             self.fail("sheaf %s: the error names none of %s:" % (words[0], says[:5]), text[-3000:])
 
     def kill(self, *words):
-        """Runs the command and kills it at some moment; whether it was still running."""
+        """Runs the command and kills it at a random moment. Returns whether it was still running."""
         seconds = self.chance.choice([0.001, 0.004, 0.008, 0.015, 0.03]) * self.chance.random()
         words = [str(word) for word in words]
         self.note("timeout", "-s", "KILL", "%.4f" % seconds, "sheaf", *words)
@@ -219,7 +222,7 @@ class Chain:
             self.fail("%s: found %r, expected %r" % (what, found, expected))
 
     def read_set(self, place, what):
-        """A data set as it lies at a place."""
+        """Reads the data set at a place."""
         try:
             return readers.data_set(self.local(place))
         except Exception as error:      # pylint: disable=broad-except
@@ -227,7 +230,7 @@ class Chain:
                 what, place, type(error).__name__, error)) from error
 
     def numbers(self, done, pattern):
-        """The numbers in a command's last line, by a pattern."""
+        """Returns the numbers that a pattern finds in the last line of a command."""
         text = done.stdout.decode()
         match = re.search(pattern, text)
         if match is None:
@@ -236,7 +239,7 @@ class Chain:
 
 
 def shell_word(word):
-    """A word for the shell, whatever bytes it holds."""
+    """Quotes a word for the shell, whatever bytes it contains."""
     raw = os.fsencode(str(word))
     if re.fullmatch(rb"[\x20-\x7e]*", raw):
         return shlex.quote(raw.decode())

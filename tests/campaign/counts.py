@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""What a manifest counts of its samples: of each field how many have it and how large it is, and the
-samples of each class; and the same as `info --json` says it."""
+"""The counts in a manifest: for each field, how many samples have it and how large it is; and the samples of each
+class. `info --json` must print the same."""
 
 from fractions import Fraction
 
 import model
 
 NAMES_MOST = 256
-LABEL_MOST = (1 << 32) - 2      # that an index has
+LABEL_MOST = (1 << 32) - 2      # largest label that an index can have
 
 
 def rounded(size):
-    """Down to the first two digits."""
+    """Rounds a size down to its first two digits."""
     step = 10 ** max(0, len(str(size)) - 2)
     return size // step * step
 
 
 def fields(samples, first=None):
-    """As the manifest has them; None: too many names.  first: how many samples there were before some
-    were appended; of a field that none of them has, the manifest knows no sample without it."""
+    """Returns the counts of fields as a manifest has them, or None if there are too many names. first: the number of
+    samples before the first append. If none of these has a field, the manifest does not name a sample without it."""
     sizes, lacking = {}, {}
     for number, sample in enumerate(samples):
         own = {model.lower(suffix): len(data) for suffix, data in sample.fields}
@@ -42,7 +42,8 @@ def field(name, sizes, lacking):
 
 
 def class_samples(shards, classes, base):
-    """None: some shard has labels that are no small numbers, and none of them is in the index."""
+    """Returns the samples of each class, or None if some shard has labels that are not small numbers, so that the
+    index has none of its labels."""
     counts = [0] * len(classes)
     for samples in shards:
         labels = [sample.labels for sample in samples if sample.labels]
@@ -56,14 +57,14 @@ def class_samples(shards, classes, base):
 
 
 def before_growth(held):
-    """The samples that there were, if any, when some were appended for the first time; None: it has not
-    grown, or from nothing."""
+    """Returns the number of samples before the first append, or None if there was no append, or no samples before it.
+    """
     counts = [sum(map(len, held.shards[:time["shards"]])) for time in held.manifest.get("grown", ())]
     return next((count for count in counts if count), None)
 
 
 def check(chain, place, held):
-    """The manifest of a data set that was made now."""
+    """Checks the manifest of a data set that was just made."""
     samples = [sample for shard in held.shards for sample in shard]
     manifest = held.manifest
     compare(chain, manifest.get("fields", "nothing"), fields(samples, before_growth(held)), place)
@@ -74,7 +75,7 @@ def check(chain, place, held):
 
 
 def compare(chain, found, expected, what):
-    """Fields, of which the first that differs is told."""
+    """Compares fields, and reports the first one that differs."""
     if found != expected and isinstance(found, list) and isinstance(expected, list):
         for one, other in zip(found, expected):
             chain.equal(one, other, "%s, a field" % what)
@@ -82,7 +83,7 @@ def compare(chain, found, expected, what):
 
 
 def check_told(chain, found, shards):
-    """What `info --json` says of a data set: a median is near the true one."""
+    """Checks the output of `info --json` for a data set. A median must be near the true one."""
     told = found.get("fields")
     expected = fields(shards.samples, shards.first)
     if expected is None:

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Faults at every call: each command is run again and again, and each time the next call of a kind
-fails (faults.c), or the process dies before it, until all calls have had their turn.
+"""Faults at every call. Each command is run again and again. Each time, the next call of a kind fails (faults.c), or
+the process dies before it, until every call has failed once.
 
-Each time the command must succeed with the right result, or fail with a message that says why;
-after it `verify` refuses what is there or it is right; and run once more, with --resume or
---overwrite where there are such, the command succeeds, and what is there is what one undisturbed
-run leaves, to the byte.
+Each time, the command must succeed with the right result, or fail with a message that says why. After it, `verify`
+must refuse what is there, or it must be right. Then the command is run once more, with --resume or --overwrite if it
+has these options. It must succeed, and leave the same bytes as a run without faults.
 
-    faults.py [CASE...]     all cases of CASES, or those named
+    faults.py [CASE...]     all cases of CASES, or the named cases
     CAMPAIGN_FAULTS=N       at most N calls of each kind in each case, chosen by SEED (0: all)"""
 
 import multiprocessing
@@ -35,26 +34,26 @@ REASONS = {
     "enospc": "No space left", "eio": "Input/output error", "emfile": "Too many open files",
     "enomem": MEMORY, "crypto": MEMORY, "kill": "",
 }
-MOST = {"crypto": 300}      # of some thousand calls, which are much the same
-TIMEOUT = 60        # seconds for a command that hangs
+MOST = {"crypto": 300}      # of some thousand calls, which are all similar
+TIMEOUT = 60        # seconds until a command counts as hanging
 PACK = ["pack", "{in}/tree", "d"]
 PLAN = ["plan", "{in}/tree", "d", "-o", "plan", "--format", "recordio", "--shard-count", "3"]
 CONVERT = ["convert", "{in}/set", "d", "--format", "tfrecord", "--codec", "gzip"]
 
 
 class Case:
-    """before: commands that make what is there already.  sets: places of data sets that it makes.
-    again: options of the run after the fault, which take turns.  after: commands after it."""
+    """before: commands that prepare the destination. sets: places of data sets that the command makes. again: options
+    of the run after the fault, used in turn. after: commands after it."""
 
     def __init__(self, command, before=(), sets=("d",), again=((),), after=(), **more):
         self.command, self.before, self.sets = list(command), before, sets
         self.again, self.after = again, after
-        self.old = more.get("old", False)           # a data set that was there may still be
-        self.anew = more.get("anew", False)         # run again, it needs another place
+        self.old = more.get("old", False)           # an earlier data set may still be there
+        self.anew = more.get("anew", False)         # a second run needs another place
         self.remote = more.get("remote", False)
-        self.bare = more.get("bare", False)         # the shards are sound without a manifest, too
+        self.bare = more.get("bare", False)         # the shards are valid even without a manifest
         self.skips = more.get("skips", False)       # files that cannot be read are left out
-        self.reports = more.get("reports", False)   # a failure, too, prints what was read
+        self.reports = more.get("reports", False)   # a failed command also prints what it read
 
 
 RESUME = (("--resume",), ("--overwrite",))
@@ -105,7 +104,7 @@ CASES = {
 
 
 def make_inputs(folder):
-    """The inputs of all cases: a tree, another one, and data sets of the first."""
+    """Makes the inputs of all cases: a tree, a second tree, and data sets of the first."""
     files = {"%s/%02d.jpg" % (name, i): jpegs.jpeg(seed=i) for name in ("a", "b")
              for i in range(6)}
     files.update({"a/%02d.txt" % i: b"text %d" % i * 50 for i in range(6)})
@@ -125,11 +124,12 @@ def make_inputs(folder):
 
 
 def write_list(folder, kind, names):
-    """Labels are numbers: of a file whose label cannot be read no class is to be made."""
+    """Writes a list whose labels are numbers. If they were names, a label that cannot be read would create a class.
+    """
     lines = {"csv": "tree/%s,%d\n", "jsonl": '{"path": "tree/%s", "label": [%d, 0.5]}\n'}
     with open(os.path.join(folder, "list." + kind), "w", encoding="ascii") as file:
         for number, name in enumerate(names):
-            label = int(name[2:4])              # one for all files of a sample
+            label = int(name[2:4])              # the same label for all files of a sample
             file.write("%d\t%d\t1\ttree/%s\n" % (number, label, name) if kind == "lst" else
                        lines[kind] % (name, label))
 
@@ -148,7 +148,7 @@ class Bench:
         return [word.replace("{in}", places["in"]) for word in words]
 
     def run(self, words, at=None):
-        """Runs a command in the work folder, with the fault at that call if there is to be one."""
+        """Runs a command in the work folder, with the fault at the given call, if any."""
         env = dict(self.env)
         if at is not None:
             env.update(LD_PRELOAD=LIBRARY, FAULT_KIND=self.kind, FAULT_AT=str(at),
@@ -182,7 +182,7 @@ class Bench:
         self.lines = []
 
     def prepare(self):
-        """What is there before, and what an undisturbed run leaves."""
+        """Prepares the destination, and makes the result of a run without faults."""
         os.makedirs(self.work)
         for words in self.case.before:
             self.must(words)
@@ -195,7 +195,7 @@ class Bench:
         self.clean = readers.tree_of(self.work)
 
     def count(self):
-        """How many calls there are."""
+        """Returns the number of calls."""
         self.restore()
         done = self.run(self.case.command, 0)
         with open(self.log, encoding="ascii") as file:
@@ -206,7 +206,8 @@ class Bench:
     # ---- One fault -------------------------------------------------------------------------
 
     def one(self, at):
-        """Fails the call with this number.  What is wrong then, or None; False: there was none."""
+        """Makes the call with this number fail. Returns a description of what is wrong, or None. Returns False if
+        there was no such call."""
         self.restore()
         done = self.run(self.case.command, at)
         fault = readers.read(self.log).decode().split("\n")[0] if os.path.exists(self.log) else ""
@@ -242,7 +243,7 @@ class Bench:
             assert self.output.startswith(done.stdout), "failure, after wrong output"
 
     def check_place(self):
-        """Whatever verify accepts is right; files that unpack leaves are whole."""
+        """Checks that whatever verify accepts is right, and that files that unpack leaves are whole."""
         for place in () if self.case.skips else self.case.sets:
             done = self.run(["verify", place])
             if self.case.bare and not os.path.exists(os.path.join(self.work, place,
@@ -257,12 +258,12 @@ class Bench:
                 assert hidden or data == self.clean.get(name), "%s is not whole" % name
 
     def files(self):
-        """The files that are there, but for a run's own, which say when and where it was."""
+        """Returns the files of a place, without those of a run, which contain its time and place."""
         return {name: data for name, data in readers.tree_of(self.work).items()
                 if ".sheaf-partial/" not in name}
 
     def is_as(self, place, files):
-        """Whether the files of a place are there and the same; more may be."""
+        """Returns whether the expected files of a place are there and the same. There may be more."""
         found = readers.tree_of(self.work)
         wanted = {n: data for n, data in files.items() if n.startswith(place + "/")}
         return bool(wanted) and all(found.get(name) == data for name, data in wanted.items())
@@ -279,7 +280,7 @@ class Bench:
             self.must(words)
         found = readers.tree_of(self.work)
         if not self.case.sets and not self.case.anew:
-            return                                      # what a cache holds is its own
+            return                                      # the content of a cache is not compared
         assert found == self.clean or self.case.remote and all(
             found.get(name) == data for name, data in self.clean.items()), \
             "run again, it leaves other files: %s" % differing(found, self.clean)
@@ -291,7 +292,7 @@ def differing(found, expected):
 
 
 def start_service(folder):
-    """A small S3 of this process that holds the data set and the tree; its environment."""
+    """Starts a small S3 service in this process with the data set and the tree. Returns its environment."""
     import fake_s3
     import servers
     server = fake_s3.Server(1)
@@ -303,7 +304,7 @@ def start_service(folder):
 
 
 def run_case(job):
-    """All calls of one kind in one case: (name, kind, calls that failed, what was wrong)."""
+    """Tries all calls of one kind in one case. Returns (name, kind, number of failed calls, what was wrong)."""
     name, kind, most, seed = job
     folder = tempfile.mkdtemp(prefix="sheaf-faults-", dir=scratch())
     wrong, tried = [], 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reports of S3 Inventory as sources: a bucket, or what is below a root in it, as lists of rows that
-nobody else has seen.  The report is in the bucket, or copied to a directory."""
+"""Reports of S3 Inventory as sources: a bucket, or a part below a root, as lists of rows that are written here. The
+report is in the bucket, or copied to a directory."""
 
 import gzip
 import hashlib
@@ -47,7 +47,7 @@ def row(columns, key, data, **more):
 
 
 def no_objects(chance, columns, folder, has_root):
-    """What is passed over: marks of directories, older versions, deletions, other prefixes."""
+    """Returns rows that are ignored: directory markers, older versions, deletions, other prefixes."""
     rows = [row(columns, folder + "/c1/", b"")]
     if has_root:
         rows += [row(columns, "elsewhere/x.bin", b"x"), row(columns, folder + ".bin", b"x")]
@@ -59,7 +59,7 @@ def no_objects(chance, columns, folder, has_root):
 
 
 def report(chain, columns, rows):
-    """The report's files; what names its manifest.json."""
+    """Writes the files of the report. Returns the argument that names its manifest.json."""
     chance, place, parts = chain.chance, chain.new("inventory"), chain.chance.choice([1, 1, 2, 3])
     in_bucket = chance.random() < 0.4
     data, keys = {}, []

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A program that reads with the Python package, as the campaign tells it, and prints what it gets:
-one line of JSON for each batch.
+"""A program that reads with the Python package as the campaign tells it, and prints what it reads: one line of JSON
+for each batch.
 
     PYTHONPATH=build/python loading.py '{"how": "random", "sources": ["set"], "numbers": [1, 2]}'
 
-loader: `phases`, each by all ranks of a world, one after another, from the state of the phase before
-or from `state`.  After each batch of a single rank, and at the end of each phase, the state comes
-with the line; whoever kills the program goes on from the last one."""
+loader: reads in `phases`. Each phase is read by all ranks of a world, one after another, from the state of the phase
+before or from `state`. The line has the state after each batch of a single rank, and at the end of each phase. After
+the program was killed, it continues from the last state."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ import warnings
 
 
 def describe(sample):
-    """[number, key, labels, class name, whether it is repeated, suffixes, digest of the fields]"""
+    """Returns [number, key, labels, class name, whether it is repeated, suffixes, digest of the fields]."""
     return [sample.number, sample.key, list(sample.labels), sample.class_name, sample.repeated,
             list(sample.suffixes), digest(sample.to_bytes().values())]
 
 
 def digest(contents):
-    """Of the bytes of fields, in their order."""
+    """Returns a digest of the bytes of fields, in their order."""
     found = hashlib.md5()
     for content in contents:
         found.update(b"%d:" % len(content))
@@ -37,7 +37,8 @@ def tell(**line):
 # ---- By number -------------------------------------------------------------------------------
 
 def random(task):
-    """One by one, many at once, as a slice, and in a child that was forked with the set open."""
+    """Reads samples one by one, many at once, as a slice, and in a child that was forked while the data set was open.
+    """
     import sheaf
     opened = sheaf.Dataset(task["sources"])
     numbers = task["numbers"]
@@ -55,7 +56,7 @@ def random(task):
 
 
 def keys(task):
-    """By key, one by one and many at once; a key that nothing has."""
+    """Reads samples by key, one by one and many at once, and a key that no sample has."""
     import sheaf
     opened = sheaf.Dataset(task["sources"])
     tell(batch=[describe(opened[key]) for key in task["keys"]])
@@ -69,7 +70,7 @@ def keys(task):
 # ---- By a loader -----------------------------------------------------------------------------
 
 def loader(task):
-    import sheaf.torch              # which takes a second
+    import sheaf.torch              # the import takes a second
     state = task["state"]
     for phase in task["phases"]:
         states = [of_rank(sheaf.torch, task, phase, state, rank) for rank in range(phase["world"])]
@@ -79,7 +80,7 @@ def loader(task):
 
 
 def of_rank(torch, task, phase, state, rank):
-    """Reads so many batches; the state then."""
+    """Reads a number of batches, and returns the state after them."""
     how = {} if phase["raw"] else {"decode": describe, "collate_fn": list}
     made = torch.DataLoader(task["sources"], phase["batch"], phase["workers"], rank=rank,
                             world_size=phase["world"], **how, **task["options"])
@@ -100,7 +101,7 @@ def of_rank(torch, task, phase, state, rank):
 
 
 def epoch(task):
-    """A pass of each rank, also over a stream."""
+    """Reads a pass of each rank, also over a stream."""
     import sheaf.torch
     for rank in range(task["world"]):
         made = sheaf.torch.DataLoader(task["sources"], task["batch"], task["workers"], rank=rank,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--metrics FILE of a command: a file that is whole whenever it is there, and whose last totals are
-what the command did."""
+"""--metrics FILE of a command: the file is whole whenever it exists, and its last totals are what the command did."""
 
 import os
 
@@ -9,7 +8,7 @@ from test_metrics import parse
 
 
 class Meter:
-    """Of one command; of none, where chance will have it so."""
+    """The metrics of one command, or of none, by chance."""
 
     def __init__(self, chain, share=0.3):
         self.chain = chain
@@ -19,7 +18,7 @@ class Meter:
         return [] if self.name is None else ["--metrics", self.name]
 
     def read(self):
-        """The file, as Prometheus reads it; None if there is none."""
+        """Reads the file as Prometheus does. Returns None if there is no file."""
         place = self.chain.path(self.name)
         if not os.path.exists(place):
             return None
@@ -33,12 +32,12 @@ class Meter:
         return self.read().get("sheaf_" + name)
 
     def check_killed(self):
-        """Whatever moment it was, the file is whole."""
+        """Checks after a kill at any moment that the file is whole."""
         if self.name is not None:
             self.read()
 
     def check(self, status=0, **totals):
-        """When the command has ended.  A total of None may be any number."""
+        """Checks the totals when the command has ended. A total of None may be any number."""
         if self.name is None:
             return
         found = self.read() or {}

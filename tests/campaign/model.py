@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What must come out: the rules of the format's and the commands' manuals, written a second time.
-Nothing here looks at what the commands did."""
+"""Computes what the commands must do: the rules of the formats' and the commands' manuals, written a second time. The
+model never looks at the output of the commands."""
 
 import collections
 import os
@@ -13,14 +13,14 @@ import decoders
 import pictures
 from trees import lower
 
-# fields: (suffix, bytes) in byte order of suffix.  labels: floats.  name: of the class, or None.
+# fields: (suffix, bytes) in byte order of suffix. labels: floats. name: the name of the class, or None.
 Sample = collections.namedtuple("Sample", "key fields labels name")
 
 FIELDS_MOST = 1024
 PATH_MOST = 4096
 
-BAD_LINE = object()     # in place of a label: this entry is a line of a list that is none
-LATE = object()         # in place of bytes: a file that is listed, but cannot be read
+BAD_LINE = object()     # in place of a label: this entry is an invalid line of a list
+LATE = object()         # in place of bytes: a file that is listed but cannot be read
 
 
 # ---- Names -----------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def is_dunder(text):
 
 
 def name_is_bad(path):
-    """Whether the containers, or their readers, cannot take a path."""
+    """Returns whether the containers, or their usual readers, cannot take a path."""
     if not path or len(os.fsencode(path)) > PATH_MOST or not is_text(path):
         return True
     parts = path.split("/")
@@ -49,7 +49,7 @@ def name_is_bad(path):
 
 
 def is_clutter(path):
-    """Whether a tree or prefix leaves a path out as no data."""
+    """Returns whether a tree or prefix ignores a path."""
     *folders, name = path.split("/")
     return any(folder.startswith(".") for folder in folders) or name == ".DS_Store" or \
         name.startswith("._") or name.lower() in ("thumbs.db", "desktop.ini")
@@ -62,7 +62,7 @@ def key_of(path):
 
 
 def printable(path):
-    """A path in a report: one line of text."""
+    """Returns a path as it is printed in a report, as one line of text."""
     text = is_text(path)
     return b"".join(b"\\x%02x" % byte if byte < 0x20 or byte in b"\x7f\\" or
                     (byte >= 0x80 and not text) else bytes([byte])
@@ -71,10 +71,10 @@ def printable(path):
 
 # ---- Packing ---------------------------------------------------------------------------------
 
-# classes: names in order of number.  skipped: paths, counted, since a list may name one twice.
-# early: those of them found before a file is read; known: those of samples that the data set to which
-# they are appended has.  converted: {path: why} of the images of samples
-# that became others.  payload: the bytes of the samples' files, as they are in the source.
+# classes: names in order of number. skipped: paths with counts, because a list may name one twice. early: those of
+# them that were found before a file was read. known: those of samples that the data set of an append already has.
+# converted: {path: why} of the images of samples that were converted. payload: the bytes of the samples' files, as
+# they are in the source.
 Planned = collections.namedtuple("Planned", "samples classes skipped early known converted payload")
 
 
@@ -83,7 +83,8 @@ def fits_float(label):
 
 
 def labels_do_not_fit(labels, container):
-    """A RecordIO header has 32-bit floats, as has an Example's list with a fraction in it."""
+    """Returns whether labels do not fit. A RecordIO header has 32-bit floats, and so has an Example's list with a
+    fraction in it."""
     if container == "webdataset" or (container == "tfrecord" and
                                      all(label == int(label) for label in labels)):
         return False
@@ -99,16 +100,15 @@ def _group_is_bad(group):
 
 
 def at_depth(entries, depth):
-    """The entries of directories whose first `depth` parts are the class; 0: all parts."""
+    """Returns the entries with the first `depth` parts of their directory as the class. 0: all parts."""
     return [(path, "/".join(label.split("/")[:depth]) if depth and isinstance(label, str) else label)
             for path, label in entries]
 
 
 def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN, given=None):
-    """entries: [(path, None | name of a class | tuple of numbers)] of the source.
-    given: the names of all classes, in the order of their numbers.
-    known: (classes, keys) of the data set to which the samples are appended, and the keys of the
-    other splits of its data."""
+    """entries: [(path, None | name of a class | tuple of numbers)] of the source. given: the names of all classes, in
+    the order of their numbers. known: (classes, keys) of the data set of an append, and the keys of the other splits
+    of its data."""
     old_classes, old_keys, other_keys = known or ([], (), ())
     skipped, in_set, groups = collections.Counter(), collections.Counter(), {}
     for path, label in entries:
@@ -127,8 +127,8 @@ def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN, g
         own = [data for suffix, _, data, _ in group if lower(suffix) == "cls"]
         label = next((g[3] for g in group if g[3] is not None), None)
         kept.append((key, group, label, own))
-    # Numbers of a file cls are the label.  A word leaves the label from elsewhere; that is one if
-    # some sample without cls has such a label, or no cls is numbers.
+    # If a file cls has numbers, they are the label. If it has a word, the label comes from elsewhere: from the
+    # directory, if some sample without cls has such a label, or if no cls has numbers.
     looked = [own[0] is LATE or bool(decoders.parse_labels(own[0]))
               for _, _, label, own in kept if own and label is not None]
     elsewhere = any(not own and label is not None for _, _, label, own in kept) or \
@@ -165,7 +165,7 @@ def plan(files, entries, container, base=0, known=None, images=pictures.PLAIN, g
 
 
 class Unlike(Exception):
-    """Labels that are unlike those of the data set to which they are appended."""
+    """The labels differ in kind from those of the data set of an append."""
 
 
 def check_labels(kept, old_classes, classes, base, old_keys):
@@ -179,7 +179,7 @@ def check_labels(kept, old_classes, classes, base, old_keys):
 
 
 def class_of(labels, classes, base):
-    """The name that one label has by its number."""
+    """Returns the name of a label that is the number of a class."""
     if len(labels) != 1 or labels[0] != int(labels[0]):
         return None
     number = int(labels[0]) - base
@@ -187,7 +187,7 @@ def class_of(labels, classes, base):
 
 
 def pack_order(samples, seed, shuffle):
-    """The order in which samples are packed."""
+    """Returns the order in which samples are packed."""
     if not shuffle:
         return sorted(samples, key=lambda s: s.key.encode())
     return sorted(samples, key=lambda s: (xxhash.xxh3_64_intdigest(s.key.encode(), seed=seed),
@@ -197,7 +197,8 @@ def pack_order(samples, seed, shuffle):
 # ---- What shards hold when their manifest is not there ---------------------------------------
 
 def label_text(labels):
-    """As the containers have it: the shortest that is read back the same."""
+    """Returns labels as text in the form of the containers: the shortest text from which the same numbers are read
+    back."""
     words = []
     for label in labels:
         if label == int(label) and abs(label) <= 1 << 53:
@@ -225,7 +226,7 @@ def field_names(sample):
 
 
 def made_cls(sample):
-    """The member that a tar gets for the labels; None if it gets none."""
+    """Returns the member that a tar gets for the labels, or None if it gets none."""
     own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
     if not sample.labels or own and decoders.parse_labels(own[0]):
         return None
@@ -238,7 +239,7 @@ def with_field(sample, field):
 
 
 def record_payload(sample, number):
-    """The payload of a RecordIO record: header, labels, fields."""
+    """Returns the payload of a RecordIO record: header, labels, fields."""
     labels = sample.labels
     if len(labels) == 1:
         head = struct.pack("<IfQQ", 0, labels[0], number, 0)
@@ -259,8 +260,8 @@ def record_payload(sample, number):
 
 
 def as_foreign(sample, container, stem, record, number):
-    """What a reader finds in a shard of ours that knows no manifest (and for RecordIO no list).
-    number: of the sample in its data set; record: in its shard."""
+    """Returns the sample that a reader finds in one of our shards without the manifest (and for RecordIO without the
+    list). number: the number of the sample in its data set. record: its number in its shard."""
     if container == "webdataset":
         made = made_cls(sample)     # __label__ is never a field
         return (with_field(sample, made) if made and made[0] == "cls" else sample)._replace(
@@ -281,7 +282,7 @@ def as_foreign(sample, container, stem, record, number):
 # ---- Conversion ------------------------------------------------------------------------------
 
 def cannot_hold(sample, container):
-    """Why a container cannot take a sample; None if it can."""
+    """Returns why a container cannot take a sample, or None if it can."""
     if labels_do_not_fit(sample.labels, container):
         return "a label that its floats do not hold"
     own = [data for suffix, data in sample.fields if lower(suffix) == "cls"]
@@ -296,7 +297,7 @@ def cannot_hold(sample, container):
 
 
 def listing(sample):
-    """The line of `cat --list`."""
+    """Returns the line of `cat --list`."""
     return "%s\t%s%s" % (sample.key, label_text(sample.labels), "".join(
         "\t%s:%d" % (lower(suffix), len(data)) for suffix, data in sample.fields))
 
@@ -306,5 +307,5 @@ def payload(samples):
 
 
 def paths(sample):
-    """The files that unpack makes of it."""
+    """Returns the files that unpack makes of a sample."""
     return [("%s.%s" % (sample.key, suffix), data) for suffix, data in sample.fields]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The index files of other readers, read by the rules of those readers and compared with the shards
-as tarfile and the decoders find them."""
+"""The index files of other readers, read by the rules of these readers, and compared with the shards as tarfile and
+the decoders find them."""
 
 import io
 import json
@@ -17,7 +17,7 @@ READERS = {"webdataset": ["wids", "dali", "energon", "wids,energon", "dali,wids,
 
 
 def choose(chance, container, codec, share):
-    """Some of them, or None."""
+    """Returns some of the readers, or None."""
     if codec != "none" or chance.random() >= share:
         return None
     return chance.choice(READERS[container])
@@ -30,7 +30,7 @@ def options(peers):
 # ---- What they cannot read -------------------------------------------------------------------
 
 def refuses(peers, container, samples):
-    """Whether a tar of ours would have names that one of them misreads."""
+    """Returns whether a tar of ours would have names that one of the readers misreads."""
     if not peers or container != "webdataset":
         return False
     members = [name for sample in samples for name, _ in members_of(sample)]
@@ -43,14 +43,14 @@ def members_of(sample):
 
 
 def misread(peers, names, is_plain):
-    """is_plain: of each name, whether all of it is in the first 100 bytes of its header."""
+    """is_plain: for each name, whether all of it is in the first 100 bytes of its header."""
     if "wids" in peers and not all(is_plain):
         return True
     return "dali" in peers and any(" " in model.key_of(name)[1] for name in names)
 
 
 def refuses_tars(peers, raws):
-    """The same of tars of others."""
+    """Returns the same for tars of other programs."""
     for raw in raws:
         members = files_of(raw)
         if misread(peers, [member.name for member in members],
@@ -70,14 +70,14 @@ def is_plain(raw, member):
 
 
 def header_name(raw, member):
-    """What a reader takes for the name that looks at nothing else."""
+    """Returns the name that a reader finds that looks only at this field."""
     return raw[member.offset_data - 512:][:100].rstrip(b"\0")
 
 
 # ---- What they find --------------------------------------------------------------------------
 
 def check(folder, held, peers, split="train"):
-    """Raises decoders.Bad if an index file is not what its reader needs.  held: a readers.Found."""
+    """Raises decoders.Bad if an index file is not what its reader needs. held: a readers.Found."""
     before = 0
     for name, samples in zip(held.names, held.shards):
         raw = readers.read(os.path.join(folder, name))
@@ -117,7 +117,8 @@ def check_tar(folder, name, raw, samples, peers):
 
 
 def check_dali_tar(path, raw, groups):
-    """A head, and a line a sample; its words are of threes, or of fours with the member's name."""
+    """Checks DALI's index: a head, and a line for each sample. The words of a line come in threes, or in fours with
+    the member's name."""
     head, *lines = readers.read(path).decode().split("\n")
     decoders.need(lines.pop() == "" and len(lines) == len(groups), "lines of", path)
     has_blank = any(" " in member.name for _, members in groups for member in members)
@@ -133,7 +134,7 @@ def check_dali_tar(path, raw, groups):
 
 
 def check_energon(path, raw, groups):
-    """Where each sample begins, headers and all, and where the last ends."""
+    """Checks Energon's index: where each sample begins, including headers, and where the last one ends."""
     found = [offset for (offset,) in struct.iter_unpack("<Q", readers.read(path))]
     decoders.need(len(found) == len(groups) + 1, "offsets of", path)
     for first, last, (key, members) in zip(found, found[1:], groups):

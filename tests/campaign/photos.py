@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Photos of every odd kind for the trees, some of them damaged."""
+"""Photos of every unusual kind for the trees, some of them damaged."""
 
 import functools
 import random
@@ -7,13 +7,13 @@ import random
 import images
 
 SIZES = [(61, 43), (43, 61), (90, 17), (64, 64), (16, 16), (130, 100)]
-# Faults that leave the markers of a JPEG in order, and such that do not.
+# Faults that leave the markers of a JPEG in order, and faults that do not.
 FAULTS = ["cut-and-ended", "bytes-lost", "half-lost", "taller", "wider", "no-frame"]
 
 
 @functools.lru_cache(None)
 def sound():
-    """Photos that decode: plain JPEGs of some sizes, and files that loaders stumble over."""
+    """Returns photos that decode: plain JPEGs of some sizes, and files that loaders cannot read as expected."""
     every = [images.saved(images.photo(*size, number).convert("L" if number % 3 == 2 else "RGB"))
              for number, size in enumerate(SIZES)]
     every += images.plain((61, 43)).values()
@@ -22,7 +22,7 @@ def sound():
 
 @functools.lru_cache(None)
 def odd():
-    """All that another treatment than that of ordinary files makes another file of, or a bad one."""
+    """Returns all photos for which some option makes another file or a bad file."""
     return frozenset([*sound(), *damaged()])
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the options for images make of files: the bytes that Pillow makes, or a bad file.  Of a colour
-JPEG that becomes smaller, Pillow knows the brightness alone: its bytes are those that one thread makes
-of it alone.  Whether a damaged photo decodes is known by its fault (photos.py)."""
+"""Computes the results of the options for images: the bytes that Pillow makes, or a bad file.
+
+For a colour JPEG that is made smaller, Pillow gives only the brightness. The bytes must be those that one thread
+makes of this JPEG alone. The fault of a damaged photo (photos.py) says whether it decodes."""
 
 import functools
 import os
@@ -21,7 +22,7 @@ ENDS = JPEG_ENDS + (".png", ".gif", ".bmp", ".webp")
 
 
 class Options:
-    """What is done with images.  None of it, unless said."""
+    """The options for images. By default, nothing is done."""
 
     def __init__(self, fix=False, size=None, mode="shorter", quality=90, decode=False):
         self.fix, self.size, self.mode, self.quality, self.decode = fix, size, mode, quality, decode
@@ -34,7 +35,7 @@ class Options:
         return words + (["--check-images", "decode"] if self.decode else [])
 
     def grown(self, options):
-        """The options of what is appended: those that are not given are the data set's."""
+        """Returns the options for appended files. Options that are not given are those of the data set."""
         size, mode = (self.size, self.mode) if self.size else \
             (options.get("resize"), options.get("resize_mode", "shorter"))
         return Options(self.fix or options.get("fix_images", False), size, mode,
@@ -42,7 +43,7 @@ class Options:
                        self.decode)
 
     def treat(self, suffix, data):
-        """(what is packed, or None for a bad file; why it is listed as converted, or "")."""
+        """Returns (the packed bytes, or None for a bad file; the reason in converted.tsv, or "")."""
         name = "." + lower(suffix)
         if not name.endswith(ENDS):
             return data, ""
@@ -63,7 +64,7 @@ def choose(chance, share):
 
 
 def has_markers(data):
-    """Whether a JPEG is sound for who decodes no pixel; of the images that the trees hold."""
+    """Returns whether a JPEG of the trees is valid for a check that decodes no pixel."""
     return (data[:3] == b"\xff\xd8\xff" and data[-2:] == b"\xff\xd9" and
             bool(jpegs.jpeg_size(data)) and b"\xff\xc0\x00\x14" not in data)
 
@@ -91,12 +92,12 @@ def treated(is_jpeg, data, fix, size, mode, quality, decode):
 
 
 def looked_at(data):
-    """An image as Pillow opens it, not yet decoded; or None."""
+    """Returns an image as Pillow opens it, not yet decoded, or None."""
     try:
         image = images.opened(data)
         return image if image.format in ("JPEG", *NAMES) else None
     except Exception:                                   # pylint: disable=broad-except
-        return None                                     # Pillow raises what it likes
+        return None                                     # Pillow raises exceptions of any kind
 
 
 def decodes(data):
@@ -113,12 +114,12 @@ def decodes(data):
 def orientation(image):
     try:
         return image.getexif().get(0x112, 1)
-    except OSError:                     # a PNG's chunks after its pixels cannot be read
+    except OSError:                     # the chunks of a PNG after its pixels cannot be read
         return 1
 
 
 def reason(image):
-    """What converted.tsv says."""
+    """Returns the reason in converted.tsv."""
     words = ["was " + NAMES[image.format]] if image.format != "JPEG" else \
         ["was CMYK or YCCK"] if image.mode == "CMYK" else []
     if orientation(image) != 1:
@@ -127,7 +128,7 @@ def reason(image):
 
 
 def new_size(image, size, mode):
-    """As stored, which may be turned; None: it stays."""
+    """Returns the new size of an image as stored, before turning. None if it keeps its size."""
     if size is None:
         return None
     if orientation(image) < 5:
@@ -137,7 +138,7 @@ def new_size(image, size, mode):
 
 
 def made_alone(data, size, mode, quality):
-    """A smaller JPEG of a colour JPEG, whose size and brightness are Pillow's."""
+    """Makes a colour JPEG smaller alone, and compares its size and brightness with Pillow's."""
     options = Options(size=size, mode=mode, quality=quality).words()
     with tempfile.TemporaryDirectory() as folder:
         tree, place = os.path.join(folder, "tree"), os.path.join(folder, "set")
@@ -155,7 +156,7 @@ def made_alone(data, size, mode, quality):
 
 
 def made(image, to, quality):
-    """The JPEG, upright and plain."""
+    """Returns the upright, plain JPEG."""
     turn, (width, height), divisor = orientation(image), image.size, 1
     is_bmp = image.format == "BMP"
     if to:

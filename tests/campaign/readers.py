@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is really there: data sets, bare shards, streams and trees, read without the library."""
+"""Reads data sets, shards without a manifest, streams and trees without the library."""
 
 import collections
 import io
@@ -14,9 +14,8 @@ import writers
 from model import Sample
 from support import SUFFIX, read, tree_of     # pylint: disable=unused-import
 
-# shards: a list of samples for each; names: of the shard files; ids: what RecordIO's records are
-# numbered by (the plan, in which samples that were skipped keep their numbers); texts: the classes
-# that TFRecord's records name.
+# shards: a list of samples for each shard. names: of the shard files. ids: the numbers of RecordIO's records (in the
+# plan, in which skipped samples keep their numbers). texts: the classes that TFRecord's records name.
 Found = collections.namedtuple(
     "Found", "shards names ids texts classes base container codec manifest")
 
@@ -24,7 +23,7 @@ Found = collections.namedtuple(
 # ---- Data sets -------------------------------------------------------------------------------
 
 class _Ours(decoders.DataSet):
-    """A data set that was packed; its RecordIO ids may leave some out."""
+    """A data set that was packed. Some RecordIO ids may be missing."""
 
     def ids(self, number):
         if self.container != "recordio":
@@ -55,7 +54,7 @@ class _Ours(decoders.DataSet):
 
 
 class _Foreign(decoders.DataSet):
-    """A data set that was indexed: its shards hold what foreign ones do."""
+    """A data set that was indexed. Its shards are read like foreign shards."""
 
     def _samples(self, number):
         return foreign(self._raw(number), self.container,
@@ -63,7 +62,7 @@ class _Foreign(decoders.DataSet):
 
 
 def data_set(folder):
-    """A data set and its index, checked by the formats' own rules."""
+    """Reads a data set and its index, and checks them by the rules of the formats."""
     with open(os.path.join(folder, "dataset.json"), encoding="utf-8") as file:
         is_foreign = json.load(file)["foreign"]
     held = _Foreign(folder) if is_foreign else _Ours(folder)
@@ -95,7 +94,7 @@ def _named(sample, classes, base):
 
 
 def _texts(held, shards):
-    """A TFRecord names the class; or not, where the label is the sample's own."""
+    """A TFRecord names the class, except if the label is the sample's own."""
     if held.container != "tfrecord":
         return [[sample.name for sample in samples] for samples in shards]
     texts = []
@@ -117,7 +116,7 @@ def class_text(features):
 # ---- Shards without a manifest ---------------------------------------------------------------
 
 def foreign(raw, container, name):
-    """The samples of a shard's raw bytes, as a reader finds them that knows nothing else."""
+    """Returns the samples in a shard's raw bytes, as a reader finds them that knows nothing else."""
     if container == "webdataset":
         return tar(raw)
     if container == "tfrecord":
@@ -158,7 +157,8 @@ def tfrecord(raw):
 
 
 def record(payload):
-    """Of any program: features with slashes in their names, or with numbers, are fields, and text."""
+    """Reads the record of any program. Features with slashes in their names, or with numbers, are fields with text.
+    """
     features = decoders.example(payload)
     own = {name for name, (kind, _) in features.items()
            if ("/" in name or kind != "bytes") and not name.startswith("image/")}
@@ -181,7 +181,7 @@ def recordio(raw, stem):
 
 
 def record_sample(payload, key):
-    """A foreign record: what is not known by its content is one field, header and all."""
+    """Reads a foreign record. If its content is of no known kind, it is one field, including the header."""
     count = struct.unpack_from("<I", payload)[0] if len(payload) >= 24 else 0
     content = payload[24 + 4 * count:]
     if len(payload) < 24 + 4 * count or \
@@ -201,7 +201,7 @@ def record_sample(payload, key):
 # ---- Differences -----------------------------------------------------------------------------
 
 def difference(found, expected, ordered=True):
-    """What differs between two lists of samples, in a few lines; empty if nothing does."""
+    """Returns the difference of two lists of samples in a few lines, or an empty text."""
     if found == expected or (not ordered and
                              collections.Counter(found) == collections.Counter(expected)):
         return ""

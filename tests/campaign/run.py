@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The campaign: random trees through random chains of commands, beside a model of what must come
-out.
+"""The campaign: random trees, packed and processed by random chains of commands, and compared with an independent
+model.
 
     run.py                  CAMPAIGN_CHAINS chains (default 5000) of SEED (default: a new one)
     SEED=7 CAMPAIGN_FIRST=123 CAMPAIGN_CHAINS=1 run.py      chain 123 of that seed once more
 
-Each chain makes a tree, packs it, and takes some steps of steps.py with what it has; its choices
-follow from the seed and its number.  (The moments of kills do not: such a chain may have to be
-run some times.)  A chain that differs from the model is printed with its commands, and its files
-stay in BUILD/campaign.  CAMPAIGN_S3: every so-manieth chain uses S3 (default 10; 0: none)."""
+Each chain makes a tree, packs it, and takes some steps of steps.py with what it has. Its choices follow from the seed
+and its number. (The moments of kills do not, so such a chain may have to be run several times.) A chain that differs
+from the model is printed with its commands, and its files stay in BUILD/campaign. CAMPAIGN_S3=N: one chain in N uses
+S3 (default 10; 0: none)."""
 
 import collections
 import multiprocessing
@@ -29,7 +29,7 @@ import sources                                          # noqa: E402
 from chain import BUILD, Chain, Difference, Foreseen    # noqa: E402
 
 AT_ONCE = os.cpu_count() or 2
-TELL = 250          # after so many chains a line says how it goes
+TELL = 250          # number of chains between two lines of progress
 
 
 def setting(name, default):
@@ -37,7 +37,7 @@ def setting(name, default):
 
 
 def scratch():
-    """Memory, if there is plenty: fsync would take most of the time."""
+    """Returns a directory in memory if there is plenty, because fsync would take most of the time otherwise."""
     memory = "/dev/shm"
     if "TMPDIR" not in os.environ and os.path.isdir(memory) and \
             shutil.disk_usage(memory).free > 4 << 30:
@@ -46,7 +46,7 @@ def scratch():
 
 
 def walk(chain, taken):
-    """The steps of a chain.  taken: how often each was."""
+    """Takes the steps of a chain. taken: how often each step was taken."""
     source = sources.make(chain)
     chain.things.append(source)
     taken["from " + source.kind] += 1
@@ -68,7 +68,7 @@ def walk(chain, taken):
 
 
 def run_chain(job):
-    """One chain; its report, empty if it is clean."""
+    """Runs one chain. Returns its report, which is empty if nothing differs."""
     seed, number, said = job
     name = "%d:%d" % (seed, number)
     folder = os.path.join(tempfile.mkdtemp(prefix="sheaf-chain-", dir=scratch()), "chain")
@@ -92,12 +92,12 @@ def run_chain(job):
 
 
 def pipes(folder, names):
-    """What cannot be kept: a named pipe has no content."""
+    """Returns files that cannot be kept: a named pipe has no content."""
     return [name for name in names if stat.S_ISFIFO(os.lstat(os.path.join(folder, name)).st_mode)]
 
 
 def tell(chain, seed, number, text):
-    """The report of a chain that differs; its files are kept."""
+    """Prints the report of a chain that differs, and keeps its files."""
     kept = os.path.join(BUILD, "campaign", "%d-%d" % (seed, number))
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(chain.folder, kept, symlinks=True, ignore_dangling_symlinks=True, ignore=pipes)
@@ -109,7 +109,7 @@ def tell(chain, seed, number, text):
 
 
 def start_s3(every):
-    """A radosgw for the chains that want one; None where there is none."""
+    """Starts a radosgw for the chains that use S3. Returns None if it is not installed."""
     if every == 0:
         return None
     import servers

@@ -5,7 +5,7 @@ import servers
 
 
 class Bucket:
-    """url: of the bucket, with a slash at the end.  environment: of commands that use it."""
+    """url: the URL of the bucket, with a slash at the end. environment: for commands that use it."""
 
     def __init__(self, said, name):
         self.client = servers.Client(said["S3_PLAIN"], said["S3_ACCESS"], said["S3_SECRET"])
@@ -20,7 +20,7 @@ class Bucket:
         self.client.put_tree(self.name, prefix, files)
 
     def objects(self, url):
-        """{name: bytes} below a prefix."""
+        """Returns {name: bytes} below a prefix."""
         prefix = url[len(self.url):].rstrip("/") + "/"
         return self.client.get_tree(self.name, prefix)
 

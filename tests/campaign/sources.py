@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How a tree is given to the packer: as the directory, or by one of the lists, with labels of every
-kind that the list can say."""
+"""Passes a tree to the packer: as the directory, or by one of the lists, with labels of every kind that the list
+allows."""
 
 import json
 import os
@@ -22,7 +22,7 @@ WIDE = ["16777217", "9007199254740992", "1e38", "-0.25"]
 
 
 def make(chain):
-    """A source of the chain, in its folder."""
+    """Makes a source of the chain, in its folder."""
     chance = chain.chance
     tree = trees.Tree(chance, chance.random() < 0.35)
     folder = chain.new("tree")
@@ -41,12 +41,12 @@ def make(chain):
 
 
 def tree_entries(files):
-    """Each file, with the directory that it is in as its class."""
+    """Returns each file, with its directory as its class."""
     return [(path, os.path.dirname(path) or None) for path in files if not model.is_clutter(path)]
 
 
 def in_s3(chain, tree, folder):
-    """Objects: any name that a URL can say; none is a link that leads nowhere."""
+    """Stores the files as objects with any name that a URL can express. No object is a link that leads nowhere."""
     kind = chain.chance.choice(["prefix", "prefix", "manifest", "augmented", "inventory"])
     if kind == "augmented":
         return augmented.make(chain, tree, folder)
@@ -61,7 +61,7 @@ def in_s3(chain, tree, folder):
 
 
 def manifest(chain, tree, folder, files):
-    """Objects that a manifest file lists: all or some of a prefix."""
+    """Makes a manifest file that lists all or some objects of a prefix."""
     chance, paths = chain.chance, sorted(files)
     chance.shuffle(paths)
     if paths and chance.random() < 0.3:
@@ -106,7 +106,7 @@ def listed(chain, tree, folder, kind):
 
 
 def label_chooser(chance, kind):
-    """A function of the path that gives the label's text: one for all files of a sample."""
+    """Returns a function from the path to the label's text. All files of a sample get the same label."""
     sort = chance.choice(["names", "numbers", "wide", "several", "none"])
     chosen = {}
 
@@ -120,7 +120,7 @@ def label_chooser(chance, kind):
 
 
 def one_label(chance, sort):
-    """A list of words: none, one, or several numbers."""
+    """Returns a list of words: none, one, or several numbers."""
     if sort == "none":
         return []
     if sort == "names":
@@ -131,7 +131,7 @@ def one_label(chance, sort):
 
 
 def label_of(path, words, kind):
-    """What the model calls a label: a class, numbers, or None."""
+    """Returns a label in the form of the model: a class, numbers, or None."""
     if kind == "txt":
         return os.path.dirname(path) or None
     if not words:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The table of steps.  A new step is a function of the chain and of one of its things, and a line
-here: how often it is taken beside the others, and which things it takes."""
+"""The table of steps. To add a step, write a function of the chain and of one of its things, and add a line here: how
+often the step is taken compared with the others, and for which things."""
 
 import collections
 
@@ -164,13 +164,13 @@ STEPS = (
 
 
 def first(chain):
-    """The step that begins a chain: files become shards."""
+    """Returns the step that begins a chain: it packs files into shards."""
     return chain.chance.choice([s for s in STEPS if s.takes is source or
                                 s.function is steps_foreign.archive])
 
 
 def next_step(chain):
-    """One of the steps that some thing of the chain can take, and the thing."""
+    """Returns one of the steps that are possible for some thing of the chain, and the thing."""
     fits = [(step, thing) for step in STEPS for thing in chain.things if step.takes(thing)]
     weights = [step.share / sum(1 for other, _ in fits if other is step) for step, _ in fits]
     return chain.chance.choices(fits, weights)[0]

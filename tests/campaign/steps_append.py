@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps in which a data set grows: what it had stays as it was, what is new follows, and whoever has
-a position in it, or a view over it, learns that."""
+"""Steps that append to a data set. Its earlier samples must stay as they were, the new ones must follow, and
+positions in the data set and views over it must notice the change."""
 
 import json
 import os
@@ -21,7 +21,7 @@ APPENDED = (r"appended (\d+) samples? \((\d+) payload bytes?\) in (\d+) shards? 
 
 
 class Growth:
-    """Files that are appended to a data set, and what must come of it."""
+    """Files that are appended to a data set, and the expected result."""
 
     def __init__(self, chain, shards):
         chance = chain.chance
@@ -52,7 +52,7 @@ class Growth:
         self.samples = model.pack_order(self.planned.samples, self.seed, self.shuffle)
 
     def other_keys(self):
-        """Those of the other splits of the data, where they still are."""
+        """Returns the keys of the other splits of the data, if they still exist."""
         options = self.before.manifest["options"] or {}
         keys, folder = set(), self.chain.local(self.shards.folder).rstrip("/")
         for part in (options.get("split") or "").split(","):
@@ -69,7 +69,7 @@ class Growth:
         return words + (["--on-error", "skip"] if self.skip else []) + list(more)
 
     def refused(self):
-        """The words of which one must be in the error; None if it must succeed."""
+        """Returns words of which the error must contain one, or None if the command must succeed."""
         if self.shards.foreign:
             return ["another program"]
         words = []
@@ -88,11 +88,11 @@ class Growth:
         return words or None
 
     def has_nothing_new(self):
-        """Whether the data set has all that can be packed already; appending then succeeds."""
+        """Returns whether the data set already has everything that can be packed. Appending then succeeds."""
         return not self.samples and self.planned.known.total() != 0
 
     def killed(self):
-        """Whoever looks finds the data set of before, or all of it."""
+        """Kills the append. A reader must then find either the earlier data set or all of it."""
         for _ in range(self.chain.chance.choice([1, 1, 2])):
             self.chain.kill(*self.words("--resume"))
             self.chain.sheaf("verify", self.shards.folder)
@@ -128,7 +128,7 @@ class Growth:
         return held
 
     def split(self):
-        """What it is called in the files of a reader that knows splits."""
+        """Returns the name of the split in the files of a reader that knows splits."""
         if "energon" not in (self.index or ""):
             return None
         text = readers.read(os.path.join(self.chain.local(self.shards.folder), ".nv-meta",
@@ -137,7 +137,7 @@ class Growth:
 
 
 def append(chain, shards):
-    for _ in range(chain.chance.choice([1, 3, 3])):      # most sources have other labels
+    for _ in range(chain.chance.choice([1, 3, 3])):      # most sources have labels of another kind
         growth = Growth(chain, shards)
         refused = growth.refused()
         if refused is None:
@@ -163,12 +163,12 @@ def append(chain, shards):
     held = growth.check(chain.numbers(done, APPENDED))
     chain.sheaf("cat", shards.folder, "--null", "--resume-from", place, status=1,
                 says=["has grown"])
-    chain.sheaf(*growth.words("--resume"))      # it is there
+    chain.sheaf(*growth.words("--resume"))      # the samples are already there
     follow(chain, shards, held)
 
 
 def follow(chain, old, held):
-    """The data set in the place of the old one, and the views over it as they are now."""
+    """Replaces the old data set in the chain by the new one, and the views over it by their present state."""
     chain.things = [thing for thing in chain.things if thing is not old]
     steps_pack.give(chain, old.folder, held)
     new = chain.things[-1]
@@ -182,7 +182,7 @@ def follow(chain, old, held):
 
 
 def again(chain, view, old, new):
-    """A view over what has grown: of the same document, if it can be read."""
+    """Adds a view with the same document over the grown data set to the chain, if it can be read."""
     if any(part.numbers is not None for part in view.parts):
         return
     parts = [part._replace(shards=new if part.shards is old else part.shards)

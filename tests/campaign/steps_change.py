@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps in which a source changes under a run: between a kill and its resume, and between a plan and
-its parts; and two plans of one source whose parts take turns."""
+"""Steps in which a source changes during a run: between a kill and its resume, and between a plan and its parts; and
+two plans of one source whose parts are packed in turn."""
 
 import os
 
@@ -11,7 +11,7 @@ from steps_pack import Job
 
 
 def plain_job(chain, source):
-    """A job that succeeds as it is."""
+    """Returns a job that succeeds."""
     job = Job(chain, source)
     if job.refused() is not None or job.may_refuse():
         raise Foreseen("a job that may fail")
@@ -25,7 +25,7 @@ def plan_of(chain, job):
 
 
 def touched(chain, source):
-    """Another content for one file of the source, or none: the path and what is there now."""
+    """Changes the content of one file of the source, or removes it. Returns the path and the new content."""
     chance = chain.chance
     paths = sorted({path for path, _ in source.entries if source.files.get(path) is not None})
     if source.folder is None or not paths:
@@ -38,7 +38,7 @@ def touched(chain, source):
 
 
 def put(chain, source, path, data):
-    """In place, as an editor does: the inode stays where the size does."""
+    """Writes a file in place, as an editor does. If the size stays the same, so does the inode."""
     full = os.path.join(os.fsencode(chain.path(source.folder)), os.fsencode(path))
     chain.lines.append("# %s is %s now" % (ascii(path), "gone" if data is None else "%d bytes" %
                                            len(data)))
@@ -50,7 +50,7 @@ def put(chain, source, path, data):
 
 
 def killed_and_changed(chain, source):
-    """A run is killed, a file changes, and the run is resumed: nothing old is among the new."""
+    """A run is killed, a file changes, and the run is resumed. The result must contain nothing of the old file."""
     job = plain_job(chain, source)
     path, data = touched(chain, source)
     for _ in range(chain.chance.choice([1, 1, 2])):
@@ -68,7 +68,7 @@ def killed_and_changed(chain, source):
         if now.refused() is not None:
             chain.sheaf(*now.words("--resume"), status=1, says=["another plan", *now.refused()])
             raise Foreseen("the changed file is bad")
-        # Where sizes have changed, the plan has, and only a new run will do.
+        # If sizes have changed, the plan has changed, so only a new run is possible.
         done = chain.sheaf(*now.words("--resume"), status=None, says=["another plan"])
         if done.returncode != 0:
             done = chain.sheaf(*now.words("--overwrite"))
@@ -79,8 +79,8 @@ def killed_and_changed(chain, source):
 
 
 def changed_since_plan(chain, source):
-    """A file is another one when its part is packed: that ends the run, or, only on request, the
-    file is skipped and named."""
+    """A file changes before its part is packed. This ends the run, or, only with the option, the file is skipped and
+    named."""
     job = plain_job(chain, source)
     path, data = touched(chain, source)
     plan, count, old = plan_of(chain, job), chain.chance.choice([1, 2, 3]), source.files[path]
@@ -108,7 +108,7 @@ def changed_since_plan(chain, source):
 
 
 def changed_archive(chain, source):
-    """An archive that was written anew is not what was planned, until it is there again."""
+    """An archive that was written again no longer fits its plan, until the planned archive is restored."""
     job = plain_job(chain, source)
     plan, place = plan_of(chain, job), chain.path(source.argument)
     stamp = os.stat(place)
@@ -122,7 +122,7 @@ def changed_archive(chain, source):
 
 
 def two_plans(chain, source):
-    """The parts of two plans of one source, one after the other as it comes."""
+    """The parts of two plans of one source are packed in a random order."""
     jobs = [plain_job(chain, source) for _ in range(2)]
     plans = [plan_of(chain, job) for job in jobs]
     count = chain.chance.choice([1, 2])
@@ -134,8 +134,8 @@ def two_plans(chain, source):
 
 
 def joined(chain, source):
-    """Some directories of a tree as sources: what is below them has the paths that it has, and the
-    classes that it has in its own source."""
+    """Some directories of a tree are the sources. Files keep their paths in the tree, and get the classes that they
+    have in their own source."""
     tops = sorted({path.partition("/")[0] for path, _ in source.entries if "/" in path})
     if not source.is_tree or len(tops) < 2:
         raise Foreseen("no two directories")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that read a channel as the platform describes it below a root: a directory, a prefix or a
-manifest file in S3 that is read directly, the part of one host; in the order that the job's
-hyperparameters say."""
+"""Steps that read a channel as the platform describes it: a directory, a prefix or a manifest file in S3 that is read
+directly, or the part of one host; in the order that the job's hyperparameters specify."""
 
 import json
 import os
@@ -14,7 +13,7 @@ from chain import Foreseen, Shards
 
 
 def configure(chain, root, name="train", **entry):
-    """What the platform says of a channel; the directory that its data goes to."""
+    """Writes the platform's description of a channel. Returns the directory for its data."""
     write(chain, root, "inputdataconfig.json", {name: entry})
     data = os.path.join(root, "input", "data")
     os.makedirs(chain.path(data), exist_ok=True)
@@ -29,7 +28,7 @@ def write(chain, root, name, document):
 
 
 def read(chain, root, shards, what, name="train", more=()):
-    """Reads the channel in an order that options say, or hyperparameters, or both."""
+    """Reads the channel in an order that options, or hyperparameters, or both specify."""
     chance, order = chain.chance, steps_read.Order(chain, shards)
     options = {"sheaf_seed": order.seed, "sheaf_epoch": order.epoch, "sheaf_lanes": order.lanes,
                "sheaf_shuffle_buffer": order.buffer}
@@ -50,13 +49,13 @@ def read(chain, root, shards, what, name="train", more=()):
 
 
 def as_text(chance, number):
-    """As the platform has it, or its toolkits make it."""
+    """Returns a value in the form of the platform, or of its toolkits."""
     ways = [str(number), '"%d"' % number]
     return chance.choice(ways + ([number] if number < 1 << 63 else []))
 
 
 def directory(chain, shards):
-    """The data set as a channel in File mode."""
+    """Reads the data set as a channel in File mode."""
     root, name = chain.new("ml"), chain.chance.choice(["train", "val-1"])
     data = os.path.join(root, "input", "data")
     if chain.chance.random() < 0.5:
@@ -68,7 +67,7 @@ def directory(chain, shards):
 
 
 def alone(shards, place, chosen=None):
-    """The shards without their manifest, as they lie at a place; some of them."""
+    """Reads some or all shards without their manifest."""
     pairs = [(name, found) for name, found in zip(shards.names, steps_copy.as_bare(shards))
              if chosen is None or name in chosen]
     return Shards([place], [found for _, found in pairs], container=shards.container,
@@ -76,7 +75,7 @@ def alone(shards, place, chosen=None):
 
 
 def direct(chain, shards):
-    """In S3, read where it is: by its prefix, or a manifest file of its objects or shards."""
+    """Reads directly from S3: a prefix, or a manifest file of objects or shards."""
     chance, root, found = chain.chance, chain.new("ml"), shards
     uri, kind = shards.folder + chance.choice(["", "/"]), "S3Prefix"
     if chance.random() < 0.6:
@@ -98,8 +97,8 @@ def direct(chain, shards):
 
 
 def distributed(chain, shards):
-    """Each host has a part of the objects, as `sheaf fetch` gives it, and reads the shards in it by
-    the manifest; all of them together have each sample once."""
+    """Each host gets a part of the objects from `sheaf fetch`, and reads its shards with the manifest. Together, the
+    hosts must read each sample once."""
     hosts, every = chain.chance.choice([2, 3]), sorted(chain.s3.objects(shards.folder),
                                                         key=os.fsencode)
     names = ["algo-%d" % host for host in range(hosts)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that add a column to a data set, read it with the samples in every order, and drop it:
-whoever is killed on the way leaves the whole column or none."""
+"""Steps that add a column to a data set, read it with the samples in every order, and drop it. After a kill, the
+column must be whole or missing."""
 
 import collections
 import json
@@ -13,7 +13,7 @@ ADDED = r"column \S+: (\d+) samples? with values, (\d+) without, in (\d+) shards
 
 
 def column(chain, shards):
-    """Values for some samples, in any order; with keys that nothing has."""
+    """Adds a column with values for some samples, in any order, reads it, checks it, and drops it."""
     if shards.foreign or not shards.samples:
         raise Foreseen("no data set of ours, or no sample")
     chance = chain.chance
@@ -40,7 +40,7 @@ def column(chain, shards):
 
 
 def read(chain, shards, name, values):
-    """The lines of an epoch with the column are those without, and its field."""
+    """Checks that an epoch with the column has the same lines as without it, plus the field of the column."""
     order = steps_read.Order(chain, shards)
     missing = chain.chance.choice(["none", "skip"])
     done = chain.sheaf("cat", *shards.arguments, "--list", *order.options(), "--columns", name,

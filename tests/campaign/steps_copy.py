@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that make shards or files of shards: convert (plain, by parts, of several), unpack, index,
-and the loss of a manifest."""
+"""Steps that make shards or files from shards: convert (plain, by parts, of several data sets), unpack, index, and
+the loss of a manifest."""
 
 import copy
 import os
@@ -23,7 +23,8 @@ INDEXED = r"indexed (\d+) samples? in (\d+) shards?, (\d+) bytes? read"
 # ---- Other names for fields ------------------------------------------------------------------
 
 class FieldMap:
-    """Pairs of names, and what samples become by them; the label, of one that has none."""
+    """Pairs of names for --field-map, and the resulting samples. A field may become the label of a sample without
+    one."""
 
     def __init__(self, chance, shards):
         names = sorted({model.lower(suffix) for sample in shards.samples
@@ -36,12 +37,12 @@ class FieldMap:
         return ["--field-map", ",".join("=".join(pair) for pair in self.pairs.items())]
 
     def is_bad(self):
-        """Whether two become one."""
+        """Returns whether two fields get the same name."""
         names = [model.lower(name) for name in self.pairs.values()]
         return len(set(names)) < len(names)
 
     def apply(self, sample, shards):
-        """The sample; or a text that says why it cannot be."""
+        """Returns the renamed sample, or a text that says why it is impossible."""
         fields = []
         for suffix, data in sample.fields:
             to = self.pairs.get(model.lower(suffix), suffix)
@@ -61,7 +62,7 @@ class FieldMap:
 
 
 def mapped(chain, shards, target):
-    """The samples with other names, which a conversion then copies; None if it cannot be."""
+    """Returns the samples with other names, which a conversion then copies, or None if it is impossible."""
     target.map = chosen = FieldMap(chain.chance, shards)
     made = [[chosen.apply(sample, shards) for sample in shard] for shard in shards.shards]
     bad = any(isinstance(sample, str) for shard in made for sample in shard)
@@ -75,7 +76,7 @@ def mapped(chain, shards, target):
 # ---- convert ---------------------------------------------------------------------------------
 
 class Target:
-    """Where a conversion goes, in which form, and whether in new shards or a new order."""
+    """The destination of a conversion, its form, and whether it has new shards or a new order."""
 
     def __init__(self, chain, can_be_anew=False):
         self.dest, self.map, self.repeated = chain.new_dest(), None, None
@@ -96,13 +97,13 @@ class Target:
         return words + (["--shard-size", self.size] if self.size else [])
 
     def numbers(self, shards):
-        """Those of the samples, in the order in which they are copied."""
+        """Returns the numbers of the samples, in the order in which they are copied."""
         if not self.shuffle:
             return shards.epoch(shuffle=False)
         return shards.epoch(seed=self.seed, buffer=max(1, shards.epoch_length))
 
     def cut(self, samples):
-        """The new shards: each sample is in that in whose share its middle lies."""
+        """Returns the new shards. A sample is in the shard whose share contains the sample's middle."""
         if self.count:
             most, whole = min(self.count, len(samples)), len(samples)
             places = range(len(samples))
@@ -119,7 +120,7 @@ class Target:
         return list(made.values())
 
     def shards(self, shards):
-        """What must come of them."""
+        """Returns the expected shards."""
         if not self.count and not self.size:
             return [shard for shard in shards.shards if shard]
         every = shards.samples
@@ -127,8 +128,8 @@ class Target:
 
 
 def told_apart(shards, how):
-    """The samples with keys of their own: "number" gives the later ones KEY-2, KEY-3, ..., and "drop"
-    leaves them out."""
+    """Returns the samples with unique keys: "number" gives the later ones KEY-2, KEY-3, ..., and "drop" leaves them
+    out."""
     seen, made = set(), []
     for shard in shards.shards:
         made.append([])
@@ -145,7 +146,7 @@ def told_apart(shards, how):
 
 
 def convert_refused(shards, target):
-    """What the error may name if it cannot be done; None if it can."""
+    """Returns words that the error may contain if the conversion is impossible, or None if it is possible."""
     samples, container = shards.samples, target.container
     words = [s.key for s in samples if model.cannot_hold(s, container)]
     keys = [s.key for s in samples]
@@ -205,7 +206,7 @@ def convert_killed(chain, shards, target, words):
 
 
 def can_follow(thing, shards):
-    """Whether it can take the place of another data set, in whose place it is not."""
+    """Returns whether `thing` is a data set other than `shards`, with samples, at another place."""
     return isinstance(thing, Shards) and not thing.is_view and bool(thing.samples) and thing is not shards and \
         thing.folder != shards.folder
 
@@ -226,7 +227,7 @@ def check_converted(chain, shards, target, numbers):
 
 
 def convert_parts(chain, shards):
-    """plan, convert --plan by parts, commit."""
+    """Runs plan, convert --plan for each part, and commit."""
     if not shards.is_set or not shards.samples:
         raise Foreseen("nothing to plan")
     target, plan = Target(chain), chain.new("plan")
@@ -267,7 +268,7 @@ def unpack(chain, shards):
 
 
 def unpack_killed(chain, folder, words, files):
-    """Killed once or twice: what has its name is whole, and the rest comes with --resume."""
+    """Kills unpack once or twice. Files with their final names must be whole, and --resume must write the rest."""
     for _ in range(chain.chance.choice([1, 2])):
         chain.kill(*words, *(["--resume"] if os.path.exists(chain.path(folder)) else []))
         for path, data in readers.tree_of(chain.path(folder)).items():
@@ -277,8 +278,8 @@ def unpack_killed(chain, folder, words, files):
 
 
 def clashing(files):
-    """Paths that cannot all be files: twice the same, or one below another; and what no file system
-    takes."""
+    """Returns paths that cannot all be files: the same path twice, or one below another; and paths that no file
+    system allows."""
     paths = [path for path, _ in files]
     folders = {os.path.dirname(path) for path in paths}
     for folder in list(folders):
@@ -303,7 +304,7 @@ def check_tree(chain, folder, files):
 # ---- Without a manifest ----------------------------------------------------------------------
 
 def as_bare(shards):
-    """What the shards of a data set hold for who has not its manifest."""
+    """Returns the content of a data set's shards for a reader without its manifest."""
     found = []
     for shard, (name, samples) in enumerate(zip(shards.names, shards.shards)):
         stem = name.partition(".")[0]
@@ -315,7 +316,7 @@ def as_bare(shards):
 
 
 def strip(chain, shards):
-    """The shards of a data set alone, as others would find them: in a directory, or by name."""
+    """Makes foreign shards of a data set, without its manifest: in a directory, or by name."""
     if not shards.names or not shards.is_local:
         raise Foreseen("no shards of its own")
     folder = chain.new("bare")
@@ -326,7 +327,7 @@ def strip(chain, shards):
 
 
 def arguments_of(chain, folder, names):
-    """What names shards: their directory, each of them, a list of them, or a pattern."""
+    """Returns arguments that name shards: their directory, each of them, a list of them, or a pattern."""
     how, places = chain.chance.random(), [os.path.join(folder, name) for name in names]
     if how < 0.15:
         return places
@@ -344,7 +345,7 @@ def arguments_of(chain, folder, names):
 
 
 def index(chain, shards):
-    """Foreign shards become a data set."""
+    """Makes a data set of foreign shards."""
     if shards.is_set or shards.folder is None:
         raise Foreseen("not in a directory of their own")
     if shards.codec != "none":
@@ -371,7 +372,7 @@ def index(chain, shards):
 
 
 def index_again(chain, shards, held):
-    """What is indexed is not indexed unasked; and then the same comes out."""
+    """Indexes an indexed data set again. This is refused without --overwrite, and gives the same result with it."""
     chain.sheaf("index", shards.folder, status=1, says=[shards.folder])
     chain.sheaf("index", shards.folder, "--overwrite", "--threads", 2)
     again = chain.read_set(shards.folder, "index --overwrite")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Named pipes that `sheaf pipe` feeds: of a tree, a prefix, either kind of manifest, one object or the
-shards of a data set; as they are, unpacked or as records; in order or shuffled; to one host or to
-several.  What comes is read by the decoders, and by `sheaf cat` as a channel."""
+"""Named pipes that `sheaf pipe` writes: of a tree, a prefix, either kind of manifest, one object, or the shards of a
+data set; unchanged, decompressed or as records; in order or shuffled; for one host or several. The decoders read the
+pipes, and `sheaf cat` reads them as a channel."""
 
 import contextlib
 import gzip
@@ -24,7 +24,7 @@ from chain import SHEAF, TIMEOUT, Foreseen
 
 @contextlib.contextmanager
 def feeding(chain, words, says=None):
-    """`sheaf pipe` under way.  says: words of which its error names one; None: it succeeds."""
+    """Runs `sheaf pipe` in the background. says: words of which its error must contain one. None: it succeeds."""
     chain.note("sheaf", *words, "&")
     with subprocess.Popen([SHEAF, *map(str, words)], cwd=chain.folder, env=chain.env,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ def feeding(chain, words, says=None):
 
 
 def from_pipes(chain, words, epochs, says=None):
-    """The bytes of each pipe; fewer of them if the command fails."""
+    """Returns the bytes of each pipe. If the command fails, there are fewer."""
     folder, found, metrics = chain.path(words[2]), [], meter.Meter(chain)
     os.makedirs(folder)
     words = [*words, *metrics.words()]
@@ -63,8 +63,8 @@ def from_pipes(chain, words, epochs, says=None):
 
 
 class Fed:
-    """Options, and what comes of `units`: lists of contents that come together, as those of a line
-    do; each list is an object, or a line."""
+    """Options, and the expected content. `units` is a list of lists of contents that stay together: an object, or the
+    contents of one line."""
 
     def __init__(self, chain, units):
         chance = chain.chance
@@ -84,7 +84,7 @@ class Fed:
         return words
 
     def check(self, source, *more):
-        """Feeds it to each host, and compares."""
+        """Writes the pipes for each host, and compares."""
         epochs = range(self.first, self.first + self.count)
         fed = [from_pipes(self.chain, ["pipe", source, self.chain.new("pipes"),
                                        *self.options(host), *more], epochs)
@@ -115,7 +115,7 @@ class Fed:
             equal(sorted(found) == sorted(self.units), True, "the records of %s" % what)
 
     def parts(self, stream):
-        """The records of a stream."""
+        """Returns the records of a stream."""
         if not self.wrapped:
             return None
         return [payload for _, _, payload in decoders.recordio_frames(stream)]
@@ -124,7 +124,7 @@ class Fed:
 # ---- What is fed -----------------------------------------------------------------------------
 
 def feed(chain, source):
-    """The files of a tree."""
+    """Writes the files of a tree to pipes."""
     if not source.files or None in source.files.values() or \
             not all(map(model.is_text, source.files)):
         raise Foreseen("not a tree of files")
@@ -135,7 +135,7 @@ def feed(chain, source):
 
 
 def unpacked(chain, files):
-    """Files that are gzip streams, of one member or two; and one that is none."""
+    """Writes files that are gzip streams of one or two members, and one that is not a gzip stream."""
     chance, folder = chain.chance, chain.new("zipped")
     packed = {path: zipped(chance, data) for path, data in files.items()}
     trees.write(chain.path(folder), packed)
@@ -160,7 +160,7 @@ def zipped(chance, data):
 
 
 def feed_objects(chain, source):
-    """The objects of a prefix or of a manifest, or the attributes of an augmented one."""
+    """Writes the objects of a prefix or of a manifest, or the attributes of an augmented manifest."""
     if isinstance(source, Augmented):
         return feed_lines(chain, source)
     missing = [path for path, _ in source.entries if source.files.get(path) is None]
@@ -178,7 +178,7 @@ def feed_objects(chain, source):
 
 
 def wanted(chain, source):
-    """Some attributes, and what each line has of them: the object's content, the text of a string,
+    """Returns some attributes, and the content of each line for them: the object's content, the text of a string, or
     the JSON of any other value."""
     if source.has_bad:
         chain.sheaf("pipe", source.argument, chain.new("pipes"), "--attributes", "x",
@@ -198,7 +198,7 @@ def wanted(chain, source):
 
 
 def content(source, attribute):
-    """None: its object is not there."""
+    """Returns None if the object does not exist."""
     if attribute.kind == "object":
         return source.objects.get(attribute.value)
     value = json.loads(attribute.value)
@@ -222,8 +222,8 @@ def without_key(line):
 
 
 def pipe_mode(chain, shards):
-    """Shards through one named pipe, epoch after epoch, unpacked on the way or not.  What comes is
-    what a reader finds in them who has not their manifest; RecordIO's keys are the pipe's."""
+    """Reads shards through one named pipe, epoch after epoch, decompressed on the way or not. The samples must be
+    those that a reader finds without the manifest. RecordIO's keys are those of the pipe."""
     if not shards.samples or shards.folder is None:
         raise Foreseen("nothing for a pipe")
     chance, root, epochs = chain.chance, chain.new("ml"), chain.chance.choice([1, 2])
@@ -248,8 +248,8 @@ def pipe_mode(chain, shards):
 
 
 def pipe_lines(chain, source):
-    """Augmented lines as records, read as samples: an object is named by what it is, or by its
-    attribute; `label`, or else `class`, is the label."""
+    """Reads augmented lines as records and samples. An object is named by its kind, or by its attribute. `label`, or
+    else `class`, is the label."""
     names, units = wanted(chain, source)
     if any(None in unit for unit in units):
         raise Foreseen("a missing object")
@@ -276,7 +276,7 @@ def pipe_lines(chain, source):
 
 
 def sample_of(names, unit):
-    """What a line's records are as a sample."""
+    """Returns the sample of a line's records."""
     label = next((name for name in ("label", "class") if name in names), None)
     fields, labels = [], ()
     for name, data in zip(names, unit):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that fetch: a data set, one of its objects, a prefix, and what either kind of manifest lists;
-by one host or by several, killed and done again."""
+"""Steps that fetch a data set, one of its objects, a prefix, or the objects that either kind of manifest lists; by
+one host or several, also after a kill and a second time."""
 
 import os
 
@@ -13,7 +13,7 @@ from chain import Foreseen
 
 
 def run(chain, *words, lines_in=None):
-    """Fetches, in some chains after a run that was killed.  lines_in: a file that is no object."""
+    """Fetches, in some chains after a run that was killed. lines_in: a file that is not an object."""
     metrics, killed = meter.Meter(chain), chain.chance.random() < 0.3
     words = ["fetch", *words, *metrics.words()]
     if killed:
@@ -37,7 +37,7 @@ def size_of(chain, folder, but):
 
 
 def data_set(chain, shards):
-    """A data set in S3 becomes one in a directory."""
+    """Copies a data set from S3 to a directory."""
     folder = chain.new("fetched")
     run(chain, shards.arguments[0] + "/", folder)
     held = chain.read_set(folder, "fetch")
@@ -46,7 +46,7 @@ def data_set(chain, shards):
 
 
 def one(chain, shards):
-    """One of its objects, by its name, or with others by the beginning of it."""
+    """Copies one of its objects by name, or several objects by the beginning of their names."""
     folder, name = chain.new("fetched"), chain.chance.choice(shards.names)
     objects = chain.s3.objects(shards.folder)
     run(chain, shards.folder + "/" + name, folder)
@@ -60,7 +60,7 @@ def one(chain, shards):
 
 
 def shared(chain, chance):
-    """(options, host, hosts) of each host that fetches."""
+    """Yields (options, host, hosts) for each host that fetches."""
     hosts = chance.choice([1, 1, 2, 3])
     for host in range(hosts):
         words = ["--distribution", "sharded", "--host", host, "--hosts", hosts] \
@@ -69,7 +69,7 @@ def shared(chain, chance):
 
 
 def files(chain, source):
-    """The objects of a prefix become files: by one host, or by several, of which each has its own."""
+    """Copies the objects of a prefix to files: by one host, or by several hosts that each get their own part."""
     folder = chain.new("fetched")
     if not source.files:
         chain.sheaf("fetch", source.argument, folder, status=1)
@@ -80,7 +80,7 @@ def files(chain, source):
 
 
 def listed(chain, source):
-    """The objects that a manifest lists, named by its entries."""
+    """Copies the objects that a manifest lists. The files are named by its entries."""
     names = [path for path, _ in source.entries]
     missing = [path for path in names if path not in source.files]
     if missing or not names:
@@ -99,7 +99,7 @@ def listed(chain, source):
 
 
 def lines(chain, source):
-    """The objects of lines, named by their keys, and the lines themselves."""
+    """Copies the objects of lines, named by their keys, and the lines themselves."""
     keys = [[attribute.value for attribute in attributes if attribute.kind == "object"]
             for _, attributes in source.lines]
     says = ["line "] + ["no objects found"] * (not any(keys)) if source.has_bad else \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tars that others write: Python's tarfile and GNU tar, in each of their formats, whole or compressed,
-with directories and links between the files; and one that passes a limit in its middle."""
+"""Tars of other programs: Python's tarfile and GNU tar, in each of their formats, whole or compressed, with
+directories and links between the files; and one with a sample that exceeds a limit in its middle."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ import trees
 import writers
 from chain import Foreseen, Shards
 
-# By name: suffix, codec as the reader has it, and how it is compressed.
+# By name: suffix, codec as the reader has it, and the program that compresses.
 COMPRESSIONS = {"none": ("", "none"), "gzip": (".gz", "gzip"), "members": (".gz", "gzip"),
                 "zstd": (".zst", "zstd"), "lz4": (".lz4", "lz4")}
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "pax": tarfile.PAX_FORMAT, "gnu": tarfile.GNU_FORMAT}
@@ -22,13 +22,13 @@ FIELDS_TOO_MANY = model.FIELDS_MOST + 1
 
 
 def files_of(source):
-    """The files that belong together and can be packed, sample by sample."""
+    """Returns the files of each sample that can be packed."""
     planned = model.plan(source.files, source.entries, "webdataset")
     return [model.paths(sample) for sample in planned.samples]
 
 
 def archive(chain, source):
-    """A directory of one to three tars, which becomes a thing of the chain."""
+    """Makes a directory of one to three tars, which becomes a thing of the chain."""
     chance = chain.chance
     samples = files_of(source)
     if not samples or source.folder is None:
@@ -42,7 +42,7 @@ def archive(chain, source):
     for number in range(count):
         files = [pair for sample in samples[number::count] for pair in sample]
         if chance.random() < 0.1:
-            chance.shuffle(files)               # parts of a sample are samples of their own then
+            chance.shuffle(files)               # files of one sample that are not adjacent then make several samples
         raw = write(chain, source, files)
         names.append("t-%d.tar%s" % (number, suffix))
         found.append(readers.tar(raw))
@@ -55,7 +55,7 @@ def archive(chain, source):
 
 
 def write(chain, source, files):
-    """The bytes of a tar of these files."""
+    """Returns the bytes of a tar of these files."""
     kind = chain.chance.choice(list(FORMATS))
     if chain.chance.random() < 0.4:
         return by_gnu_tar(chain, source, [path for path, _ in files], kind)
@@ -64,7 +64,7 @@ def write(chain, source, files):
 
 
 def by_gnu_tar(chain, source, paths, kind):
-    """GNU tar leaves out what its ustar has no room for."""
+    """Makes a tar with GNU tar, which leaves out names that do not fit into ustar."""
     words = ["tar", "-cf", "-", "--format", kind, "--no-recursion", "--null", "-T", "-"]
     chain.note(*words, "-C", source.folder)
     done = subprocess.run(words, cwd=chain.path(source.folder), check=False,
@@ -86,12 +86,12 @@ def by_python(chain, files, kind):
             try:
                 tar.addfile(info, io.BytesIO(data))
             except ValueError:
-                continue                        # ustar: a name without a place to cut it
+                continue                        # a name that ustar cannot split
     return stream.getvalue()
 
 
 def add_other(tar, kind):
-    """A member that is no file, and is passed over."""
+    """Adds a member that is not a file, and is skipped."""
     info = tarfile.TarInfo("between")
     info.type = kind
     info.linkname = "nowhere" if kind == tarfile.SYMTYPE else ""
@@ -112,7 +112,7 @@ def compressed(raw, how):
 # ---- Records -----------------------------------------------------------------------------------
 
 def records(chain, source):
-    """TFRecords whose features have names of their own, as other programs write them."""
+    """Makes TFRecords with other names of features, as other programs write them."""
     planned = model.plan(source.files, source.entries, "tfrecord")
     if not planned.samples:
         raise Foreseen("nothing for a record")
@@ -133,7 +133,7 @@ def records(chain, source):
 
 
 def payload_of(sample, label, chance):
-    """Some fields as features, in whose names are slashes, and a number."""
+    """Returns some fields as features with slashes in their names, and a number."""
     features = {"__key__": [sample.key.encode()]}
     for suffix, data in sample.fields:
         features[suffix if model.lower(suffix) == "cls" else "data/" + suffix] = [data]
@@ -146,7 +146,7 @@ def payload_of(sample, label, chance):
 # ---- Limits ------------------------------------------------------------------------------------
 
 def limit(chain, source):
-    """A sample of too many fields among others: none of those is lost without a word."""
+    """Puts a sample with too many fields among others. None of the others may be lost silently."""
     samples = files_of(source)
     if len(samples) < 2 or source.folder is None:
         raise Foreseen("no middle")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that look samples up: by their keys and numbers, as bytes and as files, in Python; when they
-come in an epoch; and tables of keys that are written anew."""
+"""Steps that look samples up by their keys and numbers, as bytes, as files, and in Python; that find out when samples
+come in an epoch; and that write tables of keys again."""
 
 import collections
 import json
@@ -17,7 +17,7 @@ MISSING = ["not/there", "x" * 300, "a\tb"]
 
 
 def keys_of(chain, thing):
-    """(keys that are asked for, each once; the numbers of the samples that have them)."""
+    """Returns (the requested keys, each once; the numbers of the samples that have them)."""
     every = [sample.key for sample in thing.samples]
     keys = chain.chance.sample(every, min(len(every), chain.chance.choice([1, 2, 5, 80])))
     keys = list(dict.fromkeys(keys))
@@ -28,7 +28,7 @@ def keys_of(chain, thing):
 
 
 def get(chain, thing):
-    """To standard output: the one field, or one by its name."""
+    """Gets one field to standard output, with or without its name."""
     if not thing.samples:
         raise Foreseen("no sample")
     chance = chain.chance
@@ -41,7 +41,7 @@ def get(chain, thing):
         if chance.random() < 0.5:
             keys, found = [], found[:1]
     if chance.random() < 0.5:
-        # Files of samples with one key would have one name: none of these is written.
+        # The files of samples with the same key would have the same name, so none of them is written.
         several = [key for key in keys if len(numbers[key]) > 1]
         found = found[:1 if "--number" in words else 0] + [
             number for key in keys for number in numbers[key] if key not in several]
@@ -50,7 +50,8 @@ def get(chain, thing):
 
 
 def with_missing(chain, words, keys):
-    """The keys, and perhaps some that nothing has: the words, and what the error names."""
+    """Returns words for the keys, and perhaps for keys that no sample has, and the word that the error must contain.
+    """
     missing = [key for key in chain.chance.sample(MISSING, chain.chance.choice([0, 0, 1, 2]))]
     if missing:
         keys = keys + missing
@@ -75,14 +76,14 @@ def get_bytes(chain, words, keys, samples):
 
 
 def one_field(sample, name):
-    """Its bytes; None if there is none, or without a name several."""
+    """Returns the bytes of the field. None if there is no field, or several and no name is given."""
     found = [data for suffix, data in sample.fields
              if name is None or model.lower(suffix) == name]
     return found[0] if len(found) == 1 else None
 
 
 def get_files(chain, words, keys, samples):
-    """keys: (all of them, those that several samples have)."""
+    """Gets samples as files. keys: (all of them, the keys that several samples have)."""
     (keys, several), folder = keys, chain.new("got")
     words, missing = with_missing(chain, [*words, "-o", folder], keys)
     files = [pair for sample in samples for pair in model.paths(sample)]
@@ -98,7 +99,7 @@ def get_files(chain, words, keys, samples):
 # ---- When samples come ---------------------------------------------------------------------------
 
 def locate(chain, thing):
-    """What locate says is what an epoch's order is, for each rank and step."""
+    """Compares the output of locate with the order of an epoch, for each rank and step."""
     if not thing.samples:
         raise Foreseen("no sample")
     chance = chain.chance
@@ -126,7 +127,7 @@ def locate(chain, thing):
 
 
 def whole_order(order):
-    """[(number, rank, which of the rank's it is)] of an epoch, of the lanes in turn."""
+    """Returns [(number, rank, number within the rank)] of an epoch, taking the lanes in turn."""
     every = collections.defaultdict(list)
     for lane in range(order.lanes):
         own = order.numbers(rank=lane, world=order.lanes, workers=1)
@@ -141,7 +142,7 @@ def whole_order(order):
 
 
 def check_step(chain, thing, order, line, batch):
-    """The inverse: a step of a rank has it."""
+    """Checks the inverse: the step of the rank contains the sample."""
     done = chain.sheaf("cat", *thing.arguments, "--list", *order.options(), "--step", line["step"],
                        "--batch", batch, "--world-size", order.world, "--rank", line["rank"])
     own = order.numbers(rank=line["rank"])
@@ -153,7 +154,7 @@ def check_step(chain, thing, order, line, batch):
 # ---- Tables of keys ------------------------------------------------------------------------------
 
 def keys_anew(chain, shards):
-    """A data set that has lost its table of keys gets it back."""
+    """Restores the table of keys of a data set that has lost it."""
     table = chain.path(os.path.join(shards.folder, "dataset.keys"))
     if not shards.samples or not os.path.exists(table):
         raise Foreseen("no table of keys")
@@ -170,7 +171,7 @@ def keys_anew(chain, shards):
 # ---- In Python -----------------------------------------------------------------------------------
 
 def by_key(chain, thing):
-    """ds[key] and ds.get(keys)."""
+    """Checks ds[key] and ds.get(keys)."""
     if not thing.samples:
         raise Foreseen("no sample")
     keys, numbers = keys_of(chain, thing)

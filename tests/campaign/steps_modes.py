@@ -8,7 +8,7 @@ from chain import Foreseen
 
 
 def cached(chain, shards):
-    """A data set in S3 through a cache: cold, warm, and when another one has taken its place."""
+    """Reads a data set in S3 through a cache: cold, warm, and after another data set has replaced it."""
     target, cache = steps_copy.Target(chain), chain.new("cache")
     target.dest = chain.s3.url + chain.new("set")
     if steps_copy.convert_refused(shards, target) is not None:
@@ -26,14 +26,14 @@ def cached(chain, shards):
 
 
 def read_cached(chain, shards, place, cache, size):
-    # Converting leaves out shards without a sample, but no sample: their order in place is kept.
+    # Converting leaves out shards without samples, but no sample, so the order without shuffling stays the same.
     done = chain.sheaf("cat", place, "--list", "--no-shuffle", "--cache", cache, "--cache-size",
                        size)
     steps_read.same_lines(chain, done, shards.samples, "through the cache")
 
 
 def little_memory(chain, shards):
-    """With less memory the same comes out, or a refusal that says how much it takes."""
+    """With less memory, the output is the same, or the command is refused and says how much memory is needed."""
     order = steps_read.Order(chain, shards)
     size = chain.chance.choice([1, 4, 16, 64]) << 20
     done = chain.sheaf("cat", *shards.arguments, "--list", "--memory", size, *order.options(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Steps that make data sets of files: pack, killed and resumed pack, and plan, parts and commit."""
+"""Steps that make data sets of files: pack, also killed and resumed, and plan, parts and commit."""
 
 import json
 import os
@@ -27,7 +27,7 @@ COMMITTED = (r"committed (?:already: )?(\d+) samples? \((\d+) payload bytes?\) i
 
 
 class Settings:
-    """What a run is told, as options and as the model needs it."""
+    """The settings of a run, as options and in the terms of the model."""
 
     def __init__(self, chain, source):
         chance = chain.chance
@@ -38,7 +38,7 @@ class Settings:
         self.seed = chance.choice([0, 1, 7, (1 << 64) - 1])
         self.shuffle = chance.random() < 0.7
         self.skip = chance.random() < 0.75
-        self.skip_changed = self.skip and chance.random() < 0.6     # files that changed, too
+        self.skip_changed = self.skip and chance.random() < 0.6     # also skip changed files
         self.split = chance.choice([None] * 6 + ["train=0.8,val=rest", "a=0.5,b=0.5",
                                                  "t=1/class,v=2/class,r=rest"])
         self.peers = peers.choose(chance, self.container, self.codec, 0.2)
@@ -63,7 +63,7 @@ class Settings:
 
 
 class Naming:
-    """What the classes of directories are, and which numbers they have."""
+    """The classes of directories, and their numbers."""
 
     KINDS = ("tree", "prefix", "manifest", "archive")
 
@@ -81,7 +81,7 @@ class Naming:
         chance.shuffle(self.names)
         self.file = chain.new("classes") + chance.choice([".json", ".txt"])
         text = json.dumps(self.names) if self.file.endswith("json") else "\n".join(self.names) + "\n"
-        if text.startswith("["):        # so is a name
+        if text.startswith("["):        # a name may also begin with a bracket
             text = json.dumps(self.names)
         write(chain.folder, {self.file: text.encode()})
 
@@ -98,7 +98,7 @@ def has_odd_images(source):
 
 
 class Job:
-    """One source packed into one place, and what must come of it."""
+    """The packing of one source to one place, and the expected result."""
 
     def __init__(self, chain, source, dest=None, settings=None, naming=None):
         self.chain, self.source, self.naming = chain, source, naming or Naming()
@@ -111,7 +111,7 @@ class Job:
     def words(self, *more):
         jobs = self.chain.chance.choice([[], ["--jobs", 1], ["--jobs", 3], ["--jobs", 2, *(
             ["--memory", "64MiB"] if self.is_narrow() else [])]])
-        if self.dest.startswith("s3://"):       # nothing of this is in the bytes
+        if self.dest.startswith("s3://"):       # these options do not change the bytes
             jobs = jobs + self.chain.chance.choice([[], ["--s3", "checksum=crc64nvme"], [
                 "--s3", "acl=private", "--s3", "checksum=crc32c", "--s3", "content-md5=true"]])
         return ["pack", *self.source.arguments, self.dest, *self.options(), *jobs, *more]
@@ -120,28 +120,28 @@ class Job:
         return [*self.source.options, *self.settings.options(), *self.naming.words()]
 
     def is_narrow(self):
-        """Whether little memory does: there is to be room for a JPEG of each file of a sample."""
+        """Returns whether little memory is enough: there must be room for a JPEG of each file of a sample."""
         return self.settings.images is pictures.PLAIN or \
             all(len(sample.fields) < 100 for sample in self.samples)
 
     def may_refuse(self):
-        """Reasons for which this may fail, though its files are good."""
+        """Returns reasons for which packing may fail although the files are good."""
         settings = self.settings        # a split may be left empty
         return bool(settings.split) or peers.refuses(settings.peers, settings.container,
                                                      self.samples)
 
     def paths(self, sample):
-        """The files of a sample."""
+        """Returns the files of a sample."""
         return [path for path, _ in model.paths(sample)]
 
     def refused(self):
-        """The words of which one must be in the error; None if it must succeed."""
+        """Returns words of which the error must contain one, or None if packing must succeed."""
         if not self.settings.skip and self.planned.skipped:
             return [model.printable(path) for path in self.planned.skipped]
         return None if self.samples else ["no file", "no sample", "nothing", "none would be in"]
 
     def run(self, *more):
-        """Packs; returns whether it did."""
+        """Packs. Returns whether it succeeded."""
         words, self.metrics = self.refused(), meter.Meter(self.chain)
         more += (*self.metrics.words(), *self.chain.chance.choice([[], [], ["--verbose"]]))
         if words is not None:
@@ -158,7 +158,7 @@ class Job:
         return done
 
     def places(self):
-        """Where the data sets are: the splits, or the one."""
+        """Returns the places of the data sets: the splits, or the single one."""
         join = "" if self.dest.endswith("/") else "/"
         return [self.dest + join + name for name in self.settings.splits()] or [self.dest]
 
@@ -167,7 +167,7 @@ class Job:
             self.chain.sheaf("info", place, status=1)
 
     def check(self, numbers, stored=True):
-        """Reads what was made, compares it with the model, and gives it to the chain."""
+        """Reads the result, compares it with the model, and adds it to the chain."""
         chain, settings = self.chain, self.settings
         found = [chain.read_set(place, "pack") for place in self.places()]
         every = [sample for held in found for shard in held.shards for sample in shard]
@@ -203,7 +203,7 @@ class Job:
 
 
 def check_lists(chain, place, planned, number=""):
-    """What was left out, and what became another image; and nothing of it twice, or not at all."""
+    """Checks the lists of skipped files and of converted images. Each must be listed exactly once."""
     folder = chain.local(place)
     skipped = lines_of(chain, os.path.join(folder, "skipped%s.tsv" % number))
     chain.equal(sorted(path for path, _ in skipped),
@@ -214,7 +214,7 @@ def check_lists(chain, place, planned, number=""):
 
 
 def lines_of(chain, place):
-    """The lines of a list, (path, why); none if there is no list."""
+    """Returns the lines of a list, (path, why), or None if there is no list."""
     if not os.path.exists(place):
         return []
     lines = readers.read(place).decode().split("\n")
@@ -223,7 +223,7 @@ def lines_of(chain, place):
 
 
 def check_peers(chain, place, held, wanted, split="train"):
-    """The index files of other readers that a data set was to have."""
+    """Checks the requested index files of other readers."""
     if not wanted:
         return
     try:
@@ -234,7 +234,7 @@ def check_peers(chain, place, held, wanted, split="train"):
 
 
 def give(chain, place, held):
-    """The data set at a place becomes a thing of the chain."""
+    """Makes the data set at a place a thing of the chain."""
     counts.check(chain, place, held)
     chain.things.append(Shards([place], held.shards, container=held.container, codec=held.codec,
                                classes=held.classes, base=held.base, names=held.names,
@@ -253,7 +253,7 @@ def pack(chain, source):
     done = job.run()
     job.check(chain.numbers(done, PACKED))
     if chain.chance.random() < 0.1:
-        chain.sheaf(*job.words(), status=1, says=[job.dest])       # nothing is replaced unasked
+        chain.sheaf(*job.words(), status=1, says=[job.dest])       # nothing is replaced without --overwrite
     return None
 
 
@@ -268,7 +268,7 @@ def dry_run(chain, job):
 
 
 def killed(chain, job):
-    """Killed once or more; whatever is there must be whole or refused, and be made whole."""
+    """Kills packing once or more. The destination must be whole or refused, and the last run must complete it."""
     if job.refused() is not None or job.may_refuse():
         raise Foreseen("nothing to kill")
     metrics = meter.Meter(chain)
@@ -293,7 +293,7 @@ def whole_or_refused(chain, job):
 # ---- Plans -----------------------------------------------------------------------------------
 
 def parts(chain, source):
-    """plan, then parts in any order, some twice, some killed first; then commit."""
+    """Runs plan, the parts in any order, some of them twice, some killed first, and then commit."""
     job, chance = Job(chain, source, naming=Naming(chain, source)), chain.chance
     plan = chain.new("plan")
     words = ["plan", *source.arguments, job.dest, "-o", plan, *job.options()]
@@ -320,7 +320,7 @@ def parts(chain, source):
 
 
 def run_parts(chain, job, plan, order, count, late):
-    """Whether all succeeded."""
+    """Returns whether all parts succeeded."""
     chance, good = chain.chance, True
     samples = seen = 0
     bad = None if job.settings.skip or not late else list(map(model.printable, late))

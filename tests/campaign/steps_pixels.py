@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that make crops: what cat --pixels writes are the samples of the order, with the crops that
-their images have alone; it leaves out only images that have none."""
+"""Steps that make crops. cat --pixels must write the samples in the order of the epoch, with the same crops as for
+each image alone. It may leave out only images without crops."""
 
 import io
 import os
@@ -18,7 +18,7 @@ IMAGE = re.compile(r"(?:[A-Za-z0-9]+\.)?(?:jpe?g|png|webp|gif|bmp)")
 
 
 def crop_of(data, seed):
-    """(pixels, box), or None if the image has none."""
+    """Returns (pixels, box), or None if the image cannot be cropped."""
     try:
         return libpixels.pixels(data, seed, width=SIDE, height=SIDE)[0]
     except libpixels.PixelsError:
@@ -45,7 +45,7 @@ def crops(chain, shards):
 
 
 def check(chain, folder, rows, expected):
-    """Each row is the next sample that has crops."""
+    """Checks that each row is the next sample that has crops."""
     expected = iter(expected)
     for file, key, _, *box, seed in rows:
         for sample, data in expected:

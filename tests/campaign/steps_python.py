@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that read with the Python package: samples by number, and PyTorch's loader in any world, by
-any number of workers, killed and resumed.  The program that reads is loading.py."""
+"""Steps that read with the Python package: samples by number, and PyTorch's loader in any world, with any number of
+workers, killed and resumed. The program that reads is loading.py."""
 
 import collections
 import importlib.util
@@ -22,7 +22,7 @@ WORLDS = [1, 1, 1, 2, 3, 4]
 
 
 def is_there():
-    """Whether the package is built: what is said where it is not."""
+    """Returns whether the package is built, and says so if it is not."""
     return os.path.isdir(os.path.join(PACKAGE, "sheaf"))
 
 
@@ -31,7 +31,7 @@ def has_torch():
 
 
 class Run:
-    """The program, under way."""
+    """The program, running in the background."""
 
     def __init__(self, chain, task):
         self.chain = chain
@@ -43,7 +43,7 @@ class Run:
             env=dict(chain.env, PYTHONPATH=PACKAGE))
 
     def lines(self):
-        """All that it prints, to its end."""
+        """Returns everything that the program prints until it ends."""
         try:
             out, errors = self.process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -58,7 +58,7 @@ class Run:
                             errors.decode(errors="replace")[-3000:])
 
     def some(self, count):
-        """So many lines; then it is killed, and its workers with it."""
+        """Returns a number of lines, then kills the program and its workers."""
         found = []
         while len(found) < count:
             line = self.process.stdout.readline()
@@ -75,7 +75,7 @@ class Run:
         return found
 
     def refused(self, *says):
-        """It ends with an exception that says one of these."""
+        """Checks that the program ends with an exception whose message contains one of these words."""
         errors = self.process.communicate(timeout=TIMEOUT)[1]
         if self.process.returncode != 1 or not any(word in errors for word in says):
             self.chain.fail("the program ended with status %d, not by any of %r:" % (
@@ -89,7 +89,7 @@ class Run:
 # ---- By number -------------------------------------------------------------------------------
 
 def described(sample, number, repeated=False):
-    """What the program says of a sample."""
+    """Returns what the program must print about a sample."""
     labels = [int(label) if label == int(label) else label for label in sample.labels]
     return [number, sample.key, labels, sample.name, repeated,
             [suffix for suffix, _ in sample.fields],
@@ -97,7 +97,7 @@ def described(sample, number, repeated=False):
 
 
 def numbered(chain, shards):
-    """Samples by number: one by one, many at once, as a slice, and in a child."""
+    """Reads samples by number: one by one, many at once, as a slice, and in a child process."""
     chance, every = chain.chance, shards.samples
     if not every:
         raise Foreseen("no sample")
@@ -105,7 +105,7 @@ def numbered(chain, shards):
     numbers = [chance.randrange(-count, count) for _ in range(chance.choice([1, 3, 20]))]
     cut = [chance.choice([None, 0, 1, -2, count // 2]), chance.choice([None, count, -1, 3]),
            chance.choice([None, 1, 2, -1])]
-    if not range(count)[slice(*cut)]:           # which is an IndexError
+    if not range(count)[slice(*cut)]:           # an empty slice raises IndexError
         cut = [None, None, -1]
     run = Run(chain, {"how": "random", "sources": shards.arguments, "numbers": numbers,
                       "slice": cut})
@@ -132,8 +132,8 @@ def same(chain, found, expected, what):
 # ---- By a loader -----------------------------------------------------------------------------
 
 class Epochs:
-    """A loader's options, and what its ranks read: of the one sequence of an epoch, rank r of W has
-    those whose place is r modulo W, from where all ranks together have had `done` samples."""
+    """A loader's options, and what its ranks read. Rank r of W reads the samples of the epoch whose place is r modulo
+    W, after all ranks together have read `done` samples."""
 
     def __init__(self, chain, shards):
         chance = chain.chance
@@ -149,7 +149,7 @@ class Epochs:
             self.options["cache_directory"] = chain.new("cache")
 
     def worlds(self):
-        """Those that can share it out."""
+        """Returns the worlds that can divide the epoch."""
         return [world for world in WORLDS if self.lanes % world == 0 and
                 self.shards.epoch_length >= world]
 
@@ -161,7 +161,7 @@ class Epochs:
         return self.lines[epoch]
 
     def of_rank(self, place, rank, world):
-        """What is left of an epoch for a rank."""
+        """Returns the rest of an epoch for a rank."""
         epoch, done = place
         line, every = self.line(epoch), self.shards.samples
         own = [line[at] for at in range(len(line)) if at % world == rank]
@@ -176,7 +176,7 @@ class Epochs:
         return found
 
     def after(self, place, batches, size, world):
-        """Where a state is that was taken then."""
+        """Returns the place of a state that was saved at this point."""
         epoch, done = place[0], place[1] + batches * size * world
         return (epoch + 1, 0) if done >= len(self.line(epoch)) else (epoch, done)
 
@@ -190,8 +190,8 @@ def phase_of(chain, epochs):
 
 
 def loader(chain, shards):
-    """A pass in several runs, each in another world, with other workers and batches; in some chains
-    the first is killed."""
+    """Reads a pass in several runs, each in another world, with other workers and batches. In some chains, the first
+    run is killed."""
     epochs = Epochs(chain, shards)
     if not shards.samples:
         raise Foreseen("no sample")
@@ -210,7 +210,7 @@ def loader(chain, shards):
 
 
 def killed(chain, epochs, task):
-    """One rank's pass, killed: (place, state) of the last batch that it told of."""
+    """Kills one rank's pass. Returns (place, state) of the last batch that it printed."""
     phase, place = task["phases"][0], (epochs.first, 0)
     found = Run(chain, task).some(chain.chance.randrange(phase["steps"] + 1))
     batches = [line["batch"] for line in found if line["batch"] is not None]
@@ -222,7 +222,7 @@ def killed(chain, epochs, task):
 
 
 def check_phase(chain, epochs, phase, place, lines):
-    """Takes the lines of a phase; where the next one begins."""
+    """Checks the lines of a phase. Returns the place where the next phase begins."""
     world, size = phase["world"], phase["batch"]
     for rank in range(world):
         batches = []
@@ -237,14 +237,14 @@ def check_phase(chain, epochs, phase, place, lines):
         chain.equal([len(batch) for batch in batches[:-1]], [size] * len(batches[:-1]),
                     "the sizes of batches")
     had = min(phase["steps"], -(-len(epochs.of_rank(place, 0, world)) // size))
-    if phase["steps"] > had:            # it was asked for one more, and was at its end
+    if phase["steps"] > had:            # one more batch was requested, at the end of the epoch
         return place[0] + 1, 0
     return epochs.after(place, had, size, world)
 
 
 def damaged(chain, shards):
-    """With on_corrupt="skip" a batch is shorter by what is damaged, and nothing else changes; the
-    same samples are left out as by `sheaf cat`."""
+    """Checks that with on_corrupt="skip" a batch only lacks its damaged samples, and that these are the samples that
+    `sheaf cat` leaves out."""
     if not shards.samples:
         raise Foreseen("no sample")
     copy, _ = steps_read.damaged_copy(chain, shards)
@@ -267,7 +267,7 @@ def damaged(chain, shards):
             for whole in wholes]
     cuts = [[[one for one in batch if one[0] in good] for batch in cut] for cut in cuts]
     if phase["world"] > 1 and not all(batch for cut in cuts for batch in cut):
-        run.refused(b"use larger batches")      # a rank would make a step less
+        run.refused(b"use larger batches")      # otherwise a rank would make one step less
         raise Foreseen("a batch is damage alone")
     lines = run.lines()
     for rank, cut in enumerate(cuts):
@@ -278,7 +278,7 @@ def damaged(chain, shards):
 
 
 def epoch_of_each(chain, shards):
-    """All ranks together have each sample once, also of a stream, by any number of workers."""
+    """Checks that all ranks together read each sample once, also from a stream, with any number of workers."""
     chance, every = chain.chance, shards.samples
     world = 1 if shards.is_stream else chance.choice([1, 1, 2])
     seed, shuffle = chance.choice([0, 7]), chance.random() < 0.8
@@ -290,6 +290,6 @@ def epoch_of_each(chain, shards):
     chain.equal(lines[1], lines[0], "the batches with workers")
     found = [sample for line in lines[0] for sample in line["batch"]]
     expected = [described(sample, number) for number, sample in enumerate(every)]
-    if shards.is_stream:                # whose samples are numbered as they come
+    if shards.is_stream:                # samples of a stream are numbered in the order in which they arrive
         found, expected = [[one[1:] for one in some] for some in (found, expected)]
     same(chain, sorted(found, key=repr), sorted(expected, key=repr), "the samples of all ranks")

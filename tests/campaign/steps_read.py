@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that read: epochs in every order and by every rank, as lines and as streams; positions;
-verify and info; damage."""
+"""Steps that read: epochs in every order and by every rank, as lines and as streams; positions; verify and info;
+damage."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from order_reference import DROP, KEEP, PAD
 
 
 class Order:
-    """Options that choose an order, and the samples in it."""
+    """Options that choose an order, and the samples in this order."""
 
     def __init__(self, chain, shards, world=1, workers=1):
         chance = chain.chance
@@ -25,7 +25,7 @@ class Order:
         self.epoch = chance.choice([0, 1, 5])
         self.shuffle = chance.random() < 0.8
         if not self.shuffle:
-            self.seed = self.epoch = 0          # as the command has them, unless they are given
+            self.seed = self.epoch = 0          # the defaults of the command
         self.buffer = chance.choice([0, 1, 3, 10, 10000])
         self.lanes = world * workers
         if not shards.is_stream:
@@ -42,7 +42,7 @@ class Order:
         return words
 
     def numbers(self, rank=0, worker=0, world=None, workers=None):
-        """The numbers of the samples, in order."""
+        """Returns the numbers of the samples, in order."""
         return self.shards.epoch(seed=self.seed, epoch=self.epoch, shuffle=self.shuffle,
                                  buffer=self.buffer, lanes=self.lanes, remainder=self.remainder,
                                  rank=rank, world=world or self.world, worker=worker,
@@ -89,11 +89,11 @@ def null(chain, shards):
 
 
 def stream(chain, shards):
-    """An epoch as one stream of any container, which becomes a foreign shard."""
+    """Writes an epoch as one stream in any container, which becomes a foreign shard."""
     order = Order(chain, shards)
     container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
     numbers, left_out = order.numbers(), 0
-    if container == "webdataset":           # which cannot hold a sample twice in a row
+    if container == "webdataset":           # WebDataset cannot hold a sample twice in a row
         kept = [n for i, n in enumerate(numbers) if i == 0 or numbers[i - 1] != n]
         left_out, numbers = len(numbers) - len(kept), kept
     every = shards.samples
@@ -128,8 +128,8 @@ def stream(chain, shards):
 
 
 def record_numbers(shards, numbers):
-    """What a RecordIO stream numbers samples by: in the data set, or, where the counts of the shards
-    before are not known, in their shard."""
+    """Returns the numbers that a RecordIO stream gives to samples: in the data set, or, if the counts of the shards
+    before are unknown, in their shard."""
     if not shards.is_stream:
         return numbers
     in_shard = [record for count in shards.counts for record in range(count)]
@@ -137,7 +137,7 @@ def record_numbers(shards, numbers):
 
 
 def ranks(chain, shards):
-    """The members of a world, one after another; together they have the order of the epoch."""
+    """Reads with the members of a world, one after another. Together, they must give the order of the epoch."""
     world, workers = chain.chance.choice([(2, 1), (1, 2), (2, 2), (3, 1)])
     order = Order(chain, shards, world, workers)
     if shards.is_stream:
@@ -152,7 +152,7 @@ def ranks(chain, shards):
 
 
 def resume(chain, shards):
-    """The epoch in two runs or three, with a position between them."""
+    """Reads the epoch in two or three runs, with a position between them."""
     order = Order(chain, shards)
     samples, at = order.samples(), 0
     place = chain.new("position")
@@ -172,7 +172,7 @@ def resume(chain, shards):
 
 
 def resume_world(chain, shards, order, place, at):
-    """By two ranks in place of one."""
+    """Resumes with two ranks in place of one."""
     for rank in range(2):
         done = chain.sheaf("cat", *shards.arguments, "--list", "--resume-from", place, "--rank",
                            rank, "--world-size", 2)
@@ -186,8 +186,8 @@ WORLDS = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3), (4, 1), (1, 4)]
 
 
 def resume_worlds(chain, shards):
-    """An epoch in three runs, each by another number of ranks and workers, from the position of any
-    member before; each member stops after the same rounds of the lanes."""
+    """Reads an epoch in three runs, each with another number of ranks and workers, from the position of any member
+    before. Each member stops after the same number of rounds of the lanes."""
     if shards.is_stream or shards.length(PAD, 12) == -1:
         raise Foreseen("no counts, or too few")
     order = Order(chain, shards)
@@ -207,7 +207,7 @@ def resume_worlds(chain, shards):
 
 
 def run_member(chain, order, member, words, rounds):
-    """A rank's worker, from one round of the lanes to another (None: the last)."""
+    """Runs one worker of a rank, from one round of the lanes to another (None: the last one)."""
     rank, worker = member % order.world, member // order.world
     lanes, (first, until) = order.lanes // (order.world * order.workers), rounds
     words = ["cat", *order.shards.arguments, "--list", *words, "--rank", rank, "--world-size",
@@ -245,7 +245,7 @@ def info(chain, shards):
 
 
 def pipe(chain, shards):
-    """One foreign shard on standard input."""
+    """Reads one foreign shard on standard input."""
     path = os.path.join(shards.folder or "", shards.names[0])
     data = readers.read(chain.path(path))
     chain.note("cat", path, "|")
@@ -256,8 +256,8 @@ def pipe(chain, shards):
 
 
 def damage(chain, shards):
-    """Some bytes of a data set are others.  Nobody may call that sound, and what is read in spite of
-    it must be right, and all of it but what is counted; by every command that may skip."""
+    """Changes some bytes of a data set. No command may call it valid. Whatever is read must be right, and nothing may
+    be missing that is not counted; for every command that can skip."""
     copy, flips = damaged_copy(chain, shards)
     chain.sheaf("verify", copy, status=1, says=[name for name, _, _ in flips])
     if chain.chance.random() < 0.5:
@@ -271,7 +271,7 @@ def damage(chain, shards):
 
 
 def damaged_copy(chain, shards):
-    """A copy of a data set, and what is damaged in it."""
+    """Returns a copy of a data set, and a description of the damage in it."""
     if not shards.is_set or not shards.is_local:
         raise Foreseen("nothing guards it")
     copy = chain.new("damaged")
@@ -286,7 +286,7 @@ def damaged_copy(chain, shards):
 
 
 def flip(chain, folder, name):
-    """Changes a bit of a shard; which one, or None if the shard is empty."""
+    """Changes a bit of a shard. Returns its position, or None if the shard is empty."""
     place = chain.path(os.path.join(folder, name))
     data = bytearray(readers.read(place))
     if not data:
@@ -300,7 +300,7 @@ def flip(chain, folder, name):
 
 
 def check_rest(chain, shards, done):
-    """What was read of a damaged data set."""
+    """Checks the samples that were read from a damaged data set."""
     rest = readers.foreign(done.stdout, "tfrecord", "x")
     every = set(shards.samples)
     for sample in rest:
@@ -318,7 +318,7 @@ def check_counted(chain, done, lost):
 
 
 def check_most(chain, copy, lost):
-    """As many as may be skipped are; one fewer is too few."""
+    """Checks the limit of skipped samples: the exact number is enough, and one less is too few."""
     words = ["cat", copy, "--null", "--no-shuffle", "--on-corrupt", "skip", "--max-corrupt"]
     chain.sheaf(*words, lost)
     if lost:
@@ -326,7 +326,7 @@ def check_most(chain, copy, lost):
 
 
 def check_copies(chain, shards, copy, rest):
-    """What convert and unpack make of a damaged data set is what cat gives of it."""
+    """Checks that convert and unpack make the same of a damaged data set as cat."""
     target, tree, lost = chain.new("set"), chain.new("tree"), len(shards.samples) - len(rest)
     container = chain.chance.choice(["webdataset", "tfrecord", "recordio"])
     cannot = not rest or any(model.cannot_hold(sample, container) for sample in rest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`sheaf report` of whatever there is: a page that stands alone, and says what the model counts."""
+"""Checks `sheaf report` of any thing: the page refers to nothing else, and has the counts of the model."""
 
 import os
 
@@ -15,12 +15,12 @@ def count_text(count):
 
 
 def some(count, what):
-    """What a card says."""
+    """Returns the text of a card."""
     return "%s %s%s" % (count_text(count), what, "" if count == 1 else "s")
 
 
 def size_text(size):
-    """As a person reads it: three digits."""
+    """Returns a size as people read it, with three digits."""
     unit, units = 0, ["B", "kB", "MB", "GB"]
     while size >= 999.5:
         size, unit = size / 1000, unit + 1
@@ -28,7 +28,7 @@ def size_text(size):
 
 
 def of(chain, *words):
-    """The page of a data set."""
+    """Makes the page of a data set."""
     name = chain.new("report") + ".html"
     chain.sheaf("report", *words, "-o", name)
     data = readers.read(chain.path(name))
@@ -36,7 +36,7 @@ def of(chain, *words):
         page = Page(data)
     except (AssertionError, KeyError, UnicodeDecodeError) as error:
         chain.fail("%s is no page: %r" % (name, error))
-    for tag, attributes in page.elements:       # nothing that runs, and nothing from elsewhere
+    for tag, attributes in page.elements:       # nothing runs, and nothing comes from elsewhere
         outside = [value for key, value in attributes.items() if key.startswith("on") or
                    key in ("src", "href") and not value.startswith("data:image/")]
         if outside or tag in ("script", "link", "iframe", "object", "embed", "base", "form"):
@@ -52,7 +52,7 @@ def has(chain, page, section, text):
 
 
 def report(chain, shards):
-    """Of a data set, a view, shards or a union."""
+    """Makes the report of a data set, a view, shards or a union."""
     verify = chain.chance.random() < 0.3 and not shards.is_view
     page = of(chain, *shards.arguments, *(["--verify"] if verify else []))
     if shards.is_stream:
@@ -88,7 +88,7 @@ def classes_and_fields(chain, page, shards):
 
 
 def damaged(chain, copy):
-    """Of a data set with a damaged shard, whose every byte is read for it."""
+    """Makes the report of a data set with a damaged shard, with --verify."""
     page = of(chain, copy, "--verify")
     has(chain, page, "head", "damaged")
     if " problem" not in page.text("checked") and "could not be made" not in page.text("checked"):

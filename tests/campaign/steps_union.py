@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Several data sets opened together: one of all their samples, whose classes are merged by name.
-The union is a thing of the chain like any other, which later steps read, convert and unpack."""
+"""Several data sets opened together as one, with their classes merged by name. The union is a thing of the chain like
+any other, which later steps read, convert and unpack."""
 
 import model
 from chain import Foreseen, Shards
 
 
 class Refused(Exception):
-    """Sources that cannot be one data set."""
+    """The sources cannot form one data set."""
 
 
 def several(chain, shards):
-    """Two or three of what the chain has, named one after another."""
+    """Opens two or three things of the chain together."""
     others = [thing for thing in chain.things if isinstance(thing, Shards) and
               thing is not shards and thing.sources is None]
     if not others or shards.sources is not None:
@@ -48,7 +48,7 @@ def streams(chain, sources, arguments):
 
 
 def merged(sources):
-    """(classes, base, samples); a sample that cannot be read is a text that says why."""
+    """Returns (classes, base, samples). A sample that cannot be read is a text that says why."""
     if any(source.is_stream for source in sources):
         raise Refused("streams")
     if any(not a.is_set and not b.is_set and (a.container, a.codec) != (b.container, b.codec)
@@ -68,7 +68,7 @@ def merged(sources):
 
 
 def numbers_of(source, classes, base):
-    """Adds the classes of a source to those so far; its new numbers, or None if they stay."""
+    """Adds the classes of a source to the merged list. Returns its new numbers, or None if they stay the same."""
     both = min(len(classes), len(source.classes))
     if not source.classes or (source.base == base and source.classes[:both] == classes[:both]):
         classes.extend(source.classes[both:])

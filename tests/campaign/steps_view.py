@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Steps that make views of what the chain has, by the command or by hand; look at them; copy them;
-and what becomes of a view whose source changes.  Reading them is by the steps of steps_read.py and
-steps_python.py, as of any data set."""
+"""Steps that make views of the chain's things, by the command or by hand; describe and copy them; and change the
+source of a view. Views are read by the steps of steps_read.py and steps_python.py, like any data set."""
 
 import json
 import os
@@ -19,13 +18,13 @@ import trees
 from chain import Foreseen, Shards
 from views import Part, Unknown, View, relative
 
-MOST = 20000        # samples of an epoch that the model computes
+MOST = 20000        # largest number of samples of an epoch that the model computes
 
 
 # ---- Making ------------------------------------------------------------------------------------
 
 def view(chain, shards):
-    """A view of a data set and perhaps others, or the same again."""
+    """Makes a view of a data set and perhaps of others, or of the same data set twice."""
     chance = chain.chance
     others = [thing for thing in chain.things if isinstance(thing, Shards) and
               thing.is_set]
@@ -55,7 +54,7 @@ def view(chain, shards):
 
 
 def mixing(chance, sources, by_hand):
-    """(members of the document beside its sources, weights, repeats)."""
+    """Returns (members of the document beside its sources, weights, repeats)."""
     rest, count = {}, len(sources)
     how = chance.choice(["union", "union", "repeat", "weight", "weight"])
     if chance.random() < 0.2:
@@ -88,7 +87,7 @@ def mixing(chance, sources, by_hand):
 
 
 def conditions(chain, source, path, more=()):
-    """({conditions}, {their files' contents}, the numbers of a file of them)."""
+    """Returns ({conditions}, {contents of their files}, the numbers of a file of numbers)."""
     chance, where, files, numbers = chain.chance, {}, {}, None
     count = len(source.samples)
     keys = [sample.key for sample in source.samples]
@@ -122,7 +121,7 @@ def conditions(chain, source, path, more=()):
 
 
 def write_numbers(chain, source, path, numbers):
-    """A file beside the view with a bit for each sample; its name says what is in it."""
+    """Writes a file beside the view with a bit for each sample. Its name depends on its content."""
     bits, count = sum(1 << number for number in numbers), len(source.samples)
     data = b"sheaf_numbers 1 %s %d\n" % (source.fingerprint.encode(), count) + \
         bits.to_bytes(-(-count // 8), "little")
@@ -143,13 +142,13 @@ def fields_of(chance, source):
     return chance.sample(names, chance.randrange(1, min(len(names), 4) + 1))
 
 
-# Of a view with several faults, any is said.
+# If a view has several faults, any of them may be reported.
 EMPTY = ["no sample fulfils", "it has no sample", "an epoch of the view has no sample",
          "all repeats are 0"]
 
 
 def make(chain, path, parts, rest, by_hand):
-    """Writes the document, and predicts what it is; a thing of the chain if it can be read."""
+    """Writes the document, and predicts the view. Returns a thing of the chain if it can be read."""
     try:
         made, refused = View(path, parts, rest), None
         if not all(made.chosen):
@@ -217,7 +216,7 @@ def absolute(chain, place):
 
 
 def write_by_hand(chain, path, parts, rest, status, says):
-    """The document, with paths that are relative to it."""
+    """Writes the document, with paths that are relative to it."""
     sources = []
     for part in parts:
         members = json.loads(json.dumps(part.members))
@@ -239,7 +238,7 @@ def write_by_hand(chain, path, parts, rest, status, says):
 # ---- Looking at it -----------------------------------------------------------------------------
 
 def info(chain, made):
-    """What is said of each source, and of all."""
+    """Checks what info says about each source, and about the view."""
     found = json.loads(chain.sheaf("info", *made.arguments, "--json").stdout)
     chain.equal(found["samples"], len(made.samples), "the samples of all sources")
     chain.equal([source["chosen"] for source in found["sources"]],
@@ -249,7 +248,7 @@ def info(chain, made):
 # ---- Copies ------------------------------------------------------------------------------------
 
 def line_of(made):
-    """The samples of an epoch in order, as a conversion reads them."""
+    """Returns the samples of an epoch in order, as a conversion reads them."""
     return [made.samples[number] for number in made.epoch(shuffle=False)]
 
 
@@ -257,7 +256,7 @@ AGAIN = "times an epoch, and a copy has each only once"
 
 
 def refuse_again(chain, made, words):
-    """A view that draws samples again is not copied."""
+    """Checks that a view that draws samples again is not converted."""
     period = sum(made.shares)
     times = [share if made.weights is None else Fraction(share * made.total, period)
              for share in made.shares]
@@ -267,7 +266,7 @@ def refuse_again(chain, made, words):
 
 
 def convert(chain, made):
-    """An epoch of the view becomes a data set."""
+    """Converts an epoch of the view to a data set."""
     target = steps_copy.Target(chain, True)
     samples = [made.samples[number] for number in target.numbers(made)]
     as_set = Shards([], [samples], container=None, codec="none")
@@ -305,7 +304,7 @@ def unpack(chain, made):
 # ---- Stages ------------------------------------------------------------------------------------
 
 def staged(chain, made):
-    """A stage is appended to a view while a run is under way, which goes on as if it had been there."""
+    """Appends a stage to a view while a run is under way. The run continues as if the stage had always been there."""
     if made.weights is None or not made.is_local:
         raise Foreseen("no weights, or in S3")
     chance, place = chain.chance, chain.new("position")
@@ -332,7 +331,7 @@ def staged(chain, made):
 # ---- A source that changes ---------------------------------------------------------------------
 
 def changed(chain, made):
-    """A source is removed, damaged or another one: nothing else comes out, or an error names it."""
+    """Removes, damages or replaces a source. The samples must be right, or an error must name the source."""
     chance = chain.chance
     if any(not source.is_local for source in made.sources) or not made.is_local:
         raise Foreseen("in S3")
@@ -366,7 +365,7 @@ def remove(chain, made, source, place, _):
 
 
 def damage(chain, made, source, place, rest):
-    """One bit: what comes out is right, and ends with an error that names the shard."""
+    """Changes one bit. The samples must be right until an error names the shard."""
     flipped = steps_read.flip(chain, source.folder, chain.chance.choice(source.names))
     done = chain.sheaf("cat", *made.arguments, "--list", "--resume-from", place, status=None,
                        says=[flipped[0]] if flipped else [])
@@ -384,7 +383,7 @@ def damage(chain, made, source, place, rest):
 
 
 def another(chain, made, source, place, _):
-    """Another data set in its place, which a position does not fit."""
+    """Puts another data set in its place. A position must then be refused."""
     others = [thing for thing in chain.things if isinstance(thing, Shards) and thing.is_set and
               thing.is_local and thing.fingerprint != source.fingerprint]
     if not others:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The same done in several ways: by other numbers of threads, with little memory, by parts, killed
-and resumed, and saying less or more; each leaves the same files, to the byte."""
+"""The same work done in several ways: with other numbers of threads, with little memory, by parts, killed and
+resumed, and with more or less output. Each way must leave the same files, byte for byte."""
 
 import meter
 import model
@@ -14,7 +14,7 @@ PACE = [["--jobs", 1], ["--jobs", 2], ["--jobs", 5], ["--jobs", 3, "--memory", "
 
 
 class Way:
-    """How a command is run.  kind: whole, parts or killed."""
+    """One way to run a command. kind: whole, parts or killed."""
 
     def __init__(self, chain, kinds):
         chance = chain.chance
@@ -26,7 +26,7 @@ class Way:
 
 
 def packed(chain, source):
-    """A source packed twice or more."""
+    """Packs a source twice or more."""
     settings = None
     first = None
     for _ in range(chain.chance.choice([2, 2, 3])):
@@ -87,7 +87,7 @@ def pack_killed(chain, job, way):
 
 
 def converted(chain, shards):
-    """A data set converted twice."""
+    """Converts a data set twice."""
     if not shards.samples:
         raise Foreseen("nothing to convert")
     first = steps_copy.Target(chain, True)
@@ -123,7 +123,7 @@ def convert_parts(chain, shards, dest, target, way):
 
 
 def same_files(chain, one, other):
-    """Of two places, wherever they are."""
+    """Checks that two places have the same files."""
     found = [readers.tree_of(chain.local(place)) for place in (one, other)]
     if found[0] != found[1]:
         chain.fail("%s and %s differ:" % (one, other), sorted(set(found[0]) ^ set(found[1]))[:6] or

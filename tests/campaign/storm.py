@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""A storm of faults of S3: commands against a service that fails by chance (fake_s3.py), with each
-kind of proof that S3 has for the bytes that it takes.
+"""A storm of faults of S3: commands run against a service with random faults (fake_s3.py), with each kind of checksum
+that S3 has for the bytes that it receives.
 
     storm.py                CAMPAIGN_STORM faults (default 10,000) of SEED (default: a new one)
     SEED=7 STORM_FIRST=123 STORM_RUNS=1 storm.py      run 123 of that seed once more
-    STORM_ROUTE=same_part STORM_KIND=none             runs of that route, or kind, alone
+    STORM_ROUTE=same_part STORM_KIND=none             only runs of that route, or kind
 
-Each run has a service, a seed and a kind of its own, and takes one of ROUTES.  Each command ends as
-one without faults would end, to the byte, or with a clear error, and is then run again; whatever
-manifest is there at any time is one that readers refuse, or all of its files are there and right;
-and at the end nothing else is there, no unfinished upload with parts either.  The choices follow from the seed
-and the run's number; the order of requests does not, so a run may have to be repeated some times."""
+Each run has a service, a seed and a kind of its own, and takes one of ROUTES. Each command must end as it would
+without faults, byte for byte, or with a clear error; it is then run again. At any time, readers must refuse the
+manifest, or all of its files must be there and right. At the end, nothing else may be left, not even an unfinished
+upload with parts.
+
+The choices follow from the seed and the run's number. The order of requests does not, so a run may have to be
+repeated several times."""
 
 import collections
 import json
@@ -38,14 +40,14 @@ import trees                                            # noqa: E402
 from chain import SHEAF                                 # noqa: E402
 from run import scratch, setting                        # noqa: E402
 
-AT_ONCE = 4 * (os.cpu_count() or 2)     # most of a run is waiting
-EACH = 30                               # about so many faults are in a run
-ATTEMPTS = 12                           # of a command, until it has to succeed
-TIMEOUT = 600                           # seconds for a command that hangs
-TELL = 1000                             # after so many faults a line says how it goes
-WRONG = 20                              # after so many, no more runs begin
+AT_ONCE = 4 * (os.cpu_count() or 2)     # most of the time of a run is waiting
+EACH = 30                               # number of faults in a run, about
+ATTEMPTS = 12                           # largest number of attempts of a command
+TIMEOUT = 600                           # seconds until a command counts as hanging
+TELL = 1000                             # number of faults between two lines of progress
+WRONG = 20                              # after this number of failed runs, no more runs begin
 
-# name: (settings, rules of the bucket, faults that it cannot tell from an answer that is right)
+# name: (settings, rules of the bucket, faults that cannot be distinguished from a right response)
 KINDS = {
     "none": (["checksum=none"], {}, ()),
     "crc32c": (["checksum=crc32c"], {}, ()),
@@ -53,18 +55,18 @@ KINDS = {
     "crc64nvme": (["checksum=crc64nvme"], {}, ()),
     "content-md5": (["checksum=none", "content-md5=true"], {"md5": True}, ()),
     "crc64nvme, KMS": (["checksum=crc64nvme"], {"opaque": True}, ()),
-    # The payload is signed, so it arrives; what the service makes of it then shows nowhere.
+    # The payload is signed, so it arrives unchanged. A change that the service makes afterwards cannot be detected.
     "signed, KMS": (["checksum=none"], {"opaque": True}, ("store",)),
-    "mixed": ([], {}, ()),              # another one for each command
+    "mixed": ([], {}, ()),              # another kind for each command
 }
 WRITERS = ("pack", "plan", "commit", "convert", "append")
 
-# In half of the runs, more bytes change, and more is said of them that is not so.
+# In half of the runs, more bytes change, and more responses are false.
 DAMAGE = {"store": 8, "lie": 8, "sent": 4, "bytes": 8, "tag": 4, "etag": 4}
 
 
 class Wrong(Exception):
-    """Something that must not be."""
+    """A result that must not occur."""
 
 
 # ---- What is right -----------------------------------------------------------------------------
@@ -74,7 +76,7 @@ LAYOUTS = (("webdataset", "none", "14MB"), ("tfrecord", "none", "2MB"),
 
 
 def make_inputs(folder):
-    """Trees, and what commands make of them where nothing fails."""
+    """Makes trees, and the results of commands without faults."""
     chance = random.Random(1)
     files = {"%s/%02d.jpg" % (name, i): jpegs.jpeg(seed=i) for name in ("a", "b")
              for i in range(8)}
@@ -100,7 +102,7 @@ def local(folder, *words):
 
 
 def is_manifest(data):
-    """Whether readers take it: its fingerprint fits."""
+    """Returns whether readers accept the document as a manifest: its fingerprint is right."""
     try:
         manifest = json.loads(data)
         said = manifest.pop("fingerprint")
@@ -124,8 +126,8 @@ class Run:
         self.server.rules = fake_s3.fake_s3_rules.Rules(**rules)
         self.server.rules.lies = True
         self.server.times = self.chance.choice([{}, DAMAGE]) | dict.fromkeys(without, 0)
-        # The files of a source have no checksums of ours, nor have other readers' index files and
-        # a few words in the journal.
+        # The files of a source have no checksums of ours. Neither have the index files for other readers, and a few
+        # words in the journal.
         self.server.has_checks = lambda key: not key.startswith("in/") and not key.endswith(
             ("/parts", ".idx"))
         self.server.percent = self.chance.choice([8, 15, 22, 30])
@@ -154,7 +156,7 @@ class Run:
                                 stderr=subprocess.PIPE)
 
     def end(self, process):
-        """(status, output); an error is one line that says where."""
+        """Returns (status, output). An error must be one line that says where it occurred."""
         try:
             output, text = process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -176,14 +178,14 @@ class Run:
         return self.end(self.start(*words))
 
     def done(self, words, again, check):
-        """Runs a command until it succeeds; `check` is what must hold after each attempt."""
+        """Runs a command until it succeeds. `check` must hold after each attempt."""
         for attempt in range(ATTEMPTS):
             status, output = self.once(*words, *(again if attempt else ()))
             check()
             if status == 0:
                 return output
             if attempt == ATTEMPTS // 2:
-                self.server.percent = 4         # everything has to end some time
+                self.server.percent = 4         # so that every command ends at some time
         raise Wrong("it fails again and again")
 
     # ---- What is there -------------------------------------------------------------------------
@@ -193,7 +195,7 @@ class Run:
                 if key.startswith(place + "/")}
 
     def published(self, place, *names):
-        """What readers take there, if anything, is whole and one of these data sets."""
+        """Checks that a data set that readers accept, if there is one, is whole and one of these data sets."""
         found = self.found(place)
         manifest = found.get("dataset.json", b"")
         if not is_manifest(manifest):
@@ -212,8 +214,8 @@ class Run:
         wrong = [n for n in sorted({*found, *files}) if found.get(n) != files.get(n)]
         if wrong:
             raise Wrong("success at %s, but these differ: %s" % (place, wrong))
-        # One without parts costs nothing: where several answers about it are lost, it may stay.
-        # But one that is only there to be listed has no other purpose than to go.
+        # An upload without parts costs nothing. If several responses about it are lost, it may stay. But an upload
+        # that only tests the listing of uploads must always be removed.
         left = [u[0] for u in self.server.buckets["bucket"].uploads.values()
                 if u[0].startswith(place + "/") and (u[1] or u[0].endswith("/.sheaf-probe"))]
         if left:
@@ -238,7 +240,7 @@ class Run:
         self.whole("set", "set-%d")
 
     def pack_at_once(self):
-        """Two of them, of which one wins."""
+        """Runs two packers at the same time, of which one wins."""
         words = ["pack", self.input("tree"), "s3://bucket/set", *self.how(), *self.proofs()]
         both = [self.start(*words), self.start(*words)]
         for process in both:
@@ -254,7 +256,7 @@ class Run:
         self.whole("set", "grown-%d")
 
     def parts(self):
-        """Three packers, two of them of the same part; what fails is begun again."""
+        """Runs three packers, two of them for the same part. A packer that fails is started again."""
         plan = self.chance.choice(["s3://bucket/plan", "plan"])
         self.done(["plan", self.input("tree"), "s3://bucket/set", "-o", plan, *self.how(),
                    *self.proofs()], ["--overwrite"], lambda: None)
@@ -274,7 +276,7 @@ class Run:
         self.whole("set", "set-%d")
 
     def same_part(self):
-        """Three packers of all shards."""
+        """Runs three packers for all shards."""
         self.done(["plan", self.input("tree"), "s3://bucket/set", "-o", "plan", *self.how(),
                    *self.proofs()], ["--overwrite"], lambda: None)
         words = ["pack", "--plan", "plan", *self.proofs()]
@@ -287,7 +289,7 @@ class Run:
             if status == 0:
                 break
             if attempt == ATTEMPTS // 2 or re.search("altered|missing", self.lines[-1]):
-                self.server.percent = 0         # what is read is not damaged now
+                self.server.percent = 0         # so that reading is not disturbed
         else:
             raise Wrong("a packer has succeeded, and shards are missing or altered")
         self.whole("set", "set-%d")
@@ -322,7 +324,7 @@ class Run:
             raise Wrong("not fetched: %s" % missing)
 
     def verify(self):
-        """It knows what is right; and never takes for right what is not."""
+        """Checks that verify accepts a right data set, and never a wrong one."""
         self.put("set/", "set-%d")
         self.done(["verify", "s3://bucket/set"], (), lambda: None)
         name = self.chance.choice(sorted(n for n in self.found("set") if n.startswith("shard-")
@@ -378,7 +380,7 @@ def runs(seed, inputs):
 
 
 def storm(seed, most, inputs):
-    """Runs until there were so many faults; how many runs were wrong."""
+    """Makes runs until the number of faults is reached. Returns the number of runs that were wrong."""
     started, wrong, told, requests = time.monotonic(), 0, 0, 0
     by_name, by_kind, ends = collections.Counter(), collections.Counter(), collections.Counter()
     with multiprocessing.Pool(AT_ONCE) as pool:

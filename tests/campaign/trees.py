@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random trees of files, as they are met and worse: names in all scripts, of one letter and
-of hundreds, that differ in case or in Unicode's form; samples of many fields; empty files, copies,
-one file far larger than the rest; and, if asked for, files that cannot be packed."""
+"""Seeded random trees of files, with everything that occurs and worse: names in all scripts, of one letter and of
+hundreds, that differ in case or in Unicode's form; samples of many fields; empty files, copies, one file far larger
+than the rest; and, on request, files that cannot be packed."""
 
 import os
 import struct
@@ -38,7 +38,7 @@ _images = {}
 
 
 def image(number):
-    """One of a few hundred sound JPEGs."""
+    """Returns one of a few hundred valid JPEGs."""
     if number not in _images:
         _images[number] = jpegs.jpeg(8 + number % 17, 8 + number % 13, 3 if number % 2 else 1,
                                      number, bytes([number % 256]) * (number % 7))
@@ -46,11 +46,11 @@ def image(number):
 
 
 class Tree:
-    """Chooses the files of a tree: self.files is {path: bytes}, None where a link leads nowhere."""
+    """Chooses the files of a tree. self.files is {path: bytes}, with None for a link that leads nowhere."""
 
     def __init__(self, chance, bad):
         self.chance, self.bad, self.files = chance, bad, {}
-        self.taken, self.made = set(), set()    # lower case of paths, and the folders
+        self.taken, self.made = set(), set()    # paths in lower case, and the folders
         kind = chance.random()
         self.largest = 3000000 if kind < 0.02 else 70000 if kind < 0.15 else 4000
         self.folders = chance.sample(FOLDERS, chance.choice([1, 2, 4, 8]))
@@ -94,7 +94,7 @@ class Tree:
         return chance.randbytes(chance.randrange(size + 1))
 
     def _put(self, path, data):
-        """Adds a file, unless it would be a second field of one name, or lies where a folder is."""
+        """Adds a file, unless it would be a second field with the same name, or a folder has its path."""
         folder, above = os.path.dirname(path), []
         while folder:
             above.append(folder)
@@ -119,7 +119,7 @@ class Tree:
                       chance.choice(OWN_LABELS))
 
     def _image(self):
-        """Mostly a plain one.  What is odd is a bad file where it is not made another one."""
+        """Returns a photo, mostly a plain one. An unusual one is a bad file unless an option converts it."""
         chance = self.chance
         if not self.odd_images or chance.random() < 0.3:
             return image(chance.randrange(200))
@@ -132,7 +132,7 @@ class Tree:
             self._put(os.path.join(self.folders[0], "wide.f%04d" % number), b"%d" % number)
 
     def _add_clutter(self):
-        """What trees leave out, and lists do not."""
+        """Adds files that trees ignore, and lists do not."""
         names = CLUTTER + (BAD_CLUTTER if self.bad else [])
         for name in self.chance.sample(names, self.chance.choice([1, 2, 4])):
             self._put(os.path.join(self.chance.choice(self.folders), name), b"clutter")
@@ -151,7 +151,7 @@ class Tree:
                           chance.choice(BAD_IMAGES))
             elif kind < 0.8:
                 self._put(self._path(self._stem(), "gone"), None)
-            elif self.files:                            # one field of one key twice
+            elif self.files:                            # the same field of one key twice
                 path = chance.choice(sorted(self.files))
                 folder, name = os.path.split(path)
                 stem, dot, suffix = name.partition(".")
@@ -164,12 +164,12 @@ _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
 def lower(text):
-    """ASCII alone."""
+    """Returns the text in lower case (ASCII only)."""
     return text.translate(_LOWER)
 
 
 def write(root, files):
-    """Makes the files below root."""
+    """Writes the files below root."""
     root = os.fsencode(root)
     os.makedirs(root, exist_ok=True)
     made = set()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a view is: the samples that its conditions choose of each source, with the classes of all, in
-the order that tests/system/view_reference.py has a second time."""
+"""Computes a view: the samples that its conditions choose from each source, with the classes of all, in the order
+that tests/system/view_reference.py implements a second time."""
 
 import collections
 import fnmatch
@@ -16,20 +16,20 @@ from chain import Shards
 from order_reference import KEEP
 from view_reference import source_ids, view_order
 
-# A source of a view: what it is, its document's members, and the contents of its files of keys.
-# The numbers are those of a file of them.
+# A source of a view: the thing, the members of its document, and the contents of its files of keys. The numbers come
+# from a file of numbers.
 Part = collections.namedtuple("Part", "shards members files numbers")
 
-LABEL_MOST = (1 << 32) - 2      # of one that an index has
+LABEL_MOST = (1 << 32) - 2      # largest label that an index can have
 
 
 class Unknown(Exception):
-    """A condition on labels, where the index has none."""
+    """There is a condition on labels, and the index has none."""
 
 
 class View(Shards):
-    """samples: all of the sources, numbered as one data set.  chosen: their numbers, for each source.
-    total: samples of an epoch.  rest: the members of the document beside its sources."""
+    """samples: all samples of the sources, numbered as one data set. chosen: the chosen numbers of each source.
+    total: number of samples in an epoch. rest: the members of the document beside its sources."""
 
     is_view = True
 
@@ -51,7 +51,7 @@ class View(Shards):
         self.ids = None
 
     def length_of(self):
-        """The samples of an epoch, where there are weights."""
+        """Returns the number of samples in an epoch with weights."""
         if "samples" in self.rest:
             return self.rest["samples"]
         period = sum(self.weights)
@@ -70,7 +70,7 @@ class View(Shards):
         return self.total
 
     def epoch(self, world=1, workers=1, rank=0, worker=0, remainder=KEEP, **order):
-        """The numbers of an epoch's samples, in order."""
+        """Returns the numbers of an epoch's samples, in order."""
         order.pop("length", None)
         shares = {"weights": self.weights, "total": self.total, "stages": [
             (stage["samples"], stage["weights"]) for stage in self.rest.get("stages", ())]} \
@@ -90,7 +90,8 @@ class View(Shards):
 
 
 def where_text(part):
-    """The conditions as their source's identity has them: of a file of keys, its hash."""
+    """Returns the conditions in the form in which the source's identity has them. A file of keys is replaced by its
+    hash."""
     where = dict(part.members.get("where", {}))
     for name, data in part.files.items():
         where[name] = xxhash.xxh3_64_hexdigest(data)
@@ -101,7 +102,7 @@ def where_text(part):
 # ---- What is chosen ----------------------------------------------------------------------------
 
 def chosen_of(part):
-    """The numbers of the samples in their source."""
+    """Returns the numbers of the chosen samples in their source."""
     where, samples = part.members.get("where", {}), part.shards.samples
     if {"classes", "label", "labels"} & set(where):
         own = [label_of(sample) for sample in samples]
@@ -129,13 +130,14 @@ def chosen_of(part):
 
 
 def has_labels(shards):
-    """Whether the index of each shard has labels."""
+    """Returns whether the index of each shard has labels."""
     own = [{label_of(sample) for sample in shard} for shard in shards.shards if shard]
     return not shards.foreign and all("odd" not in some and some != {None} for some in own)
 
 
 def label_of(sample):
-    """The number that an index has for a sample: None without one; "odd": what it cannot have."""
+    """Returns the number that an index has for a sample: None without a label, "odd" for a label that it cannot have.
+    """
     if not sample.labels:
         return None
     label = sample.labels[0]
@@ -152,7 +154,7 @@ def has_key(key, where, lists):
 # ---- The classes of all ------------------------------------------------------------------------
 
 def united(parts, how):
-    """(classes, base, samples of all); a sample that cannot be read is a text that says why."""
+    """Returns (classes, base, samples of all sources). A sample that cannot be read is a text that says why."""
     sources = [part.shards for part in parts]
     if how == "by-number":
         for source in sources[1:]:
@@ -190,7 +192,7 @@ def united(parts, how):
 
 
 def renumbered(sample, numbers):
-    """Of a map of labels to labels, in a view that has no names."""
+    """Returns labels by a map of labels to labels, in a view without names."""
     labels = sample.labels
     if labels and (len(labels) != 1 or labels[0] != int(labels[0])):
         return "labels that are no class"
@@ -208,6 +210,6 @@ def kept(sample, fields):
 
 
 def relative(place, path):
-    """A place of the chain's folder, as a document at `path` names it."""
+    """Returns a place in the chain's folder in the form in which a document at `path` names it."""
     return place if "://" in place or os.path.isabs(place) else \
         os.path.relpath(place, os.path.dirname(path) or ".")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of sheaf.torch's loader share: a data set, loaders of it, and what ranks read up to a
-state and from it on."""
+"""Shared by the tests of sheaf.torch's loader: a data set, loaders of it, and functions that read up to a state and
+from it on."""
 
 import collections
 import os
@@ -44,7 +44,7 @@ class LoaderCase(Case):
 
     def consume(self, state, world, batches, workers=0, batch_size=6, lanes=None,
                 **options):
-        """What all ranks read, and their state."""
+        """Returns the samples that all ranks read, and their state."""
         read, states = [], []
         for rank in range(world):
             loader = self.loader(batch_size, workers, rank=rank, world_size=world,

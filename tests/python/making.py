@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A program that packs with a transform, for tests that kill it; and the transforms of tests, which
-processes that are not forked find in this module.
+"""A program that packs with a transform, for tests that kill it; and the transforms of tests, which processes that
+are not forked import from this module.
 
     making.py SOURCE DEST LOG [OPTION=VALUE ...]
 
-Each call of the transform adds a line to LOG: its process and the sample's key.  With the option
-stop=N, the N-th line of the log ends the program, by the signal `how`."""
+Each call of the transform adds a line to LOG: its process and the sample's key. With the option stop=N, the N-th line
+of the log ends the program, by the signal `how`."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import sheaf
 
 
 def twice(sample):
-    """Something of each kind: none, one, several."""
+    """Returns none, one or several samples, so that each kind of result occurs."""
     number = int(sample.key[-3:])
     if number % 7 == 0:
         return None
@@ -37,7 +37,7 @@ def killed(sample):
 
 
 class Logged:
-    """twice, with a log."""
+    """Calls twice() and writes a log."""
 
     def __init__(self, log, stop, how):
         self.log, self.stop, self.how = log, stop, how

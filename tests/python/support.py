@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the Python package share: data sets to read, and a server that has them."""
+"""Shared by the tests of the Python package: data sets to read, and a server that has them."""
 
 import faulthandler
 import http.server
@@ -15,13 +15,13 @@ import sheaf
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from case import Case, seed     # pylint: disable=unused-import,wrong-import-position
 
-faulthandler.dump_traceback_later(1800, exit=True)      # a test that hangs says where
+faulthandler.dump_traceback_later(1800, exit=True)      # a test that hangs prints where
 
 CONTAINERS = ("webdataset", "tfrecord", "recordio")
 
 
 def samples_of(count, number=1, size=400):
-    """[(key, {name: bytes}, label)]: fields of all sizes, some samples with two."""
+    """Returns [(key, {name: bytes}, label)] with fields of all sizes. Some samples have two fields."""
     chance = random.Random(number)
     made = []
     for i in range(count):
@@ -33,7 +33,7 @@ def samples_of(count, number=1, size=400):
 
 
 def pack(dest, samples, **options):
-    """A data set of them, in several shards."""
+    """Packs the samples into several shards."""
     options.setdefault("classes", ["class %d" % i for i in range(7)])
     with sheaf.Packer(dest, **options) as packer:
         for number, (key, fields, label) in enumerate(samples):
@@ -44,7 +44,7 @@ def pack(dest, samples, **options):
 
 
 def to_reach(server):
-    """What the environment says for a fake S3 server to be the one: mock.patch.dict()'s context."""
+    """Sets the environment so that a fake S3 server is used: the context of mock.patch.dict()."""
     return mock.patch.dict(os.environ, {
         "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_ENDPOINT_URL": server.url, "AWS_REGION": "us-east-1",
@@ -52,7 +52,7 @@ def to_reach(server):
 
 
 def share_server(case, server):
-    """`server` is the S3 service of all tests of the class `case`, and stops after them."""
+    """Makes `server` the S3 service of all tests of the class `case`, and stops it after them."""
     case.addClassCleanup(server.stop)
     environment = to_reach(server)
     environment.start()
@@ -61,7 +61,7 @@ def share_server(case, server):
 
 
 def flip(path, at):
-    """One bit of a file."""
+    """Changes one bit of a file."""
     with open(path, "r+b") as file:
         file.seek(at)
         byte = file.read(1)[0]
@@ -104,15 +104,15 @@ class Files(http.server.BaseHTTPRequestHandler):
         try:
             self.wfile.write(data if body else b"")
         except OSError:
-            pass                        # nobody waits any more
+            pass                        # the client has gone
 
     def log_message(self, *_):
         pass
 
 
 class FileServer(http.server.ThreadingHTTPServer):
-    """Serves the files of a folder until the test case ends; nothing of those whose names begin with
-    `silent` until `goes_on` is set."""
+    """Serves the files of a folder until the test case ends. Files whose names begin with `silent` are not sent until
+    `goes_on` is set."""
 
     daemon_threads = True
 

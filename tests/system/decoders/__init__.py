@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Independent decoders of everything that sheaf writes, from the specifications alone: a file for
-each container, for codecs, and for the index.
+"""Independent decoders of everything that sheaf writes, made from the specifications alone: a file for each
+container, for codecs, and for the index.
 
-They share no code with the library: framing, CRC-32C and protobuf are written out here, tar and
-gzip are Python's own, LZ4 and zstd are their commands, XXH3 is python3-xxhash.  They are strict:
-whatever formats/FORMATS.md does not allow is an error."""
+They share no code with the library. Framing, CRC-32C and protobuf are implemented here, tar and gzip are Python's
+own, LZ4 and zstd are their commands, and XXH3 is python3-xxhash. The decoders are strict: everything that
+formats/FORMATS.md does not allow is an error."""
 
 from .codec import decompress, zstd_frames
 from .common import Bad, crc32c, image_field, masked, need, parse_labels, split_name

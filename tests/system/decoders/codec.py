@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Codecs: a shard as a whole, and each block that is unpacked alone."""
+"""Codecs: decompresses a shard as a whole, and each block alone."""
 
 import struct
 import subprocess
@@ -11,7 +11,7 @@ LZ4_HEADER = bytes.fromhex("04224d18705084")
 
 
 def decompress(data, codec):
-    """As readers do that stop after the first gzip member or LZ4 frame, which must be all."""
+    """Decompresses like readers that stop after the first gzip member or LZ4 frame, which must be everything."""
     if codec == "gzip":
         member = zlib.decompressobj(31)
         raw = member.decompress(data)
@@ -36,7 +36,7 @@ def _command(name, data):
 
 
 def zstd_frames(data):
-    """(stored, raw) bytes of each frame, by the seek table that the shard must end with."""
+    """Returns (stored, raw) bytes of each frame, from the seek table at the end of the shard."""
     count, flags, magic = struct.unpack("<IBI", data[-9:])
     at = len(data) - 8 * count - 17
     need((flags, magic) == (0, 0x8f92eab1) and at >= 0, "no seek table")
@@ -47,7 +47,7 @@ def zstd_frames(data):
 
 
 def _lz4_blocks(data, at):
-    """Where LZ4 blocks with checksums end, at the end mark or that of the data."""
+    """Returns where LZ4 blocks with checksums end: at the end mark, or at the end of the data."""
     while data[at:at + 4] not in (bytes(4), b""):
         (size,) = struct.unpack_from("<I", data, at)
         at += 4 + (size & 0x7fffffff) + 4
@@ -55,7 +55,7 @@ def _lz4_blocks(data, at):
 
 
 def block_alone(piece, codec):
-    """A block, without what comes before it in the member or frame."""
+    """Decompresses a block without the data before it in the member or frame."""
     if codec == "gzip":
         return zlib.decompressobj(-15).decompress(piece)
     if codec == "zstd":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the decoders share: how they fail, CRC-32C, names, labels and varints."""
+"""Shared by the decoders: their error, CRC-32C, names, labels and varints."""
 
 import collections
 import re
@@ -60,8 +60,8 @@ def split_name(path):
 
 
 def parse_labels(data):
-    """Numbers between blanks, tabs or commas; None if it is anything else, or an integer that would
-    have to be rounded."""
+    """Returns the numbers between blanks, tabs or commas. Returns None if there is anything else, or an integer that
+    would have to be rounded."""
     data = data[3:] if data.startswith(b"\xef\xbb\xbf") else data
     words = re.split(r"[ \t,]+", data.decode("latin-1").strip(" \t\r\n"))
     labels = []
@@ -81,7 +81,7 @@ def parse_labels(data):
 
 
 def image_field(suffixes):
-    """Which field is the image, or else the first."""
+    """Returns the image field, or the first field if there is no image."""
     for fits in (lambda n: n in ("jpg", "jpeg"), lambda n: n.endswith((".jpg", ".jpeg"))):
         for suffix in suffixes:
             if fits(suffix.lower()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A data set as the packer writes it: dataset.json, and the checks of everything against it."""
+"""A data set that the packer wrote: dataset.json, and the checks of everything against it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from .webdataset import tar_end, tar_frames, tar_sample
 
 
 class DataSet:
-    """What the packer wrote.  Reading it checks the manifest; check() everything else."""
+    """A data set that the packer wrote. Reading it checks the manifest; check() checks everything else."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -50,28 +50,29 @@ class DataSet:
 
     @staticmethod
     def _part(part, suffix):
-        """The name of a file of what was appended in a run, 0: of what was packed."""
+        """Returns the name of an index file of one run. Run 0 packed the data set, and later runs appended to it."""
         return "dataset%s.%s" % ("-%d" % part if part else "", suffix)
 
     def _check_keys(self, keys):
-        """The tables of keys: of each part its own.  keys: of each shard."""
+        """Checks the table of keys of each run. keys: the keys of each shard."""
         firsts = [0] + [part["shards"] for part in self.grown] + [len(keys)]
         prints = [part["fingerprint"] for part in self.grown] + [self.manifest["fingerprint"]]
         for part, fingerprint in enumerate(prints):
             own = [key for shard in keys[firsts[part]:firsts[part + 1]] for key in shard]
-            if os.path.exists(os.path.join(self.folder, self._part(part, "keys"))):  # older: none
+            # data sets of older releases have none
+            if os.path.exists(os.path.join(self.folder, self._part(part, "keys"))):
                 need(self.read(self._part(part, "keys")) == key_table(fingerprint, own),
                      "the table of keys, part", part)
 
     def frame_bounds(self, number):
-        """Where the frames of a shard begin and the last one ends (no gaps, by index)."""
+        """Returns where the frames of a shard begin and the last one ends, from the index. There are no gaps."""
         bounds = [0]
         for size in self.sections[number].sizes:
             bounds.append(bounds[-1] + size)
         return bounds
 
     def shards(self):
-        """A list of samples for each shard."""
+        """Returns a list of samples for each shard."""
         return [self._samples(number) for number in range(len(self.sections))]
 
     def samples(self):
@@ -99,7 +100,7 @@ class DataSet:
                 for _, key, members in tar_frames(raw)]
 
     def check(self, records=True):
-        """Sizes, hashes, the index against the frames; with `records` each sample's CRC."""
+        """Checks sizes and hashes, and the index against the frames; with `records` also each sample's CRC."""
         first, keys = 0, []
         for number, shard in enumerate(self.manifest["shards"]):
             stored, section = self.read(shard["name"]), self.sections[number]
@@ -122,7 +123,7 @@ class DataSet:
         self._check_keys(keys)
 
     def _check_frames(self, raw, number, first):
-        """Where frames are by their own headers; for RecordIO also the .idx and the ids."""
+        """Compares the index with the frames' own headers; for RecordIO also with the .idx and the ids."""
         if self.container == "tfrecord":
             return [offset for offset, _ in tfrecord_frames(raw)] + [len(raw)]
         if self.container == "webdataset":
@@ -141,7 +142,7 @@ class DataSet:
         return [offset for offset, _, _ in frames] + [len(raw)]
 
     def _check_blocks(self, stored, raw, section, bounds):
-        """Each block is unpacked alone, and begins with a sample."""
+        """Decompresses each block alone, and checks that it begins with a sample."""
         if self.codec == "none":
             need(not section.blocks and not section.lead, "blocks without a codec")
             return

@@ -42,7 +42,7 @@ def index_section(data):
 
 
 def label_part(labels):
-    """Part 6: a number a sample, or nothing if some sample has other labels or none has any."""
+    """Returns part 6: a number for each sample, or nothing if some sample has other labels or none has any."""
     if not any(labels):
         return []
     plain = [[] if not l else [int(l[0])] for l in labels]
@@ -52,7 +52,7 @@ def label_part(labels):
 
 
 def key_table(fingerprint, keys):
-    """dataset.keys of samples with these keys."""
+    """Returns dataset.keys for samples with these keys."""
     def half(data):
         return xxhash.xxh3_64_intdigest(data) & 0xffffffff
 

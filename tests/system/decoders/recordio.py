@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""RecordIO: its frames, and samples of one or several fields."""
+"""RecordIO: its frames, and samples with one or several fields."""
 
 import struct
 
@@ -9,7 +9,7 @@ MAGIC = struct.pack("<I", 0xced7230a)
 
 
 def recordio_frames(data):
-    """(offset, frame, payload) of each record, parts rejoined around the magic."""
+    """Yields (offset, frame, payload) of each record, with parts joined around the magic number."""
     at, start, parts = 0, 0, []
     while at < len(data):
         need(at % 4 == 0 and data[at:at + 4] == MAGIC, "magic at", at)
@@ -33,7 +33,7 @@ def recordio_frames(data):
 
 
 def recordio_fields(content):
-    """[(suffix, bytes)] of content that ends in a trailer; None if it has none."""
+    """Returns [(suffix, bytes)] of content that ends in a trailer, or None if it has no trailer."""
     if not content.endswith(b"sheafrec"):
         return None
     crc, size = struct.unpack_from("<II", content, len(content) - 16)

@@ -9,7 +9,7 @@ from .common import Sample, crc32c, image_field, masked, need, split_name, varin
 
 
 def tfrecord_frames(data):
-    """(offset, payload) of each record, both CRCs checked."""
+    """Yields (offset, payload) of each record, after checking both CRCs."""
     at = 0
     while at < len(data):
         need(at + 12 <= len(data), "header cut short at", at)
@@ -24,7 +24,7 @@ def tfrecord_frames(data):
 
 
 def protobuf(data):
-    """(field number, value) pairs: int for varints, bytes for the rest."""
+    """Yields pairs (field number, value): int for varints, bytes for the rest."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -59,7 +59,7 @@ def feature(data):
 
 
 def example(payload):
-    """{feature: (kind, values)} of a tf.train.Example whose map is in byte order."""
+    """Returns {feature: (kind, values)} of a tf.train.Example whose map is in byte order."""
     features, previous = {}, None
     for number, entries in protobuf(payload):
         need(number == 1, "Example field", number)

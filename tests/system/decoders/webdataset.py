@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""WebDataset: the members of a tar, and samples made of those of one key."""
+"""WebDataset: the members of a tar, and the samples of adjacent members with one key."""
 
 import io
 import tarfile
@@ -8,7 +8,7 @@ from .common import Sample, need, parse_labels, split_name
 
 
 def tar_members(data):
-    """(offset of the first header, name, content, made of the labels) of each; strict."""
+    """Returns (offset of the first header, name, content, whether it was made from labels) of each member. Strict."""
     found = []
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:", ignore_zeros=True) as archive:
         for member in archive:
@@ -25,21 +25,21 @@ def tar_members(data):
 
 
 def needs_pax(name):
-    """True if ustar's two fields cannot hold the path."""
+    """Returns true if ustar's two fields cannot hold the path."""
     path = name.encode()
     cuts = (i for i, byte in enumerate(path) if byte == 0x2f)
     return len(path) > 100 and not any(i <= 155 and len(path) - i - 1 <= 100 for i in cuts)
 
 
 def tar_end(data):
-    """Where the members end; after it are two zero blocks and nothing else."""
+    """Returns where the members end. Two blocks of zeros and nothing else follow."""
     need(len(data) >= 1024 and len(data) % 512 == 0, "size", len(data))
     need(not any(data[-1024:]), "no end of archive")
     return len(data) - 1024
 
 
 def tar_header_offsets(data):
-    """Each header of a ustar archive, extension headers too."""
+    """Returns each header of a ustar archive, including extension headers."""
     at, offsets = 0, []
     while any(data[at:at + 512]):
         offsets.append(at)
@@ -48,7 +48,7 @@ def tar_header_offsets(data):
 
 
 def tar_frames(data):
-    """(offset, key, members) of each run of members of one key."""
+    """Returns (offset, key, members) of each run of adjacent members with one key."""
     frames, seen = [], set()
     for offset, name, content, made in tar_members(data):
         key, suffix = split_name(name)
