@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -96,6 +97,29 @@ static void one_after_the_other(void **state)
     fake_s3_set(&s3, s3.no_conditional_put = true);
     act_in_turn("s3://bucket/object");
     assert_int_equal(tree_count(&tree, "."), 0);
+}
+
+/* For readers, a link to nowhere is not a file, so a writer who saw no file replaces the link. A
+ * link to a file is that file. */
+static void a_link_to_nowhere_is_replaced(void **state)
+{
+    const char *url = tree_path(&tree, "link");
+    struct store_seen seen;
+    uint64_t stamp;
+
+    (void)state;
+    assert_int_equal(symlink("nowhere", url), 0);
+    must(store_see(url, &seen, &error));
+    assert_false(seen.is_there);
+    must(put(url, "whole", &seen, &stamp));
+    assert_content(url, "whole");
+    assert_int_equal(unlink(url), 0);
+    must(put(tree_path(&tree, "there"), "there", &nothing, &stamp));
+    assert_int_equal(symlink("there", url), 0);
+    assert_int_equal(put(url, "other", &nothing, &stamp), SHEAF_ERR_CHANGED);
+    assert_content(url, "there");
+    assert_int_equal(unlink(url), 0);
+    assert_int_equal(unlink(tree_path(&tree, "there")), 0);
 }
 
 /* Both are whole before either gets the name. */
@@ -221,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_after_the_other),
+        TEST(a_link_to_nowhere_is_replaced),
         TEST(two_who_come_at_once),
         TEST(the_same_bytes_are_not_another_object),
         TEST(a_damaged_write_is_repeated),

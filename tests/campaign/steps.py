@@ -19,6 +19,7 @@ import steps_pack
 import steps_pixels
 import steps_python
 import steps_read
+import steps_repair
 import steps_report
 import steps_torn
 import steps_union
@@ -110,6 +111,7 @@ STEPS = (
     Step(1, steps_change.joined, tree),
     Step(4, steps_append.append, data_set),
     Step(3, steps_columns.column, data_set),
+    Step(2, steps_repair.repair, data_set),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(2, steps_ways.converted, data_set),
