@@ -16,11 +16,11 @@ import os
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from . import Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _told, _warn
+from . import Path, Problem, Progress, Reader, Size, Source, _opened, _sheaf, _size, _told, _warn
 from ._types import S3, _s3
+from ._views import View
 
 Values = Optional[Mapping[str, Any]]
-_ONCE = 64              # samples that are read together
 
 
 class ColumnResult(NamedTuple):
@@ -104,9 +104,14 @@ def _call(samples: Sequence[Dict[str, Any]]) -> Sequence[Values]:
 
 
 def _samples(dataset: Path, first: int) -> Iterator[Dict[str, Any]]:
-    opened = _opened(dataset)
-    for at in range(first, len(opened), _ONCE):
-        for sample in opened.get(range(at, min(at + _ONCE, len(opened)))):
+    """Yields the samples from number `first` on, in order. The reader reads them ahead, shard by shard."""
+    count = len(_opened(dataset))
+    if first == count:
+        return
+    source: Source = dataset if first == 0 else View(dataset, where={"range": [first, count]})
+    with Reader(source, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1, seed=0, epoch=0, lanes=1,
+                shuffle_buffer=0) as reader:
+        for sample in reader:
             yield {"__key__": sample.key, "__label__": sample.label,
                    **{name: bytes(sample[name]) for name in sample}}
 

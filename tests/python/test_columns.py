@@ -83,6 +83,33 @@ class Columns(Case):
         sheaf.convert(self.set, self.path("made"), format="tfrecord", columns=["twice"])
         self.assertEqual(len(self.check(sheaf.Reader(self.path("made")))), COUNT)
 
+    def test_written_in_the_order_of_the_samples(self):
+        """The function sees each sample once, in order; a resumed run begins with a later sample."""
+        keys = [sample.key for sample in sheaf.Reader(self.set, no_shuffle=True)]
+        seen = []
+        sheaf.columns.write(self.set, "one", lambda sample: seen.append(sample["__key__"]))
+        self.assertEqual(seen, keys)
+        for first in (0, 1, 24, COUNT - 1, COUNT):
+            self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, first)],
+                             keys[first:])
+
+    def test_refused_after_an_edit_and_valid_after_an_append(self):
+        folder = self.path("grows")
+        pack(folder, [("k/%03d" % i, {"txt": b"%d" % i}, i % 3) for i in range(COUNT)])
+        sheaf.columns.write(folder, "twice", lambda s: {"num": b"%d" % (2 * int(s["txt"]))})
+        more = self.path("more")
+        os.makedirs(os.path.join(more, "class 0"))
+        with open(os.path.join(more, "class 0", "900.txt"), "w", encoding="ascii") as file:
+            file.write("900")
+        sheaf.append(more, folder)
+        with sheaf.Reader(folder, columns=["twice"], missing="none") as reader:
+            self.assertEqual(len(self.check(reader, {900})), COUNT + 1)
+        sheaf.columns.write(folder, "twice", lambda s: {"num": b"%d" % (2 * int(s["txt"]))}, only_missing=True)
+        self.assertEqual(len(self.check(sheaf.Reader(folder, columns=["twice"]))), COUNT + 1)
+        sheaf.edit(folder, delete=["k/003"])
+        with self.assertRaisesRegex(sheaf.ChangedError, "belongs to another data set"):
+            sheaf.Reader(folder, columns=["twice"])
+
     def test_views(self):
         sheaf.columns.write(self.set, "twice", double)
         for columns in (("twice.num", ">", 40), [("twice.num", ">", 40), ["twice.num", "<=", 90]]):
