@@ -1039,16 +1039,20 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
  * those that the manifest states. Otherwise the file is reported and nothing is replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
-    /* NULL, which checks all files and repairs the damaged ones; or file_count names of files of
-     * the data set that are made again without a check of the present ones. */
+    /* NULL, which means that all files are checked and the damaged ones repaired; or file_count
+     * names of files of the data set. The named files are made again without a check. */
     const char *const *files;
     size_t file_count;
-    const char *root;               /* NULL; as in sheaf_pack_options, if the source is a list */
-    int dry_run;                    /* 0; 1 only finds the damaged files, and tells them as notes */
+    /* NULL; directory to which paths are relative if the source is a list, as in
+     * sheaf_pack_options */
+    const char *root;
+    /* 0; with 1, damaged files are only found and reported by `note` */
+    int dry_run;
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the plan */
     sheaf_progress_fn *progress;    /* NULL */
-    sheaf_report_fn *report;        /* NULL; called for each damaged file that was not repaired */
+    /* NULL; called for each damaged file that could not be repaired */
+    sheaf_report_fn *report;
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for each repaired file */
     void *context;
     const volatile int *interrupt;  /* NULL */
@@ -1058,13 +1062,15 @@ struct sheaf_repair_result {
     uint64_t files;                 /* files that were checked or named */
     uint64_t damaged, repaired;     /* files */
     uint64_t memory_peak_bytes;
-    int is_copy;                    /* whether the source was a copy of the data set */
+    /* 1 if the source was a copy of the data set, 0 if it consisted of source files */
+    int is_copy;
 };
 SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size);
-/* Repairs the data set `dataset`, a directory or URL with an intact manifest. `from` are `count`
- * sources as of sheaf_pack_sources, or one data set with the same fingerprint. Returns the error of
- * the first file that could not be repaired: SHEAF_ERR_CHANGED if its source has changed,
- * _UNSUPPORTED if only a copy can repair it. All other files are then repaired nevertheless. */
+/* Repairs the data set `dataset`, which is a directory or URL with an intact manifest. `from` has
+ * `count` sources as in sheaf_pack_sources, or one data set with the same fingerprint (a copy). If
+ * a file cannot be repaired, the call still repairs all other files. It then returns the error of
+ * the first file that could not be repaired: SHEAF_ERR_CHANGED if the source of the file has
+ * changed, _UNSUPPORTED if only a copy can repair it. */
 SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t count,
     const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
     size_t sizeof_result, struct sheaf_error *error);

@@ -38,7 +38,8 @@ struct add {
     char *directory;            /* of temporary files */
     struct sort *by_hash, *by_number;
     uint64_t first;             /* number of the first sample without a record */
-    XXH128_hash_t values;       /* sum of the hashes of all values, in any order */
+    /* The sum of the hashes of all values of the source. The values may come in any order. */
+    XXH128_hash_t values;
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
 };
@@ -454,8 +455,8 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
     return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
 }
 
-/* Opens the writer. Its version has the hash of all values, so that a run is resumed only with the
- * values with which it began. */
+/* Opens the writer of the column. The hash of all values is part of the writer's version, so that a
+ * run is resumed only with the values with which it began. */
 static int open_writer(const struct add *a, const char *dataset, struct sheaf_column_writer **w,
                        struct sheaf_error *err)
 {

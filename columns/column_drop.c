@@ -101,8 +101,8 @@ static int take_entry(void *context, const char *name, struct sheaf_error *err)
     return buf_append(&d->files, name, strlen(name) + 1, err);
 }
 
-/* Removes the stage, the claim, the journal and the incomplete uploads of an unfinished run. The run
- * can then not publish any more. */
+/* Removes everything by which an unfinished run could continue: its stage, its claim, its journal
+ * and its incomplete uploads. Afterwards that run cannot publish. */
 static int remove_run(struct drop *d)
 {
     char *partial = store_join(d->directory, STORE_PARTIAL);
@@ -156,7 +156,8 @@ static int remove_layer(struct drop *d, size_t layer)
     d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
     if (code == SHEAF_OK)
         code = remove_run(d);
-    if (code == SHEAF_OK)       /* the run may have published the layer before it was stopped */
+    /* The unfinished run may have published the layer before it was stopped. */
+    if (code == SHEAF_OK)
         code = remove_manifest(d, layer);
     if (code == SHEAF_OK)
         code = remove_files(d);

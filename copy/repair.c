@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_repair: makes damaged or lost files of a data set again. */
+ * sheaf_repair: makes those files of a data set again that are damaged or lost. */
 #include "copy/repair.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static int take_options(struct repair *r, const struct sheaf_repair_options *giv
 
 /* ---- The data set and its copy --------------------------------------------------------------- */
 
-/* Opens the source as a copy of the data set if it has a manifest. */
+/* If the source has a manifest, opens the source as a copy of the data set. */
 static int open_copy(struct repair *r, struct sheaf_error *err)
 {
     struct manifest found = { .shards = NULL };
@@ -97,8 +97,8 @@ static int open_dataset(struct repair *r, const char *dataset, struct sheaf_erro
     return code;
 }
 
-/* The hash identifies repairs of the data set, so that a repair that was killed is taken over by
- * the next one. */
+/* Opens the output of the repair. All repairs of a data set have the same hash, so that the next
+ * repair takes over one that was killed. */
 static int open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);
@@ -141,7 +141,8 @@ static void tell(sheaf_report_fn *call, const struct repair *r, const struct rep
     call(r->options.context, f->name, &what);
 }
 
-/* Counts and tells what became of each damaged file. Returns the first error. */
+/* Counts the damaged files that were repaired and those that were not, and reports each of them.
+ * Returns the error of the first file that was not repaired. */
 static int tell_all(struct repair *r, struct sheaf_error *err)
 {
     const struct repair_file *first = NULL;
@@ -182,7 +183,8 @@ static int run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* A repair may have been killed after its last file. Its claim is removed if possible. */
+        /* An earlier repair may have been killed after its last file. Its claim is removed here if
+         * possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {
         code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A repair: the files of a data set that are damaged or lost are made again.
+ * A repair makes those files of a data set again that are damaged or lost.
  *
  *     manifest --repair_check.c--> damaged files --repair_plan.c--> shards from their source files
  *                                               \--repair_copy.c--> files from a copy
  *
- * repair.c does the steps in turn. A file gets its name only after its bytes were compared with
- * what the manifest says. */
+ * repair.c calls the steps one after another. A file gets its name only after its bytes have been
+ * compared with the manifest. */
 #ifndef COPY_REPAIR_H
 #define COPY_REPAIR_H
 
@@ -46,7 +46,9 @@ struct repair {
     char *directory;            /* of the data set */
     struct sheaf_dataset *dataset;
     const struct manifest *manifest;    /* of the data set */
-    char *copy_directory;       /* of the copy; NULL if shards are made of files */
+    /* directory of the copy from which files are taken; NULL if shards are made from their
+     * source files */
+    char *copy_directory;
     struct sheaf_dataset *copy;
     struct repair_file *files;  /* sorted by name */
     size_t file_count;
@@ -56,21 +58,21 @@ struct repair {
 };
 
 /* Lists the files of the data set, and finds the damaged ones. If the options name files, these
- * are taken as damaged and no other file is examined. (repair_check.c) */
+ * files count as damaged, and no other file is examined. (repair_check.c) */
 int repair_check(struct repair *repair, struct sheaf_error *err);
 struct repair_file *repair_find(const struct repair *repair, const char *name);
-/* Checks the sections of the shards in the part's index, whose file is `name`. Returns
- * SHEAF_ERR_CORRUPT if they are not those of the manifest. */
+/* Checks the index sections in the file `name`, which is the index of a part of the data set.
+ * Returns SHEAF_ERR_CORRUPT if they do not match the manifest. */
 int repair_check_index(const struct sheaf_dataset *dataset, const char *name,
                        struct sheaf_error *err);
 void repair_files_free(struct repair *repair);
 
-/* Notes why a file was not repaired. Returns `code` if the whole run must end, otherwise
- * SHEAF_OK. */
+/* Records why a file could not be repaired. Returns `code` if the error must end the whole run, and
+ * SHEAF_OK if the other files can still be repaired. */
 int repair_fail(struct repair_file *file, int code, const struct sheaf_error *found,
                 struct sheaf_error *err);
 
-/* Makes the damaged shards again from their source files. (repair_plan.c) */
+/* Makes the damaged shards again from the source files of their samples. (repair_plan.c) */
 int repair_from_files(struct repair *repair, struct sheaf_error *err);
 /* Copies the damaged files from the copy. (repair_copy.c) */
 int repair_from_copy(struct repair *repair, struct sheaf_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the damaged files of a data set: shards by their hashes, indexes by the sums of their
- * sections, and other files by their sizes. */
+ * Finds the damaged files of a data set. Shards are compared by their hashes, indexes by the
+ * checksums of their sections, and other files by their sizes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@
 
 struct naming_files {
     struct repair *repair;
-    size_t capacity, shard;     /* size of the array; the shard whose files come next */
+    /* size of the array of files, and number of the shard whose files come next */
+    size_t capacity, shard;
     size_t begin;               /* first file of that shard */
 };
 
@@ -38,7 +39,7 @@ static enum repair_kind kind_of(const struct repair *r, const char *name, bool m
     return REPAIR_OTHER;
 }
 
-/* Takes the next name. A shard comes after its other files. */
+/* Adds the next file of the data set to the list. A shard itself comes after its other files. */
 static int take_name(void *context, const char *name, bool may_lack, struct sheaf_error *err)
 {
     struct naming_files *n = context;
@@ -122,7 +123,7 @@ int repair_fail(struct repair_file *f, int code, const struct sheaf_error *found
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* Sets *bytes to the size of a file, or to UINT64_MAX if there is none. */
+/* Sets *bytes to the size of a file, or to UINT64_MAX if the file does not exist. */
 static int size_in(const char *directory, const char *name, uint64_t *bytes,
                    struct sheaf_error *err)
 {
@@ -137,8 +138,8 @@ static int size_in(const char *directory, const char *name, uint64_t *bytes,
     return code;
 }
 
-/* Returns the size that the manifest or the copy states for a file. Returns UINT64_MAX if a data
- * set need not have the file, and SHEAF_END if the size is not known. */
+/* Sets *bytes to the size that the manifest or the copy states for a file, or to UINT64_MAX if a
+ * data set need not have the file. Returns SHEAF_END if the size is unknown. */
 static int expected_size(const struct repair *r, const struct repair_file *f, uint64_t *bytes,
                          struct sheaf_error *err)
 {
@@ -156,7 +157,7 @@ static int expected_size(const struct repair *r, const struct repair_file *f, ui
     return code == SHEAF_OK && *bytes == UINT64_MAX && !f->may_lack ? SHEAF_END : code;
 }
 
-/* Compares the bytes of a shard that has the right size. */
+/* Compares the bytes of a shard that has the right size with the hash in the manifest. */
 static int check_bytes(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &r->manifest->shards[f->shard];
@@ -222,7 +223,8 @@ int repair_check_index(const struct sheaf_dataset *d, const char *name, struct s
     return code;
 }
 
-/* Readers need the index, so that a missing one counts as damaged even without a copy. */
+/* Checks an index file. A missing index counts as damaged even if there is no copy, because readers
+ * need the index. */
 static int check_index(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
 {
     const int code = repair_check_index(r->dataset, f->name, err);
@@ -265,7 +267,8 @@ static int check_all(struct repair *r, struct sheaf_error *err)
     return several_close(&several, code, err);
 }
 
-/* Takes the files that the caller names, by name, path or URL. */
+/* Marks the files that the caller has named as damaged. The caller may name a file by its name,
+ * path or URL. */
 static int take_named(struct repair *r, struct sheaf_error *err)
 {
     for (size_t i = 0; i < r->options.file_count; i++) {

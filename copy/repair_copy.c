@@ -43,7 +43,7 @@ static int copy_bytes(struct file_copy *c, struct store_writer *writer, struct s
     return code;
 }
 
-/* Compares the bytes that were copied with what the manifest says of the file. */
+/* Compares the copied bytes of a file with the hash or checksums in the manifest. */
 static int check_copied(const struct file_copy *c, struct sheaf_error *err)
 {
     const struct repair_file *f = c->file;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes shards again from the files that were packed. The options in the manifest and the files
- * give the plan of the data set again. The engine then packs the damaged shards only, and reads
- * only their files. The output compares each shard with the manifest before it replaces anything
+ * Makes shards again from the files that were packed. A plan is made again from the options in the
+ * manifest and from these files. The engine then packs only the damaged shards, and reads only
+ * their files. Before a shard replaces anything, it is compared with the manifest
  * (publish/output_shard.c). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ struct remaking {
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    uint32_t plan_split;        /* the split of the plan that is this data set */
+    /* number of the plan's split that corresponds to this data set */
+    uint32_t plan_split;
     char *plan_hash, *source;   /* of the data set, in its manifest */
 };
 
@@ -85,8 +86,8 @@ static int take_order(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the options with which the data set was packed. Files that were left out then are left out
- * again. Classes keep their numbers. */
+/* Sets the options with which the data set was packed. Files that were left out in packing are left
+ * out again, and classes keep their numbers. */
 static int take_packing(struct remaking *m, struct sheaf_error *err)
 {
     const struct repair *r = m->repair;
@@ -123,7 +124,8 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
 
 /* ---- The plan -------------------------------------------------------------------------------- */
 
-/* Returns an error if the labels were in a list, and other files are given. */
+/* Returns an error if the data set was packed from a list (which has the labels), but the caller
+ * gives a source of another kind. */
 static int check_source(const struct remaking *m, struct sheaf_error *err)
 {
     static const char *const lists[] = { "list", "lst", "csv", "jsonl", "augmented", "inventory",
@@ -180,7 +182,8 @@ static int make_plan(struct remaking *m, struct sheaf_error *err)
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-/* Appends the releases of the libraries that determine the bytes of shards, if there are any. */
+/* Appends the releases of the libraries on which the bytes of the shards depend, if there are
+ * any. */
 static void name_libraries(const struct remaking *m, char *text, size_t size)
 {
     const bool converts = setup_converts(&m->setup);
@@ -194,8 +197,8 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Adds to an error why a shard could not become the one in the manifest. `problems` is the number
- * of bad files before the shard. */
+/* Adds the reason why a shard could not be made again to the error. `problems` is the number of bad
+ * files that were found before this shard. */
 static void explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
 {
     char text[sizeof(err->message)], libraries[200] = "";
@@ -214,7 +217,8 @@ static void explain(const struct remaking *m, size_t problems, struct sheaf_erro
                 libraries, text);
 }
 
-/* Returns SHEAF_ERR_UNSUPPORTED for shards that the plan does not make. */
+/* Returns SHEAF_ERR_UNSUPPORTED if the plan does not make this shard, because its samples were
+ * appended or edited. */
 static int check_shard(const struct repair *r, size_t shard, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;
@@ -329,7 +333,8 @@ static int open_remaking(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Fails files that no plan makes. Sets damaged[i] for each shard that the plan makes again. */
+/* Records an error for each damaged file that the plan does not make. Sets damaged[i] for each
+ * shard that the plan makes again. */
 static int find_shards(struct repair *r, bool *damaged, size_t *count, struct sheaf_error *err)
 {
     struct sheaf_error found;

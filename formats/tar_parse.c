@@ -104,7 +104,7 @@ struct pax_record {
     size_t key_size, value_size;
 };
 
-/* Takes the pax record "<size> <key>=<value>\n" at *at. Its size is that of the whole record. */
+/* Takes the pax record "<size> <key>=<value>\n" at *at. <size> is the size of the whole record. */
 static bool next_record(const char *data, size_t size, size_t *at, struct pax_record *r)
 {
     const char *line = data + *at, *equals;

@@ -14,7 +14,8 @@ struct png_failure {
     char message[160];          /* text of the error */
 };
 
-/* Callbacks for a png_structp whose error pointer is a struct png_failure. Warnings are ignored. */
+/* Callbacks for a libpng object (png_structp) whose error pointer is a struct png_failure. Warnings
+ * are ignored. */
 void png_failure_error(png_structp png, png_const_charp message);
 void png_failure_warning(png_structp png, png_const_charp message);
 

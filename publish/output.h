@@ -47,8 +47,9 @@ struct output {
      * nothing is appended */
     bool is_edit;
     const char *const *names;   /* of the shards of an edit */
-    bool is_repair;             /* shards of the data set `grows` are made again: a shard that
-                                   differs from the one in its manifest is not published */
+    /* whether shards of the data set `grows` are made again; a shard that differs from the one
+     * in the manifest is then not published */
+    bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
     /* whether a data set with the same plan hash but another note counts as a different one */

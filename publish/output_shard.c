@@ -253,8 +253,8 @@ static const struct manifest_shard *find_shard(const struct manifest *m, const c
     return NULL;
 }
 
-/* Returns SHEAF_ERR_CHANGED if a shard that was made again is not the one in the manifest. The
- * section of the index also covers the shard's .lst. */
+/* Returns SHEAF_ERR_CHANGED if a shard that was made again differs from the shard in the manifest.
+ * The comparison of the index sections also covers the shard's .lst file. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

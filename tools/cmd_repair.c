@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf repair: makes damaged or lost files of a data set again. */
+ * The command "sheaf repair": makes those files of a data set again that are damaged or lost. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

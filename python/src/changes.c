@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes of a data set that was packed: edit and repair. */
+ * The Python calls that change a packed data set: edit and repair. */
 #include "module.h"
 
 /* ---- edit ----------------------------------------------------------------------------------- */
