@@ -43,7 +43,7 @@ static int copy_bytes(struct file_copy *c, struct store_writer *writer, struct s
     return code;
 }
 
-/* Compares the copied bytes of a file with the hash or checksums in the manifest. */
+/* Compares a copied file with the manifest: its size and, if it is a shard, its hash. */
 static int check_copied(const struct file_copy *c, struct sheaf_error *err)
 {
     const struct repair_file *f = c->file;
