@@ -13,12 +13,17 @@ into=$into/interop-s3
 PYTHON=${PYTHON:-/usr/bin/python3}
 mkdir -p "$into/bin"
 
-# NAME MODULE VERSION PACKAGE: installs a Go program in bin, and removes what the compiler has
-# downloaded. A module may require exactly this version of Go, so that no other is downloaded.
+# NAME MODULE VERSION PACKAGE [FILE]: installs a Go program in bin, and removes what the compiler has
+# downloaded. The program is the package, or consists of FILE. A module may require exactly this
+# version of Go, so that no other is downloaded.
 go_program() {
     mkdir -p "$into/go/here" &&
         printf 'module here\n\nrequire %s %s\n' "$2" "$3" >"$into/go/here/go.mod" &&
-        printf 'package here\n\nimport _ "%s"\n' "$4" >"$into/go/here/here.go" &&
+        if [ $# -gt 4 ]; then
+            cp "$5" "$into/go/here/here.go"
+        else
+            printf 'package here\n\nimport _ "%s"\n' "$4" >"$into/go/here/here.go"
+        fi &&
         (cd "$into/go/here" &&
          GOPATH=$into/go GOCACHE=$into/go/cache GOFLAGS='-mod=mod -modcacherw -buildvcs=false' \
              go build -o "$into/bin/$1" "$4") && rm -rf "$into/go"
@@ -48,9 +53,20 @@ minio() {
     go_program minio github.com/minio/minio v0.0.0-20260212201848-7aac2a2c5b7c github.com/minio/minio
 }
 
+# Only what serving a directory needs: all of rclone takes ten times as long to build. A module that
+# no part of it uses is replaced by an empty one, because a registry may lack the version that is
+# required.
+rclone() {
+    mkdir -p "$into/go/shiny" &&
+        printf 'module golang.org/x/exp/shiny\n' >"$into/go/shiny/go.mod" &&
+        go_program rclone github.com/rclone/rclone 'v1.76.0
+
+replace golang.org/x/exp/shiny => ../shiny' . "$here/rclone_s3.go"
+}
+
 s5cmd() { go_program s5cmd github.com/peak/s5cmd/v2 v2.3.0 github.com/peak/s5cmd/v2; }
 
-[ $# -gt 0 ] || set -- moto s3proxy versitygw s3s_fs minio
+[ $# -gt 0 ] || set -- moto s3proxy versitygw s3s_fs minio rclone
 for name; do
     stamp=$into/installed-$name
     [ -e "$stamp" ] && continue

@@ -32,6 +32,7 @@ class Server:
     lists_etags = True
     keeps_slashes = True            # "a//b" is not "a/b", which is listed in its place
     needs_buckets = True            # a PUT does not make them
+    lists_directories = False       # an upload makes one, which is listed as "set/sub/"
     refuses = ()                    # settings of test_s3_servers.SETTINGS
 
     program = ""                    # below INSTALLED
@@ -171,4 +172,16 @@ class MinIO(Server):
                     "MINIO_BROWSER": "off", "MINIO_UPDATE": "off"}
 
 
-ALL = (Moto, S3Proxy, VersityGateway, S3sFs, MinIO)
+class Rclone(Server):
+    program = "bin/rclone"
+    lists_directories = True
+    refuses = ("encryption=aws:kms",)
+
+    def command(self, port):
+        return [self.installed(self.program), "serve", "s3", "--addr", "127.0.0.1:%d" % port,
+                "--auth-key", "%s,%s" % (ACCESS, SECRET), "--config", os.devnull,
+                "--cache-dir", os.path.join(self.folder, "cache"),
+                os.path.join(self.folder, "data")], {}
+
+
+ALL = (Moto, S3Proxy, VersityGateway, S3sFs, MinIO, Rclone)

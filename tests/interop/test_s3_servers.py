@@ -59,12 +59,17 @@ class Matrix:
         if not self.server.lists_uploads:
             return found
         for prefix in [""] if self.server.lists_uploads_below else sorted(keys):
-            data, _ = self.client.request("GET", "/" + self.bucket,
-                                          [("uploads", ""), ("prefix", prefix)])
-            for upload in ElementTree.fromstring(data).iter(servers.AMAZON + "Upload"):
-                key = upload.findtext(servers.AMAZON + "Key")
+            try:
+                data, _ = self.client.request("GET", "/" + self.bucket,
+                                              [("uploads", ""), ("prefix", prefix)])
+            except servers.Refused as refused:
+                if "<Code>NoSuchUpload</Code>" not in str(refused):     # rclone: there is none
+                    raise
+                continue
+            for upload in ElementTree.fromstring(data).findall(".//{*}Upload"):
+                key = upload.findtext("{*}Key")
                 if self.server.lists_uploads_below or key == prefix:
-                    found.append((key, upload.findtext(servers.AMAZON + "UploadId")))
+                    found.append((key, upload.findtext("{*}UploadId")))
         return found
 
     def assert_clean(self, prefix, names):
@@ -286,6 +291,8 @@ class Matrix:
         if not self.server.lists_uploads:
             self.skipTest("it lists no uploads")
         keys = ["set/their-own.bin", "set/sub/shard-000000.tfrecord", "set-2/shard-000000.tfrecord"]
+        if self.server.lists_directories:
+            keys.remove("set/sub/shard-000000.tfrecord")
         theirs = sorted((key, self.begin_upload(key)) for key in keys)
         self.kill_when(self.is_there(".tfrecord"))
         self.sheaf("pack", self.large, self.url("set"), *IN_PARTS, "--resume")
