@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sheaf advise: what it finds at a source, and that its answer follows the options."""
+"""sheaf advise: its findings about a source, and the effect of the options on its answer."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A data set that grows: what it had stays byte for byte, what is new is all there or not at all,
-and everybody else goes on; wherever the run is killed."""
+"""sheaf append: the earlier files of the data set stay the same, byte for byte. The new samples are all there or not
+at all, and readers continue, wherever the run is killed."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Append(Case):
         return sheaf("append", source or self.new, self.dest, "--shard-count", "2", *more, **how)
 
     def check_kept(self, before, but=()):
-        """All that was there is as it was, but for the manifest."""
+        """Checks that all earlier files are unchanged, except the manifest."""
         after = tree_of(self.dest)
         for name, data in before.items():
             if name != "dataset.json" and name not in but:
@@ -94,12 +94,12 @@ class Append(Case):
         shutil.rmtree(out, ignore_errors=True)
         sheaf("unpack", self.dest, out)
         self.assertEqual(tree_of(out), {**tree_of(self.old), **tree_of(self.new)})
-        for key in ("cat/a00", "ant/b00"):      # each is in a table of its own
+        for key in ("cat/a00", "ant/b00"):      # each key is in another table
             self.assertEqual(sheaf("get", self.dest, key).stdout,
                              tree_of(out)[key + ".bin"])
 
     def test_new_shards_are_those_of_packing(self):
-        """Read by an independent decoder; names, numbers and other readers' files go on."""
+        """An independent decoder reads the new shards. Names, numbers and other readers' files continue."""
         before = self.pack("--index", "wids")
         self.append()
         after = self.check_kept(before, but=("shardindex.json",))
@@ -113,7 +113,7 @@ class Append(Case):
         self.assertEqual([os.path.basename(shard["url"]) for shard in listed],
                          support.shards_of(self.dest))
         self.assertEqual(sum(shard["nsamples"] for shard in listed), 24)
-        # Again: a class that came with the first, and its shard size is the data set's own
+        # A second append: its class came with the first one, and the shard size is that of the data set.
         more = make_tree(self.path("more"), files(("ant", "bee"), "c", 4))
         sheaf("append", more, self.dest)
         self.check_kept(after, but=("shardindex.json",))
@@ -123,7 +123,7 @@ class Append(Case):
         self.assertEqual(len(labels(self.dest)), 28)
 
     def numbers(self):
-        """Those of all samples, as the lists and the indexes of the shards have them."""
+        """Returns the numbers of all samples, from the lists and the indexes of the shards."""
         numbers = []
         for shard in support.shards_of(self.dest):
             for end in (".lst", ".idx"):
@@ -138,14 +138,14 @@ class Append(Case):
         self.assertEqual(self.numbers(), list(range(24)))
 
     def test_numbers_follow_those_that_were_skipped(self):
-        """What was skipped keeps its number: new ones follow the highest, whoever has that."""
+        """A skipped file keeps its number. New numbers follow the highest number, even that of a skipped file."""
         def with_bad(mark, *bad):
             return make_tree(self.path(mark), {**files(("cat",), mark, 4),
                                                **{"cat/%s.jpg" % name: b"" for name in bad}})
         pack(with_bad("e", "a", "b", "f"), self.dest, "recordio", "gzip", "--shard-count", "2",
              "--on-error", "skip")
         before = self.numbers()
-        self.assertGreater(before[-1], 3)       # a bad one is not the last, with this seed
+        self.assertGreater(before[-1], 3)       # with this seed, a bad file is not the last one
         bad = with_bad("g", "c", "d", "e", "h")
         sheaf("append", bad, self.dest, "--on-error", "skip", "--shard-count", "1")
         sheaf("append", with_bad("i", "b"), self.dest, "--on-error", "skip")
@@ -162,7 +162,7 @@ class Append(Case):
                           "does not begin with the number of a sample")
 
     def test_what_is_written(self):
-        """New shards, and at most a tenth more."""
+        """Only the new shards are written, and at most a tenth more."""
         self.pack()
         source = make_tree(self.path("source"), files(("cat",), "w", 2000, 2000))
         before = sum(map(len, tree_of(self.dest).values()))
@@ -218,7 +218,8 @@ class Append(Case):
         sheaf("verify", self.dest)
 
     def test_files_without_a_class_for_a_data_set_with_classes(self):
-        """Also where all that is new has none: the directory of a class is not the class itself."""
+        """Files without a class are refused even if no new file has one, because the directory of a class is not the
+        class itself."""
         self.pack()
         said = b"6 samples without a label among others that have one, such as \"b00\": "
         for more in (("--dry-run",), ()):
@@ -242,7 +243,7 @@ class Append(Case):
         self.assertEqual(len(labels(self.dest)), 25)
 
     def test_split(self):
-        """It grows as any data set; but its new classes are numbered without the others'."""
+        """A split grows like any data set, but its new classes are numbered without those of the other splits."""
         pack(self.old, self.dest, "webdataset", "none", "--split", "train=0.5,val=0.5")
         self.assert_error(self.append(status=1), "name one of train, val")
         train = os.path.join(self.dest, "train")
@@ -253,7 +254,7 @@ class Append(Case):
         sheaf("verify", train)
 
     def test_shards_without_the_manifest(self):
-        """They are foreign shards then, and what lies beside them is none of them."""
+        """Without the manifest they are foreign shards, and files beside them do not belong to them."""
         self.pack()
         self.append()
         os.unlink(os.path.join(self.dest, "dataset.json"))
@@ -275,8 +276,8 @@ class Append(Case):
                           "has grown or was edited since the plan")
 
     def test_nothing_new(self):
-        """Done with nothing, but only if the data set has all of it; what was left is no less in
-        the way."""
+        """If nothing is new, the command succeeds, but only if the data set has all samples. The leftovers of another
+        run still prevent it."""
         before = self.pack()
         for more in ((), ("--dry-run",), ("--resume",), ("--overwrite",)):
             done = self.append("--on-error", "skip", *more, source=self.old)
@@ -286,8 +287,8 @@ class Append(Case):
         self.assert_error(self.append("--dry-run", source=self.old, status=1), "this key already")
 
     def test_nothing_new_but_bad_files(self):
-        """They are named, and there is nothing to append either; found when they are read, or when
-        they are listed.  As of any source, one of bad files alone is an error."""
+        """If all new files are bad, they are named and nothing is appended, whether they are found by listing or by
+        reading. A source of bad files alone is an error, as for pack."""
         before = self.pack()
         for bad, reason in (("cat/new.jpg", "the file is empty"), ("cat/nosuffix", "key.suffix")):
             source = make_tree(self.path(os.path.basename(bad)), {**tree_of(self.old), bad: b""})
@@ -305,7 +306,7 @@ class Append(Case):
         self.assertEqual(tree_of(self.dest), before)
 
     def test_known_samples_are_counted(self):
-        """Once, and not listed but with --verbose."""
+        """Known samples are counted once, and listed only with --verbose."""
         self.pack()
         source = make_tree(self.path("source"), {**tree_of(self.old), **tree_of(self.new),
                                                  "cat/bad.jpg": b""})
@@ -319,7 +320,7 @@ class Append(Case):
         self.assertEqual(done.stderr.count(b"a sample with this key already"), 12)
 
     def test_nothing_new_after_something_new(self):
-        """What was appended before is not said to be appended."""
+        """Samples of an earlier append are not reported as appended."""
         self.pack()
         self.append()
         for more in ((), ("--resume",)):
@@ -328,7 +329,7 @@ class Append(Case):
             self.assertIn(b"nothing to append", done.stderr)
 
     def test_options_that_are_not_given_again(self):
-        """They are those of the data set, as if they were given."""
+        """The options of the data set are used as if they were given."""
         again = ("--field-alias", "bin=data", "--key-end", "last-dot", "--class-depth", "1")
         photo = {"cat/x.y.jpg": jpeg(32, 24, 3), "cat/z.bin": b"z",
                  "cat/deep/w.png": images.saved(images.photo(20, 30), "PNG")}
@@ -375,7 +376,7 @@ class Append(Case):
         return run.returncode, out, errors
 
     def test_others_meanwhile(self):
-        """Readers see the old one until the manifest has its name; a second run is refused."""
+        """Readers see the old data set until the manifest has its name. A second run is refused."""
         words = ("append", self.new, self.dest, "--shard-count", "2")
         other_files = make_tree(self.path("other"), {"cat/other.bin": b"o"})
         for at in ("shard-000004.tar", "dataset-1.index", "dataset-1.keys", "dataset.json"):
@@ -395,7 +396,7 @@ class Append(Case):
                 sheaf("verify", self.dest)
 
     def test_reader_that_has_it_open(self):
-        """It reads shards that it had not opened yet, with the index of before."""
+        """The reader opens further shards with the index that it had before."""
         old = make_tree(self.path("big"), files(("cat", "dog"), "r", 60, 20000))
         sheaf("pack", old, self.dest, "--format", "webdataset", "--shard-count", "12")
         reader = subprocess.Popen([SHEAF, "cat", self.dest, "--threads", "1", "--memory", "4MiB",
@@ -415,8 +416,8 @@ class Append(Case):
             os.environ, LD_PRELOAD=self.libraries["kill"], FAULT_KIND="kill", FAULT_AT=str(at)))
 
     def test_killed_anywhere(self):
-        """It is the old one or the whole new one; resumed, or begun again after what was left was
-        removed, it has the bytes of a run that nobody killed."""
+        """After a kill, readers find the old data set or the whole new one. If the run is resumed, or repeated after
+        its leftovers were removed, the result has the bytes of an uninterrupted run."""
         words = ("append", self.new, self.dest, "--shard-count", "2", "--jobs", "1")
         start = self.pack("--index", "wids")
         sheaf(*words)
@@ -436,7 +437,7 @@ class Append(Case):
                 sheaf(*words, "--resume")
             elif count == 12:
                 sheaf(*words, "--overwrite")
-            else:       # it had published; what it left is in nobody's way
+            else:       # the run had published, and its leftovers prevent nothing
                 more = make_tree(self.path("third"), {"cat/third.bin": b"3"})
                 sheaf("append", more, self.dest, "--overwrite")
                 self.assertEqual(len(listing(self.dest)), 25)
@@ -448,7 +449,7 @@ class Append(Case):
         self.assertGreater(len(ends), 5)
 
     def test_killed_while_it_removed_its_claim(self):
-        """The data set has grown, and the claim lies in the stage of the run that is gone."""
+        """The data set has grown, and the claim is in the stage of the run that was killed."""
         words = ("append", self.new, self.dest, "--shard-count", "2")
         self.pack()
         sheaf(*words)
@@ -463,7 +464,7 @@ class Append(Case):
         make_tree(self.dest, files_there)
 
     def test_left_alone_and_replaced(self):
-        """Whoever replaces the data set removes what the killed run had appended, too."""
+        """A run that replaces the data set also removes the shards that the killed run had appended."""
         self.pack()
         run = self.held("append", self.new, self.dest, "--shard-count", "2", at="dataset.json")
         run.kill()
@@ -486,7 +487,8 @@ class Append(Case):
                          ["dataset.index", "dataset.json", "dataset.keys", "shard-000000.tar"])
 
     def test_resume_counts_what_was_left_out(self):
-        """Of what is there already, as much was skipped and converted as when it was appended."""
+        """For existing samples, a resumed run reports the same numbers of skipped and converted files as the first
+        run."""
         self.pack()
         source = make_tree(self.path("source"), {"cat/x.txt": b"x", "cat/y.jpg": b"", "cat/y.txt":
                                                  b"y", "cat/z.jpg": jpeg(components=4)})
@@ -544,7 +546,7 @@ class Append(Case):
 
 
 class Remote(servers.S3Case):
-    """On S3: nothing that a reader has named is written again."""
+    """In S3, an object that readers use is never written again."""
 
     def test_append(self):
         old = make_tree(self.path("old"), files(("cat", "dog"), "a", 40, 30000))
@@ -568,7 +570,7 @@ class Remote(servers.S3Case):
         self.assert_same_objects("set", local)
 
     def test_killed_and_fetched(self):
-        """A run that was killed leaves a data set that can be copied; another one may not begin."""
+        """After a kill, the data set can be copied, but another run may not begin."""
         old = make_tree(self.path("old"), files(("cat", "dog"), "a"))
         new = make_tree(self.path("new"), files(("ant", "cat"), "b"))
         dest = self.url("set")
@@ -584,7 +586,7 @@ class Remote(servers.S3Case):
         self.assertEqual(len(self.sheaf("cat", dest, "--list").stdout.splitlines()), 24)
 
     def put_claim(self, dest):
-        """That of a local run, which was stopped."""
+        """Stores the claim of a local run that was stopped."""
         local, library = self.path("stopped"), self.path("hold.so")
         subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
                         os.path.join(support.HERE, "hold.c"), "-ldl"], check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Archives as sources: the shards of an archive are those of the tree that it would unpack to, and
-what is wrong with one is an error that names it and its member."""
+"""Archives as sources: the shards of an archive equal those of the tree that it would unpack to, and an error names
+the archive and its member."""
 
 import gzip
 import io
@@ -31,7 +31,7 @@ COMPRESSORS = {".tar": None, ".tar.gz": "gzip", ".tgz": "gzip", ".tar.xz": "xz",
 
 
 def tar_of(files, form=tarfile.PAX_FORMAT):
-    """{path: bytes, or a TarInfo} as a tar."""
+    """Returns a tar of {path: bytes, or a TarInfo}."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form) as tar:
         for path, data in files.items():
@@ -76,7 +76,7 @@ class Archive(Case):
         return self.path(name)
 
     def same_shards(self, one, other):
-        """But for the manifest, which says what kind of source it was, and what names it."""
+        """Compares shards. Only the manifest, which states the kind of source, and files that name it may differ."""
         one, other = tree_of(one), tree_of(other)
         for tree in (one, other):
             del tree["dataset.json"], tree["dataset.keys"]
@@ -96,7 +96,7 @@ class Archive(Case):
 
 
 class WithoutLibarchive(Archive):
-    """It is loaded for tars alone; here the file of its name is none that can be loaded."""
+    """libarchive is loaded only for tars. Here a file with its name cannot be loaded."""
 
     def setUp(self):
         super().setUp()
@@ -146,7 +146,7 @@ class Tars(Archive):
         self.assert_error(done, "a.tar.xz", "TMPDIR", "No such file")
 
     def test_tars_within_a_tar(self):
-        """As ImageNet's: each is a directory of its name."""
+        """As in ImageNet's archive, each tar is a directory with its name."""
         groups = {}
         for path, data in FILES.items():
             folder, _, name = path.rpartition("/")
@@ -165,7 +165,7 @@ class Tars(Archive):
         self.refuse(self.archive("deep.tar", deep), "d/d/d", "too many")
 
     def test_root(self):
-        """What lies elsewhere is passed over, and counted."""
+        """Members outside the root are skipped and counted."""
         files = dict({"down/" + path: data for path, data in FILES.items()}, **{"up.jpg": b"no"})
         path = self.archive("a.tar", tar_of(files))
         dest = self.check(path, "--root", "down")
@@ -189,7 +189,7 @@ class Tars(Archive):
             self.same_shards(self.wanted, dest)
 
     def test_an_archive_that_has_changed_since_its_plan(self):
-        """Which is no bad file of it, that could be skipped."""
+        """A changed archive does not count as a bad file, so it cannot be skipped."""
         for how in ("fail", "skip"):
             path, plan = self.archive("a.tar", tar_of(FILES)), self.path(how + ".plan")
             sheaf("plan", path, self.path(how), "-o", plan, "--format", "webdataset",
@@ -209,7 +209,7 @@ class Tars(Archive):
             time.sleep(chance.random() * 0.1)
             run.kill()
             run.wait()
-            if number % 2 == 1:     # shards of the older one are not kept
+            if number % 2 == 1:     # shards of the earlier archive are not kept
                 self.archive("a.tar", tar_of(FILES))
             sheaf("pack", path, dest, *words, "--resume")
             self.same_shards(self.wanted, dest)
@@ -236,14 +236,14 @@ class Tars(Archive):
             self.refuse(self.archive("a.tar", tar_of({name: jpeg(seed=1)})), "1.jpg")
 
     def test_a_name_twice(self):
-        """Appended to the archive, or in one that stands behind it: neither is lost silently."""
+        """The second file is in the same archive, or in an archive after its end. Neither is lost silently."""
         one, other = (tar_of({"a/1.jpg": jpeg(seed=i)}) for i in (1, 2))
         for data in (one + other, one[:members_end(one)] + other):
             done = pack(self.archive("a.tar", data), self.path("none"), status=1)
             self.assert_error(done, "a/1.jpg", "two inputs")
 
     def test_what_is_no_data(self):
-        """Is left out as in a tree, and said; also where it could not be packed."""
+        """Members that are not data are left out as in a tree, and counted, even if they could not be packed."""
         clutter = {".git/HEAD.jpg": b"", "a/.DS_Store": b"", "a/._1.jpg": b"",
                    ".git/link.jpg": special(".git/link.jpg", tarfile.SYMTYPE, "x"),
                    "__MACOSX/a/._1.jpg": b""}
@@ -253,12 +253,12 @@ class Tars(Archive):
         self.assertIn(b"5 ignored", done.stderr)
 
     def test_every_cut(self):
-        """At no length is an archive taken for a whole one."""
+        """No truncated archive is accepted as a whole one, at any length."""
         data = tar_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(4)})
         content = members_end(data)
         for size in [0, 1, 100] + list(range(512, content + 1, 512)) + [content - 100, 700]:
             self.refuse(self.archive("cut.tar", data[:size]))
-        empty = tar_of({"a/1.bin": bytes(4096)})        # ends with zeros wherever it is cut
+        empty = tar_of({"a/1.bin": bytes(4096)})        # every part of it ends with zeros
         self.refuse(self.archive("zeros.tar", empty[:512 + 4096]))
         packed = subprocess.run(["gzip", "-c"], input=data, stdout=subprocess.PIPE,
                                 check=True).stdout
@@ -281,8 +281,8 @@ class Tars(Archive):
         self.refuse(self.archive("zeros.tar", bytes(10240)), "no file")
 
     def test_damage_of_every_compression(self):
-        """Wherever a byte is flipped or missing, the archive is refused, or what comes out is what
-        went in.  The tar's own checksums would not see it: the flips hit a member's content."""
+        """If a byte is flipped or missing anywhere, the archive is refused, or the content is right. The tar's own
+        checksums cannot detect this, because the flips are in a member's content."""
         data = tar_of({"a/1.txt": random.Random(1).randbytes(3000) + b"12345" * 200})
         chance = random.Random(seed())
         for program, options in (("gzip", "-1"), ("bzip2", "-1"), ("xz", "-0"), ("zstd", "--check"),
@@ -327,7 +327,7 @@ class Tars(Archive):
 
 
 class FromS3(Archive, servers.S3Case):
-    """Copied into a temporary file, of which nothing is left."""
+    """An archive in S3 is copied to a temporary file, of which nothing is left."""
 
     def setUp(self):
         super().setUp()
@@ -353,7 +353,7 @@ class FromS3(Archive, servers.S3Case):
             sheaf("verify", self.path("out-" + name))
 
     def test_large_and_to_s3(self):
-        """Of several reads, the last one short."""
+        """The archive needs several reads, the last one short."""
         chance = random.Random(seed())
         files = {"c/%d.bin" % i: chance.randbytes(5 << 20) for i in range(7)}
         source = self.put("a.tar", tar_of(files))
@@ -392,7 +392,7 @@ class FromS3(Archive, servers.S3Case):
             time.sleep(chance.random() * 0.2)
             run.kill()
             run.wait()
-            if number % 2 == 1:     # shards of the older one are not kept
+            if number % 2 == 1:     # shards of the earlier archive are not kept
                 self.put("a.tar", tar_of(FILES, (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)[number % 4 == 3]))
             self.sheaf(*self.words(source, dest), "--resume")
             self.same_shards(self.wanted, dest)
@@ -411,7 +411,7 @@ class FromS3(Archive, servers.S3Case):
 
 
 class Copied(Archive):
-    """What happens while an archive is copied."""
+    """Events while an archive is copied."""
 
     def setUp(self):
         super().setUp()
@@ -434,7 +434,7 @@ class Copied(Archive):
 
 
     def test_interrupt(self):
-        """Also of a part, which copies it anew: while the service does not answer."""
+        """An interrupt while the service does not answer, also while a part copies the archive again."""
         self.objects["a.tar"] = fake_s3.Object(tar_of(FILES))
         words, plan = ("--format", "webdataset"), self.path("plan")
         sheaf("plan", "s3://bucket/a.tar", self.path("parts"), "-o", plan, *words, env=self.env)
@@ -516,7 +516,7 @@ class Zips(Archive):
         data = zip_of({"a/%d.jpg" % i: jpeg(seed=i) for i in range(3)})
         self.refuse(self.archive("x.zip", data[:-12] + b"\2\0\2\0" + data[-8:-4] + data[-8:]))
         stored = zipfile.ZipFile(io.BytesIO(data)).infolist()[0].compress_size
-        for at in range(37, 37 + stored - 1, 5):        # of the first member's content
+        for at in range(37, 37 + stored - 1, 5):        # bytes of the first member's content
             flipped = bytearray(data)
             flipped[at] ^= 0x10
             pack(self.archive("x.zip", bytes(flipped)), self.path("none"), status=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The measuring tools' own arithmetic and drawing.  Nothing is measured here."""
+"""The arithmetic and the charts of the benchmark tools. Nothing is measured here."""
 
 import os
 import sys
@@ -79,7 +79,7 @@ class Drawing(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """Rows that were measured alone, in the page of all."""
+    """Rows that were measured alone, merged into the page of all rows."""
     ABOUT = {"processor": "P", "memory": "M", "kernel": "K", "date": "D", "commit": "C", "load": 0}
 
     def report(self, *numbers):
@@ -103,7 +103,7 @@ class Page(unittest.TestCase):
 
 
 class Post(unittest.TestCase):
-    """The case study beside AWS's figures."""
+    """The case study compared with AWS's figures."""
     SIZES = {"small": (1000, 2)}
 
     def rows(self, *cells):
@@ -114,7 +114,7 @@ class Post(unittest.TestCase):
     def test_a_row_is_an_epoch_at_the_pace_of_the_post(self):
         rows = self.rows((("File", "JPEGs", "a tool"), {"download": 100, "train": 1, "stall": 3}),
                          (("mounted", "JPEGs", "a disk"), {"train": 1}))
-        # 1,000 images take 1000 / 330 = 3.03 s, whatever came faster
+        # 1,000 images take 1000 / 330 = 3.03 s, even if the data came faster.
         self.assertEqual([row[:2] for row in rows], [["A", "FSx"], ["A", "File"]])
         self.assertEqual([row[8] for row in rows], ["1.00", "34.00"])
         self.assertEqual(rows[0][9], "as there")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One reader program, unchanged, on one data set, by every way that a platform has to give it."""
+"""The same program reads the same data set in every way in which a platform can provide it."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ from support import CONTAINERS, SHEAF, image_tree, make_tree, pack, shards_of
 
 @contextlib.contextmanager
 def s3fs(server, bucket, folder):
-    """The bucket as a read-only file system, as FastFile mode has it."""
+    """Mounts the bucket as a read-only file system, as in FastFile mode."""
     if not shutil.which("s3fs"):
         raise unittest.SkipTest("no s3fs here (Debian package s3fs)")
     os.makedirs(folder)
@@ -49,7 +49,7 @@ class EveryMode(S3Case):
     def share(cls):
         tree = os.path.join(cls.shared, "tree")
         files = image_tree(4, 15, size=9000)
-        # a class file of their own, so that the samples are the same with a manifest and without
+        # Each sample has a class file of its own, so that the samples are the same with and without a manifest.
         files.update({path.split(".jp")[0].split(".JP")[0] + ".cls": b"%d" % (i % 4)
                       for i, path in enumerate(sorted(files)) if path.lower().endswith("jpg")})
         make_tree(tree, files)
@@ -62,7 +62,7 @@ class EveryMode(S3Case):
         self.roots = 0
 
     def root(self, **entry):
-        """A platform's directory with one channel."""
+        """Makes a platform's directory with one channel."""
         self.roots += 1
         root = self.path("ml-%d" % self.roots)
         os.makedirs(os.path.join(root, "input", "data"))
@@ -71,7 +71,7 @@ class EveryMode(S3Case):
         return root
 
     def program(self, root, says, *more):
-        """What a training job would run; the same whatever the mode.  Its output."""
+        """Runs the program of a training job, which is the same in every mode. Returns its output."""
         done = self.sheaf("cat", "--channel", "train", "--channel-root", root, "--seed", 7,
                           "--epoch", 2, "--shuffle-buffer", 16, *more)
         first = done.stderr.decode().splitlines()[0]
@@ -106,7 +106,7 @@ class EveryMode(S3Case):
         return self.program(root, "read directly", *more)
 
     def from_manifest(self, container, *more):
-        """The objects of the data set, listed in a manifest file."""
+        """Lists the objects of the data set in a manifest file."""
         names = sorted(os.listdir(os.path.join(self.shared, container)))
         self.client.put(self.bucket, container + ".manifest", json.dumps(
             [{"prefix": self.url(container + "/")}, *names]).encode())
@@ -129,7 +129,7 @@ class EveryMode(S3Case):
 
     @staticmethod
     def samples(data, with_keys):
-        """The samples of a tar, in its order: key and fields."""
+        """Returns the key and the fields of each sample of a tar, in order."""
         found = {}
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for member in tar:
@@ -153,11 +153,11 @@ class EveryMode(S3Case):
                 for _ in range(2):
                     self.assertEqual(self.from_s3(container, "--cache", self.path("cache")),
                                      whole)
-                # RecordIO's keys are in files beside the shards, which a pipe has not
+                # RecordIO's keys are in files beside the shards, which a pipe does not have.
                 with_keys = container != "recordio"
                 self.assertEqual(sorted(self.samples(self.from_pipe(container), with_keys)),
                                  sorted(self.samples(whole, with_keys)))
-                # and the order is the feeder's
+                # The order is that of the program that writes the pipe.
                 line = self.sheaf("cat", self.url(container), "--no-shuffle").stdout
                 self.assertEqual(self.samples(self.from_pipe(container, "--no-shuffle"),
                                               with_keys), self.samples(line, with_keys))
@@ -165,7 +165,7 @@ class EveryMode(S3Case):
 
 class Lineage(support.Case):
     def test_lineage(self):
-        """What a job notes of its data is what the reader will do."""
+        """The lineage that a job records agrees with the samples that the reader returns."""
         make_tree(self.path("tree"), image_tree(2, 5))
         root = self.path("ml")
         folder = os.path.join(root, "input", "data", "train")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers of classes: how deep a directory is a class, and data sets that must agree."""
+"""Numbers of classes: the depth of class directories, and data sets that must have the same numbers."""
 
 import json
 import os
@@ -19,7 +19,7 @@ class Depth(Case):
     NAMES = ("001.ak47/x.jpg", "056.dog/x.jpg", "056.dog/greg/vision309/y.jpg", "057.elk/x.jpg")
 
     def test_class_depth(self):
-        """With 1, labels are ImageFolder's: the first directory is the class."""
+        """With --class-depth 1, labels are those of ImageFolder: the first directory is the class."""
         tree = make_tree(self.path("tree"), {name: JPG for name in self.NAMES})
         for container in CONTAINERS:
             dest = self.path(container)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Columns: fields that are added later.  They come with their own samples in the same order, whole
-or not at all, and no byte of the base is touched; wherever the run is killed."""
+"""Columns, which add fields later. Their values come with the right samples in the same order, all or none, and no
+byte of the base is changed, wherever the run is killed."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ def caption(key, mark=""):
 
 
 def captions(path, keys, mark=""):
-    """JSON Lines of the keys, in an order of their own."""
+    """Returns JSON Lines for the keys, in another order."""
     keys = list(keys)
     support.random.Random(path).shuffle(keys)
     write(path, "".join(json.dumps({"key": key, "value": caption(key, mark)}) + "\n"
@@ -63,7 +63,7 @@ class Columns(Case):
         return sheaf("column", "add", self.dest, "--name", name, "--from", source, *more, **how)
 
     def samples(self, *more, dest=None):
-        """[(key, {field: bytes})] of an epoch, in order."""
+        """Returns [(key, {field: bytes})] of an epoch, in order."""
         out = self.path("out.tar")
         with open(out, "wb") as file:
             subprocess.run([SHEAF, "cat", dest or self.dest, *more], stdout=file, check=True)
@@ -116,7 +116,7 @@ class Columns(Case):
             head = self.samples(*order, "--columns", "cap", "--limit", "9", "--save-position", at)
             with_column = read(at)
             self.samples(*order, "--limit", "9", "--save-position", at)
-            self.assertEqual(read(at), with_column)     # the same with and without
+            self.assertEqual(read(at), with_column)     # the same with and without the column
             tail = self.samples("--world-size", "2", "--rank", rank, "--resume-from", at,
                                 "--columns", "cap")
             self.assertEqual(head + tail, all_)
@@ -257,7 +257,7 @@ class Columns(Case):
             **tree_of(self.source),
             **{key + ".cap.txt": caption(key).encode() for key in self.keys}})
 
-    # ---- Values that are not there --------------------------------------------------------------
+    # ---- Missing values --------------------------------------------------------------------------
 
     def test_missing(self):
         self.pack()
@@ -349,7 +349,7 @@ class Columns(Case):
             self.assertEqual(fields["cap.txt"], caption(key, "!").encode())
 
     def test_another_base(self):
-        """Samples of other bytes, in other places: the column is not theirs."""
+        """The samples have other bytes, in other places, so the column is refused."""
         self.pack()
         self.add()
         column = self.path("kept")
@@ -359,7 +359,7 @@ class Columns(Case):
         shutil.copytree(column, os.path.join(self.dest, "columns"))
         self.assert_error(sheaf("cat", self.dest, "--columns", "cap", "--list", status=1),
                           "belongs to another data set")
-        # Even if the fingerprint agrees, the records do not.
+        # Even if the fingerprint is the same, the records differ.
         path = os.path.join(self.dest, "columns", "cap", "1", "dataset.json")
         document = json.loads(read(path))
         document["options"]["base"] = json.loads(read(os.path.join(self.dest, "dataset.json")))[
@@ -448,7 +448,7 @@ class Columns(Case):
         self.check(self.samples("--columns", "cap"), mark="!")
 
     def test_killed_anywhere(self):
-        """The column is there, whole, or not at all; the next run ends it."""
+        """After a kill, the column is whole or missing. The next run completes it."""
         self.pack()
         base = tree_of(self.dest)
         source = captions(self.path("c.jsonl"), self.keys)

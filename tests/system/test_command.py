@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command's manners: help, misuse, streams that fit into pipes, JSON that parses, and
-conversions that equal packing anew."""
+"""Help, invalid options, streams for pipes, valid JSON, and conversions that equal packing again."""
 
 import gzip
 import json
@@ -280,7 +279,7 @@ class Convert(OnADataSet):
                                  "--seed", 3)
                         one, two = tree_of(out), tree_of(fresh)
                         manifests = [json.loads(t.pop("dataset.json")) for t in (one, two)]
-                        for tree in (one, two):     # it names the manifest
+                        for tree in (one, two):     # the manifest contains its name
                             del tree["dataset.keys"]
                         self.assertTrue(one == two, "other bytes")
                         for manifest in manifests:
@@ -317,7 +316,7 @@ class Convert(OnADataSet):
 
 
 class Advice(Case):
-    """What can be done is said by the command that can do it."""
+    """The command that can help gives the advice."""
 
     def test_what_to_do(self):
         tree = make_tree(self.path("tree"), {"a.txt": b"x"})
@@ -399,7 +398,7 @@ class Index(Case):
 
 
 class Peers(OnADataSet):
-    """Index files of other readers, by their own rules."""
+    """Index files of other readers, checked by their own rules."""
 
     READERS = {"webdataset": "dali,wids,energon", "tfrecord": "dali", "recordio": "dali,mxnet"}
 
@@ -434,7 +433,7 @@ class Peers(OnADataSet):
             self.assertEqual(rows, [(a, b - a) for a, b in zip(bounds, bounds[1:])])
 
     def test_mxnet(self):
-        """Record numbers and offsets, in one file a shard."""
+        """Record numbers and offsets, with one file for each shard."""
         for name, data, bounds in self.frames("recordio"):
             path = os.path.join(self.data_sets["recordio"], name[:-len(".rec")] + ".idx")
             rows = [tuple(map(int, l.split("\t"))) for l in read(path).decode().splitlines()]

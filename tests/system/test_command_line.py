@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Manual and help agree; how options are read; what happens at a terminal and a full disk."""
+"""The manual agrees with the help; how options are read; behaviour at a terminal and with a full disk."""
 
 import array
 import fcntl
@@ -18,7 +18,7 @@ from support import ROOT, SHEAF, Case, image_tree, make_tree, pack, sheaf
 COMMANDS = ("pack", "cat", "info", "verify", "index", "view", "unpack", "convert", "advise", "fetch",
             "pipe", "commit", "get", "locate", "report", "column", "edit",
             "repair")
-OF_ALL = {"help", "quiet", "verbose"}       # sheaf.1 has these
+OF_ALL = {"help", "quiet", "verbose"}       # options that sheaf.1 describes
 
 
 def help_of(command):
@@ -30,7 +30,7 @@ def manual_path(command=None):
 
 
 def unread(pipe):
-    """The bytes in it that its reader has not taken yet."""
+    """Returns the number of bytes in a pipe that its reader has not read yet."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0]
@@ -92,7 +92,7 @@ class Manual(unittest.TestCase):
         self.assertGreater(seen, 10)
 
     def test_the_manual_is_well_formed(self):
-        # from their own directory, where mandoc finds the pages that they refer to
+        # mandoc runs in the directory of the pages, where it finds the pages that they refer to
         folder = os.path.dirname(manual_path())
         pages = [os.path.basename(manual_path(c)) for c in (None, "plan", "append", "commit",
                                                         *COMMANDS)]
@@ -133,7 +133,7 @@ class Misuse(Case):
         self.refused("pack", "a", "b", "--formt", "tfrecord", says=["did you mean --format?"])
         self.refused("cat", "a", "--frobnicate", says=["--frobnicate"])
         self.refused("cat", "a", "-n")
-        self.refused("cat", "a", "--lis")       # no abbreviations
+        self.refused("cat", "a", "--lis")       # abbreviations are refused
         self.refused("cat", "a", "--=x")
 
     def test_sizes(self):
@@ -218,7 +218,7 @@ class Streams(Case):
         self.assertEqual(process.wait(), -signal.SIGPIPE)
 
     def test_a_signal_ends_it_though_standard_input_is_silent(self):
-        begun = writers.tar([("a.txt", b"x" * 1000)])[:1536]    # a sample, and no more
+        begun = writers.tar([("a.txt", b"x" * 1000)])[:1536]    # one sample, and nothing after it
         for words, made in ((["unpack", "-", self.path("a")], "a"),
                             (["convert", "-", self.path("b"), "--format", "tfrecord"], "b"),
                             (["cat", "-", "--list"], "")):

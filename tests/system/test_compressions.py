@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Shards that other programs have compressed: in ways that are read, with what is legal around
-them, and in ways that are not, which is no damage that could be skipped."""
+"""Shards that other programs have compressed: in ways that are read, with everything that is legal around the data;
+and in ways that are not read, which does not count as damage."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0hello"
 
 
 def tar_of(count=5, size=3000):
-    """Words, that compress to a third or so."""
+    """Returns a tar of words that compress to about a third."""
     chance, made = random.Random(1), io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         for i in range(count):
@@ -64,7 +64,7 @@ class Compressions(Case):
                 os.unlink(path)
 
     def test_large_blocks_are_known_from_a_pipe(self):
-        """LZ4 shows nothing of a block before all of it is there."""
+        """LZ4 returns nothing of a block before the whole block has arrived."""
         tar = tar_of(3, 3 << 20)
         for options in ((), ("-B7",), ("-B4", "-BD"), ("-9", "--no-frame-crc")):
             with self.subTest(options=options):
@@ -85,7 +85,7 @@ class Compressions(Case):
         sheaf("cat", "-", "--list", data=gzip.compress(tar) + bytes(100) + b"x", status=1)
 
     def test_a_shard_of_skippable_frames_alone(self):
-        """An empty shard is nothing else: its name says whose frames they are."""
+        """An empty shard consists only of skippable frames. Its name says which codec they belong to."""
         for suffix, compress in ((".zst", zstd), (".lz4", lz4)):
             for empty in ("a", "c"):
                 folder = self.path(suffix[1:] + empty)
@@ -95,7 +95,7 @@ class Compressions(Case):
                 self.assertEqual(len(listing(folder)), 2)
 
     def test_what_follows_the_last_member_costs_nothing_before_it(self):
-        """Also where both are unpacked at once."""
+        """This also holds if both are decompressed at the same time."""
         tar = tar_of()
         for codec in (gzip.compress, lz4, zstd):
             for junk in (b"junk and more of it", lz4(tar)[:-9].replace(b"\x04\x22", b"\x04\x23")):
@@ -111,7 +111,7 @@ class Compressions(Case):
                         self.assertEqual(done.stdout.count(b"\n"), 5)
 
     def test_a_shard_of_nothing_known_is_no_empty_result(self):
-        """Whatever its name promises."""
+        """This holds for any name of the shard."""
         for name in ("x.tar.grz", "x.tar", "x.tfrecord", "x.rec", "x.tar.gz"):
             junk = random.Random(1).randbytes(50000)
             path = self.path("in", name)
@@ -143,7 +143,7 @@ class Compressions(Case):
             self.assertIn(b"window", done.stderr)
 
     def test_zstd_shards_are_zstds_own(self):
-        """The command and tar take all of a shard; so do readers of its seek table."""
+        """The zstd command and tar read a whole shard, and so do readers of its seek table."""
         files = {"%d.bin" % i: random.Random(i).randbytes(3 << 20) for i in range(5)}
         source = make_tree(self.path("in"), files)
         pack(source, self.path("set"), "webdataset", "zstd", "--shard-count", 1)
@@ -161,7 +161,7 @@ class Compressions(Case):
             for name, data in files.items():
                 self.assertTrue(tar.extractfile(name).read() == data)
         listed = listing(shard)
-        self.assertEqual(len(listed), 5)            # as a foreign stream, without the index
+        self.assertEqual(len(listed), 5)            # read as a foreign stream, without the index
         for jobs in (1, 4):
             again = self.path("jobs%d" % jobs)
             pack(source, again, "webdataset", "zstd", "--shard-count", 1, "--jobs", jobs)

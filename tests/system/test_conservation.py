@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A data set with other samples than it promises: each command that reads it fails, and leaves
-nothing that looks like a whole result."""
+"""A data set whose samples differ from those in its manifest: each command that reads it fails, and leaves nothing
+that looks like a whole result."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Class names that only the records say: a conversion keeps them, or says that it cannot."""
+"""Class names that only the records contain: a conversion keeps them, or says that it cannot."""
 
 import json
 
@@ -10,7 +10,7 @@ from support import CONTAINERS, Case, make_tree, pack, read, sheaf, shards_of, w
 
 class ClassNames(Case):
     def source(self, *classes, name="x.tfrecord"):
-        """TF Examples, each with a (label, class name)."""
+        """Returns TF Examples, each with a (label, class name)."""
         payloads = []
         for i, (label, text) in enumerate(classes):
             features = {"image/encoded": [b"%d" % i], "image/filename": [b"f%d.txt" % i]}

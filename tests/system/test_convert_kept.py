@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What cat reads, convert and unpack can finish: images that pack refuses, repeated keys, and shards
-of records without keys.  Nothing is lost without a count."""
+"""Data that cat reads can also be converted and unpacked: images that pack refuses, repeated keys, and shards of
+records without keys. Nothing is lost without a count."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from support import (CONTAINERS, SUFFIX, Case, listing, make_tree, pack, read, s
 
 
 def fields_of(place):
-    """{key: {suffix: bytes}} of a data set, through unpack."""
+    """Returns {key: {suffix: bytes}} of a data set, from unpack."""
     found = {}
     for path, data in tree_of(place).items():
         key, suffix = decoders.split_name(path)
@@ -23,7 +23,7 @@ def fields_of(place):
 
 
 def payloads_of(shard):
-    """The payloads of the records of a TFRecord shard."""
+    """Returns the payloads of the records of a TFRecord shard."""
     found, at = [], 0
     while at < len(shard):
         size = int.from_bytes(shard[at:at + 8], "little")
@@ -75,7 +75,7 @@ class KeptImages(Case):
         }
 
     def shards(self, container):
-        """A foreign shard of the files."""
+        """Makes a foreign shard of the files."""
         place = self.path("%s/s%s" % (container, SUFFIX[container]))
         if container == "webdataset":
             write(place, writers.tar(list(self.files.items())))
@@ -173,7 +173,7 @@ class KeptImages(Case):
 
 
 class OpaqueRecords(Case):
-    """A record that is no tf.train.Example becomes one field, and is counted, unless it stays."""
+    """A record that is not a tf.train.Example becomes one field and is counted, unless it stays a record."""
 
     def test_they_are_counted_and_named(self):
         example = writers.example({"x": [b"1"]})
@@ -191,7 +191,7 @@ class OpaqueRecords(Case):
 
 
 class KeptOptions(Case):
-    """What a data set says of its samples, a conversion says, too."""
+    """A conversion keeps what the data set states about its samples."""
 
     def setUp(self):
         super().setUp()
@@ -230,7 +230,7 @@ class KeptOptions(Case):
         self.assertEqual(tree_of(self.path("parts")), tree_of(self.path("other")))
 
     def test_some_samples_of_a_data_set(self):
-        """How many of their images were changed is not known."""
+        """The number of changed images is unknown."""
         sheaf("view", self.path("set"), "-o", self.path("some.view"), "--where", "class=a")
         sheaf("convert", self.path("some.view"), self.path("other"), "--format", "webdataset")
         self.assertEqual(self.options("other"), {**self.options("set"), "images_converted": None,
@@ -249,7 +249,7 @@ class KeptOptions(Case):
 
 
 class Room(Case):
-    """Every command that knows the size of its output checks the free space first, in one way."""
+    """Every command that knows the size of its output checks the free space first, in the same way."""
 
     def test_one_check(self):
         source = make_tree(self.path("source"), {"a/%d.bin" % i: bytes(200000) for i in range(20)})
@@ -329,7 +329,7 @@ class RepeatedKeys(Case):
             "left out: a sample with this key is already packed"), 3)
 
     def test_files_of_one_key_are_not_torn_apart(self):
-        """Two samples of one key with other suffixes do not collide, unless that is asked for."""
+        """Two samples with one key and different suffixes do not collide, unless an option requests it."""
         write(self.path("i.tar"), writers.tar([("a.jpg", b"A"), ("b.jpg", b"B"), ("a.cls", b"1")]))
         sheaf("unpack", self.path("i.tar"), self.path("u"))
         self.assertEqual(sorted(tree_of(self.path("u"))), ["a.cls", "a.jpg", "b.jpg"])
@@ -342,7 +342,7 @@ class RepeatedKeys(Case):
 
 class CopiedRecords(Case):
     def test_records_that_are_no_samples_keep_their_bytes(self):
-        """Many features, odd names, sequences: the bytes stay, and the key comes behind them."""
+        """Records with many features, odd names or sequences keep their bytes, and the key is appended."""
         sequence = writers.wire(1, writers.wire(1, writers.wire(1, b"id") + writers.wire(
             2, writers.feature([5])))) + writers.wire(2, writers.wire(1, writers.wire(1, b"f")
             + writers.wire(2, writers.wire(1, writers.feature([b"x"])))))

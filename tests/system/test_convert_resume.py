@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sheaf convert, killed or failed, and --resume: the bytes of an uninterrupted conversion, or an
-error that says what is another."""
+"""sheaf convert that was killed or failed, and --resume: the result has the bytes of an uninterrupted conversion, or
+an error says what has changed."""
 
 import io
 import os
@@ -48,8 +48,8 @@ class ConvertResume(Case):
         return sorted(name for name in os.listdir(self.dest) if name.startswith("shard-"))
 
     def fail_late(self, *sources, **how):
-        """A run that meets a bad record in the last shard but one, which is good again then.  How
-        many shards it finishes is a matter of time: two at least, here."""
+        """Runs a conversion that meets a bad record in the last shard but one, and repairs the record. The number of
+        shards that it finishes varies, but is at least two."""
         path = self.shard(SHARDS - 2)
         data, times = read(path), os.stat(path)
         write(path, support.flip(data, 5 * 512))
@@ -109,7 +109,7 @@ class ConvertResume(Case):
             tar.addfile(info, io.BytesIO(bytes(LARGE)))
 
     def kill_at_the_large_one(self, *words):
-        """A file that grows past the limit kills the process."""
+        """Kills the process when a file grows beyond the limit."""
         limit = LARGE // 2
         process = subprocess.run(
             [SHEAF, *words], stderr=subprocess.PIPE, check=False,
@@ -147,7 +147,7 @@ class ConvertResume(Case):
         sheaf(*self.words(), "--resume", "--overwrite", status=2)
 
     def test_a_finished_one_is_known(self):
-        """Also from a copy of the data set, and with what a killed run has left of its traces."""
+        """It is recognised even in a copy of the data set, and with leftovers of a killed run."""
         first = sheaf(*self.words()).stdout
         whole = tree_of(self.dest)
         done = sheaf(*self.words(), "--resume")
@@ -173,7 +173,7 @@ class ConvertResume(Case):
         self.assertEqual(tree_of(self.dest), whole)
 
     def test_parts_of_a_finished_one(self):
-        """Commits and late parts find it; its bytes are those of one machine's conversion."""
+        """Commits and late parts find the finished data set. Its bytes are those of a conversion on one machine."""
         plan, whole = self.path("plan"), self.whole()
         sheaf("plan", self.source, self.dest, "-o", plan, "--format", "tfrecord")
         sheaf("convert", "--plan", plan)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sheaf convert from TFRecord to TFRecord: every feature of an Example stays what it is, with its
-name, its type, all values and their order; only a key is added."""
+"""sheaf convert from TFRecord to TFRecord: every feature of an Example keeps its name, its type, all values and their
+order. Only a key is added."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ NAN = float("nan")
 
 
 def raw(payload):
-    """{name: the message Feature} of an Example."""
+    """Returns {name: the message Feature} of an Example."""
     found = {}
     for _, entries in decoders.protobuf(payload):
         for _, entry in decoders.protobuf(entries):
@@ -30,7 +30,7 @@ def raw(payload):
 
 
 def typed(feature):
-    """("bytes", "float" or "int64", values) of a Feature; None of one that says nothing."""
+    """Returns ("bytes", "float" or "int64", values) of a Feature, or None if it has no list."""
     return decoders.feature(feature) if feature else None
 
 
@@ -39,13 +39,13 @@ def entry(name, feature):
 
 
 def record(features):
-    """An Example of {name: Feature or list}."""
+    """Returns an Example of {name: Feature or list}."""
     return wire(1, b"".join(entry(name, f if isinstance(f, bytes) else writers.feature(f))
                             for name, f in features.items()))
 
 
 def some_features(chance, number):
-    """Features of every kind, in any order."""
+    """Returns features of every kind, in any order."""
     features = {
         "id": [number],
         "image": [jpeg(seed=number)],
@@ -66,7 +66,7 @@ def some_features(chance, number):
     }
     names = list(features)
     chance.shuffle(names)
-    for name in names[:number % 4]:         # not all are everywhere
+    for name in names[:number % 4]:         # some samples lack some features
         if name not in ("id", "image", "label"):
             del features[name]
             names.remove(name)
@@ -86,13 +86,13 @@ class ConvertTypes(Case):
         return path
 
     def indexed(self, records=None):
-        """A data set of them."""
+        """Makes a data set of the records."""
         os.mkdir(self.path("i"))
         sheaf("index", os.path.dirname(self.source(records, "i/x.tfrecord")))
         return self.path("i")
 
     def convert(self, *words, dest="d", **how):
-        """Converts, checks the result, and gives the features of its records in order."""
+        """Converts, checks the result, and returns the features of its records in order."""
         dest = self.path(dest)
         shutil.rmtree(dest, ignore_errors=True)
         sheaf("convert", *words, dest, "--format", "tfrecord", **how)
@@ -119,7 +119,7 @@ class ConvertTypes(Case):
         source = self.source()
         found = self.convert(source)
         self.assert_kept(found, self.records, ["x/%08d" % i for i in range(COUNT)])
-        # The comparison is of bytes; what they say is the same to a reader.
+        # The bytes are compared. A reader gets the same from both.
         kinds = {name: typed(feature)[0] for features in found
                  for name, feature in features.items() if feature and name != "int/unpacked"}
         wanted = {"id": "int64", "label": "int64", "image": "bytes", "Upper/Case": "bytes"}
@@ -129,7 +129,7 @@ class ConvertTypes(Case):
         self.assertEqual(listing(self.path("d"), "--no-shuffle"), listing(source, "--no-shuffle"))
 
     def test_again(self):
-        """A second time gives the same bytes, and so do parts of a plan and any number of jobs."""
+        """A second conversion, parts of a plan, and any number of jobs give the same bytes."""
         self.convert(self.source(), "--shard-size", "3kB")
         once = tree_of(self.path("d"))
         self.convert(self.path("d"), "--jobs", 1, dest="e")
@@ -164,7 +164,7 @@ class ConvertTypes(Case):
             self.assertEqual({self.number_of(f): f for f in found}, wanted)
 
     def test_sources(self):
-        """Compressed, several, and beside another container."""
+        """Compressed sources, several sources, and a source beside another container."""
         self.assert_kept(self.convert(self.source(name="x.tfrecord.gz")), self.records)
         half = COUNT // 2
         one = self.source(self.records[:half], "one.tfrecord")
@@ -224,13 +224,13 @@ class ConvertTypes(Case):
     # ---- What Sheaf knows of features --------------------------------------------------------------
 
     def test_labels(self):
-        """The label is the manifest's, and its list stays what it was."""
+        """The label is that of the manifest, and its list is unchanged."""
         lists = ([2.0], [1], [1.0, 0.5], wire(3, b""), [-0.0], [NAN], [b"cat"], [1 << 60])
         records = [record({"image/class/label": v, "x": [b"x"]}) for v in lists]
         source = self.source(records)
         self.assert_kept(self.convert(source), records)
         self.assertEqual(listing(self.path("d"), "--no-shuffle"), listing(source, "--no-shuffle"))
-        # Another label is another list.
+        # Another label makes another list.
         records = [record({"image/class/label": wire(3, b""), "y": [7]}),
                    record({"image/class/label": [NAN], "y": [8]})]
         one, two = self.convert(self.source(records), "--field-map", "y=label")
@@ -262,7 +262,7 @@ class ConvertTypes(Case):
                 del found[key]
             self.assertEqual(found, raw(record(features)))
             self.assertEqual(listing(self.path("d")), listing(source))
-        # Sizes that are not the image's own: they would be read as what is told from it.
+        # Sizes that are not those of the image. Otherwise a reader would take them for the computed sizes.
         (found,) = self.convert(self.source([record({
             "image/encoded": image, "image/format": [b"JPEG"], "image/height": [7],
             "image/width": [16]})]))
@@ -270,7 +270,7 @@ class ConvertTypes(Case):
                          {"image/height": [16], "image.height": [7]})
 
     def test_fields_of_a_view(self):
-        """What a view leaves out is left out; the rest stays."""
+        """Fields that the view leaves out are left out, and the others stay."""
         view = view_of(self, [(self.indexed(), {"fields": ["int.many", "float.odd"]})])
         found = self.convert(view)
         for features, payload in zip(found, self.records):
@@ -309,7 +309,7 @@ class ConvertTypes(Case):
         self.assertEqual(tree_of(dest), whole)
 
     def test_large_lists(self):
-        """Lists whose bytes are more than their text."""
+        """Lists whose bytes are larger than their text."""
         records = [record({"n": writers.feature([-1] * 60000, packed=i % 2 == 0),
                            "e": [b""] * 50000}) for i in range(6)]
         self.assert_kept(self.convert(self.source(records), "--memory", "64MiB"), records)

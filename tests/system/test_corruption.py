@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Damage: every prefix and every flipped byte of small shards, and what else can go wrong on a
-disk.  Whatever happens, a sample that is handed out is one that was packed."""
+"""Damage: every prefix and every flipped byte of small shards, and other faults of a disk. A reader must never return
+a sample that was not packed."""
 
 import json
 import os
@@ -23,7 +23,7 @@ IS_BAD = {"CORRUPT", "TRUNCATED", "CHANGED", "LIMIT", "UNSUPPORTED", "NOT_FOUND"
 
 
 class Damage(Case):
-    """A small data set of each container and codec, and copies of it that are damaged."""
+    """A small data set of each container and codec, and damaged copies of it."""
 
     @classmethod
     def share(cls):
@@ -38,14 +38,14 @@ class Damage(Case):
                 assert len(cls.samples[container, codec]) == 5
 
     def copy(self, container, codec):
-        """A copy to be damaged: its folder, its shard's path, the shard's bytes."""
+        """Makes a copy to damage. Returns its folder, the path of its shard, and the shard's bytes."""
         folder = self.path(container + codec)
         shutil.copytree(self.data_sets[container, codec], folder)
         shard = os.path.join(folder, shards_of(folder)[0])
         return folder, shard, read(shard)
 
     def foreign(self, container, codec):
-        """A shard alone, without manifest or index."""
+        """Makes a copy of the shard alone, without manifest or index."""
         data = read(os.path.join(self.data_sets[container, codec], "shard-000000" +
                                  SUFFIX[container] + SUFFIX[codec]))
         os.makedirs(self.path("alone"), exist_ok=True)
@@ -59,7 +59,7 @@ class Damage(Case):
                     check(container, codec)
 
     def read_all(self, source, expected, what, **options):
-        """Reads; each sample handed out must be the next expected one.  The error, or None."""
+        """Reads, and checks that each returned sample is the next expected one. Returns the error, or None."""
         found = 0
         try:
             with libsheaf.DataSet(source) as data_set, \
@@ -76,7 +76,7 @@ class Damage(Case):
         return None
 
     def read_skipping(self, source, expected, what):
-        """With SKIP: what comes is right and in order, and what does not is counted."""
+        """Reads with SKIP. Returned samples must be right and in order, and the others must be counted."""
         try:
             with libsheaf.DataSet(source) as data_set, libsheaf.Reader(data_set, **SKIP) as reader:
                 found = list(reader)
@@ -94,7 +94,7 @@ class Damage(Case):
 
 class WithIndex(Damage):
     def frame_ends(self, container):
-        """Where the frames of the shard end, and with them what a reader must check."""
+        """Returns where the frames of the shard end. A reader must check up to these points."""
         folder = self.data_sets[container, "none"]
         return decoders.DataSet(folder).frame_bounds(0)
 
@@ -163,12 +163,12 @@ class WithIndex(Damage):
     def test_verify_tells_a_problem_once(self):
         def told(folder, count):
             lines = sheaf("verify", folder, status=1).stderr.decode().splitlines()
-            self.assertEqual(len(lines), count + 1, lines)      # and the sum
+            self.assertEqual(len(lines), count + 1, lines)      # one more line for the sum
             return lines
         for container in CONTAINERS:
             folder, shard, data = self.copy(container, "none")
             write(shard, data[:self.frame_ends(container)[2] + 7])
-            told(folder, 3)     # where it ends, its size, its samples
+            told(folder, 3)     # its end, its size, its samples
             os.unlink(shard)
             told(folder, 1)
             shutil.rmtree(folder)
@@ -228,7 +228,7 @@ class WithIndex(Damage):
             write(shard, flip(data, bounds[3] - 20))
             error = self.read_all(folder, self.samples[container, codec], "", **ONE)
             self.assertIn(os.path.basename(shard), error.message)
-            self.assertRegex(error.message, r"\b2\b")           # the record, from 0
+            self.assertRegex(error.message, r"\b2\b")           # the number of the record, from 0
             self.assertRegex(error.message, r"\b%d\b" % bounds[2])
             self.assertRegex(error.message, "expected|, but ")
             done = sheaf("cat", folder, "--list", "--no-shuffle", status=1)
@@ -246,21 +246,21 @@ class WithIndex(Damage):
 
 
 class Foreign(Damage):
-    """No manifest, no index: what the container and codec can find by themselves."""
+    """Without manifest and index, only the container and the codec can detect damage."""
 
     def expected(self, shard, data):
         write(shard, data)
         return libsheaf.samples(shard, **ONE)
 
     def boundaries(self, container, codec, data):
-        """Cuts that nothing in these containers can tell from an end."""
-        # All content is there; only the seek table is not, which plain zstd files do not have.
+        """Returns cuts that look like an end in these containers."""
+        # The content is complete, and only the seek table is missing. Plain zstd files also have none.
         whole = {data.rindex(b"\x5e\x2a\x4d\x18")} if codec == "zstd" else set()
         if container == "webdataset":
             return whole
         if codec == "none":
             return set(decoders.DataSet(self.data_sets[container, "none"]).frame_bounds(0))
-        return whole | {0}      # an empty file; the shard is one member or frame
+        return whole | {0}      # an empty file; otherwise the shard is one member or frame
 
     def test_every_prefix(self):
         def check(container, codec):
@@ -275,8 +275,8 @@ class Foreign(Damage):
         self.each(check)
 
     def test_a_tar_without_its_end(self):
-        """At each member boundary, where others see a whole archive; also skipping and as a
-        stream."""
+        """A tar that is cut at a boundary of members, which other programs accept as a whole archive; also with
+        skipping, and as a stream."""
         shard, data = self.foreign("webdataset", "none")
         expected = self.expected(shard, data)
         for size in range(0, len(data) - 511, 512):
@@ -309,7 +309,8 @@ class Foreign(Damage):
                 self.read_all(shard, expected, "byte %d flipped" % at, **ONE)
 
     def test_flips_of_what_has_no_checksum_do_no_harm(self):
-        """RecordIO and tar content: nobody can tell, but nothing may break."""
+        """The content of RecordIO and tar has no checksum, so a flip is not detected, but it must not break the
+        reader."""
         for container in ("recordio", "webdataset"):
             shard, data = self.foreign(container, "none")
             for at in range(0, len(data), STEP):
@@ -348,7 +349,7 @@ class Foreign(Damage):
 
 class Sidecars(Damage):
     def damaged(self, name, container, cuts=True):
-        """(what, folder) for each damaged copy of one file beside the shards."""
+        """Yields (description, folder) for each damaged copy of one file beside the shards."""
         folder, _, _ = self.copy(container, "none")
         path = os.path.join(folder, name)
         data = read(path)
@@ -367,7 +368,7 @@ class Sidecars(Damage):
         text = read(os.path.join(self.data_sets["recordio", "none"], "dataset.json"))
         for what, folder in self.damaged("dataset.json", "recordio"):
             error = self.read_all(folder, self.samples["recordio", "none"], what, **ONE)
-            if error is None:       # only what is not content: blanks between tokens
+            if error is None:       # only a byte that is not content: a blank between tokens
                 self.assertEqual(json.loads(read(os.path.join(folder, "dataset.json"))),
                                  json.loads(text), what)
 
@@ -392,7 +393,7 @@ class Sidecars(Damage):
     def test_missing_files(self):
         def check(container, codec):
             for name in sorted(os.listdir(self.data_sets[container, codec])):
-                # Without a table of keys it is a data set as of release 0.1.
+                # Without a table of keys it is like a data set of release 0.1.
                 if name in ("dataset.json", "dataset.keys") or name.endswith(".idx"):
                     continue
                 folder, _, _ = self.copy(container, codec)

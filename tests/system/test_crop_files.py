@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`sheaf cat --pixels` writes what a step was fed: the crops of tests/corpus/step_vectors.txt, for any
-container, codec, threads, ranks and memory; with masks, and with bad images.  `sheaf info --pixels`
-counts, and settings that mean nothing are refused."""
+"""`sheaf cat --pixels` writes the crops of a training step: those of tests/corpus/step_vectors.txt, for any
+container, codec, threads, ranks and memory; with masks, and with bad images. `sheaf info --pixels` counts. Settings
+without a meaning are refused."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from support import CODECS, CONTAINERS, Case, make_tree, pack, read, sheaf
 
 
 def rows(folder):
-    """[[file, key, labels, top, left, height, width, flipped, seed]]"""
+    """Returns [[file, key, labels, top, left, height, width, flipped, seed]]."""
     lines = read(os.path.join(folder, "samples.tsv")).decode().splitlines()
     assert lines[0].split("\t") == ["file", "key", "labels", "top", "left", "height", "width",
                                     "flipped", "seed"]
@@ -47,7 +47,7 @@ class CropFiles(Case):
         return folder if status == 0 else done.stderr.decode()
 
     def check(self, folder, epoch=0):
-        """Returns the keys."""
+        """Checks the crops, and returns the keys."""
         vectors = steps.vectors()
         for name, key, _, *box, seed in rows(folder):
             crop = png(folder, name)
@@ -69,7 +69,7 @@ class CropFiles(Case):
         self.check(self.cat("--threads", 64))
 
     def test_steps(self):
-        """Of a rank, and of all ranks: what cat --list says."""
+        """Steps of one rank, and of all ranks, have the samples of cat --list."""
         for words in (("--step", 2, "--batch", 7), ("--step", 1, "--batch", 5, "--world-size", 3),
                       ("--step", 1, "--batch", 5, "--world-size", 3, "--rank", 1, "--lanes", 6)):
             listed = sheaf("cat", self.set, "--list", "--seed", steps.SEED, *words).stdout

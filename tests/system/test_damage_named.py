@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Damage of every kind in one shard of several: whoever meets it names shard, offset and record, and
-`verify` goes on to the shards behind it."""
+"""Damage of every kind in one shard of several: every command names shard, offset and record, and `verify` continues
+with the following shards."""
 
 import gzip
 import os
@@ -37,12 +37,12 @@ def header_with_size(field):
 
 
 def tar(bad=b"", key=b"b"):
-    """Three samples of 1024, 2048 and 1024 bytes; `bad` is in the middle of the second."""
+    """Returns a tar with three samples of 1024, 2048 and 1024 bytes. `bad` is in the middle of the second."""
     return (member(key + b"/1.txt") + member(key + b"/2.aaa") + bad + member(key + b"/2.zzz") +
             member(key + b"/3.txt") + END)
 
 
-TARS = {    # what is in the second sample, and what is said of it
+TARS = {    # content of the second sample, and a part of the message
     "sparse": (member(b"b/2.bin", kind=b"S"), "sparse"),
     "a large pax header": (pax(b"user.x", b"x" * (2 << 20)) + member(b"b/2.bin"), "1 MiB"),
     "a huge pax header": (pax(b"user.x", b"x" * (5 << 20)) + member(b"b/2.bin"), "extension"),
@@ -87,7 +87,7 @@ RECORDIOS = {
 
 
 def table():
-    """(container, kind, bytes, offset, record, what is said), of the shard in the middle."""
+    """Yields (container, kind, bytes, offset, record, a part of the message) for the shard in the middle."""
     for kind, (bad, said) in TARS.items():
         yield "tar", kind, tar(bad), 1024, 1, said
     yield "tar", "a path that climbs", tar(member(b"b/../2.txt")), 2048, 2, 'component ".."'
@@ -136,7 +136,7 @@ class DamageNamed(Case):
                     self.assertNotIn("a.%s%s" % (container, suffix), text)
 
     def test_one_is_singular(self):
-        """In what is said of one sample, shard, lane, byte or file."""
+        """Messages about one sample, shard, lane, byte or file use the singular."""
         source = make_tree(self.path("one"), {"k/a.txt": b"x"})
         two_bad = make_tree(self.path("bad"), {"k/a.jpg": b"", "k/b.jpg": b"", "k/c.txt": b"x"})
         folder, plan = self.path("set"), self.path("x.plan")
@@ -159,7 +159,7 @@ class DamageNamed(Case):
             self.assertIsNone(found, (words, done))
 
     def test_packed_shards(self):
-        """A byte of a sample, of a compressed block, of the index; and a shard that is cut."""
+        """A byte of a sample, of a compressed block or of the index; and a shard that is cut."""
         source = make_tree(self.path("tree"), {
             "k/%02d.txt" % i: b"sample %d " % i * 50 for i in range(30)})
         for container in CONTAINERS:

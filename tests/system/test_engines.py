@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""tools/engines: many workers pack one plan, to a bucket and to a shared directory; one of them is
-killed in the middle of its part and tried again, and a part is run twice.  What comes of it is
-what `sheaf pack` makes on one machine, byte for byte.
+"""tools/engines: many workers pack one plan, to a bucket and to a shared directory. One of them is killed in the
+middle of its part and tried again, and a part is run twice. The result must equal that of `sheaf pack` on one
+machine, byte for byte.
 
-Slurm (several nodes on this machine) and Open MPI are the real ones.  Kubernetes, AWS Batch and
-SageMaker are not to be had here: what the manifest and the scripts ask them to run is run as they
-do, and the scripts' requests are checked by boto3 against the services' own models."""
+Slurm (several nodes on this machine) and Open MPI are real. Kubernetes, AWS Batch and SageMaker are not available
+here. The tests run the commands of the manifest and of the scripts as these services would, and boto3 checks the
+scripts' requests against the services' own models."""
 
 import concurrent.futures
 import contextlib
@@ -33,7 +33,7 @@ SLURM = os.path.join(ROOT, "tests", "slurm", "slurm.sh")
 class Slurm(Engine):
     @classmethod
     def share(cls):
-        cls.cluster = tempfile.mkdtemp(prefix="sheaf-slurm-", dir="/tmp")   # short
+        cls.cluster = tempfile.mkdtemp(prefix="sheaf-slurm-", dir="/tmp")   # a short path
         cls.addClassCleanup(shutil.rmtree, cls.cluster, ignore_errors=True)
         done = subprocess.run([SLURM, "start", cls.cluster], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=120)
@@ -53,7 +53,7 @@ class Slurm(Engine):
                               cwd=self.folder, stdout=subprocess.PIPE).stdout.decode()
 
     def submit(self, plan):
-        """The array's number, and the worker that has stopped in the middle of a part."""
+        """Returns the array's number, and the worker that has stopped in the middle of a part."""
         subprocess.run([os.path.join(ENGINES, "slurm.sh"), plan, str(PARTS),
                         "--output=" + self.path("log"), "--chdir=" + self.folder],
                        env=self.stalling(), check=True, timeout=60, stdout=subprocess.PIPE)
@@ -61,7 +61,7 @@ class Slurm(Engine):
         return environment_of(pid), pid
 
     def assert_packed(self, plan, job):
-        """The queue runs empty, and what was lost has run twice."""
+        """Checks that the queue becomes empty, and that the lost task has run twice."""
         task = "%s_%s" % (job["SLURM_ARRAY_JOB_ID"], job["SLURM_ARRAY_TASK_ID"])
         poll("all jobs", lambda: not self.ask("squeue", "-h", "-o", "%i"))
         self.assertIn("Restarts=1 ", self.ask("scontrol", "show", "job", task))
@@ -80,7 +80,7 @@ class Slurm(Engine):
         self.assert_packed(plan, job)
 
     def test_all_twice_at_once(self):
-        """By an array and by the ranks of one job, each told its part by the environment."""
+        """Packs with an array and with the ranks of one job at the same time. The environment tells each its part."""
         plan = self.plan_in_directory()
         options = ["--output=" + self.path("log"), "--open-mode=append"]
         self.ask("sbatch", "--array=5-11:2", *options, "--wrap", "sheaf pack --plan " + plan)
@@ -94,7 +94,7 @@ class Slurm(Engine):
         self.assert_done(plan)
 
     def test_the_guide_s_job_scripts(self):
-        """As they are written, but for the place, and for what this cluster is smaller by."""
+        """Runs the scripts of the guide, changed only in paths and in the size of the cluster."""
         page = text_of(os.path.join(ROOT, "doc", "many-machines.md"))
         page = page[page.index("## Slurm"):].replace("/lustre", self.folder)
         pack, submit, train = re.findall(r"^```\n(.*?)^```", page, re.S | re.M)[:3]
@@ -177,8 +177,8 @@ class Mpi(Engine):
 # ---- Services that are not to be had here --------------------------------------------------------
 
 class Containers(Engine):
-    """Runs what a service is asked to run, as it does: a container a part, with the environment
-    that says which; one that was killed is started again."""
+    """Runs a container for each part as the service would, with the environment that names the part. A killed
+    container is started again."""
 
     def run_one(self, command, env):
         for restarts in range(3):
@@ -190,7 +190,7 @@ class Containers(Engine):
         self.fail("killed each time")
 
     def run_all(self, commands, environments):
-        """All of them, and the second once more; one is killed in the middle of its part."""
+        """Runs all containers, and the second one once more. One is killed in the middle of its part."""
         pairs = list(zip(commands, environments))
         stalling = self.stalling(IMAGES // len(pairs) // 2)
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -210,7 +210,7 @@ class Kubernetes(Containers):
             return list(yaml.safe_load_all(file))
 
     def test_the_manifest(self):
-        """As it stands, in the bucket that it names."""
+        """Runs the manifest unchanged, in the bucket that it names."""
         pack_job, commit_job = self.jobs()
         self.bucket = "bucket"
         self.client.make_bucket(self.bucket)
@@ -230,18 +230,18 @@ class Kubernetes(Containers):
 
 
 class Answer(io.BytesIO):
-    """What botocore takes for the body of an answer."""
+    """The object that botocore takes for the body of a response."""
 
     def stream(self, **_):
         return iter([self.read()])
 
 
 class Amazon(Containers):
-    """The scripts with the real boto3, up to where it would send a request: by then it has
-    checked it against the service's model."""
+    """Runs the scripts with the real boto3 until it would send a request. boto3 has then checked the request against
+    the service's model."""
 
     def run_script(self, name, words, service, answers):
-        """The requests, [(operation, body)]; answers: {operation: body}."""
+        """Returns the requests, [(operation, body)]. answers: {operation: body}."""
         try:
             import boto3
             from botocore.awsrequest import AWSResponse
@@ -300,8 +300,8 @@ class Amazon(Containers):
 
     @staticmethod
     def instance(command, number, count):
-        """The command and environment of an instance: in a file system of its own, which has
-        /opt/ml; where that may not be made, with what the service's own images set."""
+        """Returns the command and environment of an instance, in a file system of its own with /opt/ml. If this is
+        not allowed, returns the variables of the service's own images."""
         hosts = sorted("algo-%d" % (i + 1) for i in range(count))
         if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/opt"],
                           stderr=subprocess.DEVNULL).returncode != 0:

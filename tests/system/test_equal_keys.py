@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Samples with one key: every reader of a tar takes adjacent ones for one sample, so none is ever
-written that way, and nothing is lost without a word."""
+"""Samples with equal keys: every reader of a tar takes adjacent ones for one sample, so they are never written next
+to each other, and nothing is lost silently."""
 
 import gzip
 import io
@@ -16,7 +16,7 @@ from support import Case, flip, listing, make_tree, pack, read, seed, sheaf, tre
 
 
 def samples_of(tar):
-    """The keys of a tar's samples as webdataset groups them: adjacent members with one key."""
+    """Returns the keys of a tar's samples as webdataset groups them: adjacent members with one key."""
     with tarfile.open(fileobj=io.BytesIO(tar), mode="r|") as archive:
         names = [member.name for member in archive]
     return [key for key, _ in itertools.groupby(re.sub(r"\.[^/]*$", "", name) for name in names)]
@@ -55,7 +55,7 @@ class EqualKeys(Case):
                 os.unlink(self.path("files/" + name))
 
     def test_they_are_counted_and_the_first_is_named(self):
-        folder = self.tars(["a", "b"], ["c", "a", "b", "c"])    # c again in its shard, a and b not
+        folder = self.tars(["a", "b"], ["c", "a", "b", "c"])    # c again in the same shard, a and b in another one
         done = sheaf("cat", folder, "--null")
         self.assertIn(b"1 sample has the key of an earlier one", done.stderr)
         self.assertIn(b"repeated_keys 1\n", done.stdout)
@@ -85,7 +85,7 @@ class EqualKeys(Case):
             self.assertNotIn(b"earlier", done.stderr)
 
     def test_a_sample_that_pads_a_lane_is_counted(self):
-        for size in (1, 200000):        # the large ones are read as they are drawn
+        for size in (1, 200000):        # large samples are read when they are drawn
             tree = make_tree(self.path("tree%d" % size),
                              {"%02d.txt" % i: b"%d" % i * size for i in range(7)})
             pack(tree, self.path("set%d" % size), "webdataset", "none", "--shard-count", "2")
@@ -117,8 +117,7 @@ class EqualKeys(Case):
 
 
 class Torn(Case):
-    """Tars in which the files of a sample do not lie side by side, as tar makes them without
-    --sort=name."""
+    """Tars in which the files of a sample are not adjacent, as tar makes them without --sort=name."""
 
     def setUp(self):
         super().setUp()

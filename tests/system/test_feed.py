@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sheaf pipe: what a reader of SageMaker's named pipes gets."""
+"""sheaf pipe: the bytes that a reader of SageMaker's named pipes gets."""
 
 import contextlib
 import gzip
@@ -17,11 +17,11 @@ from fake_s3 import Object, Server
 import servers
 import support
 
-WAIT = 100          # seconds; only a hang takes so long
+WAIT = 100          # seconds until a command counts as hanging
 
 
 def records(data):
-    """The payloads of RecordIO records."""
+    """Returns the payloads of RecordIO records."""
     found, at, open_record = [], 0, None
     while at < len(data):
         magic, word = struct.unpack_from("<II", data, at)
@@ -40,7 +40,7 @@ def records(data):
 
 
 class FeedCase(support.Case):
-    """A folder of objects (self.source) and one of pipes (self.pipes)."""
+    """A folder of objects (self.source) and a folder of pipes (self.pipes)."""
 
     env = None
 
@@ -58,7 +58,7 @@ class FeedCase(support.Case):
             time.sleep(0.01)
 
     def slurp(self, path, most=None):
-        """What the pipe gives, to its end or so many bytes."""
+        """Returns the bytes of a pipe, to its end or up to a number of bytes."""
         self.until_there(path)
         with open(path, "rb") as file:
             return file.read() if most is None else file.read(most)
@@ -83,7 +83,7 @@ class FeedCase(support.Case):
         return os.path.join(self.pipes, "%s_%d" % (channel, epoch))
 
     def fed(self, source, *words, epochs=1):
-        """The bytes of each epoch."""
+        """Returns the bytes of each epoch."""
         with self.feeder(source, "--epochs", epochs, *words):
             return [self.slurp(self.pipe(e)) for e in range(epochs)]
 
@@ -145,18 +145,18 @@ class Local(FeedCase):
                     got += len(data)
         self.assertLess(got, 5000 * size)
         self.assertNotEqual(got % size, 0)
-        # Its pipes are still there, and the next feeder takes them over.
+        # Its pipes still exist, and the next command uses them.
         self.assertTrue(os.path.exists(self.pipe(0)))
         self.assertEqual(len(self.fed(self.source)[0]), 5000 * size)
 
     def test_stops_on_signals(self):
         self.make({"%04d" % i: os.urandom(10000) for i in range(1000)})
         for number in (signal.SIGTERM, signal.SIGINT):
-            with self.feeder(self.source, status=-number) as process:     # nobody reads
+            with self.feeder(self.source, status=-number) as process:     # no process reads
                 self.until_there(self.pipe(0))
                 process.send_signal(number)
             self.assert_no_pipes()
-            with self.feeder(self.source, status=-number) as process:     # a reader that is slow
+            with self.feeder(self.source, status=-number) as process:     # a slow reader
                 self.until_there(self.pipe(0))
                 with open(self.pipe(0), "rb", buffering=0) as file:
                     file.read(1)
@@ -270,7 +270,7 @@ class Local(FeedCase):
 
 
 class DataSets(FeedCase):
-    """Of a data set the shards are fed, and neither index and manifest nor what lies beside."""
+    """Of a data set only the shards are written, not the index, the manifest or other files beside them."""
 
     def make(self):
         tree = support.make_tree(self.path("tree"), {
@@ -332,7 +332,7 @@ class Remote(servers.S3Case, FeedCase):
         self.assertEqual(self.fed(self.url("d/shard-3")), [b"3"])
         done = self.sheaf("pipe", self.url("d/none-"), self.pipes, status=1)
         self.assertIn(b"no objects found", done.stderr)
-        # A directory is that and nothing else.
+        # The name is a directory, and there is nothing else.
         self.client.put(self.bucket, "dd", b"no")
         self.client.put(self.bucket, "ddd/1", b"no")
         self.assertEqual(self.fed(self.url("d")), [b"xx123"])

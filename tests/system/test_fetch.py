@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sheaf fetch: every byte, once, and only where it may go."""
+"""sheaf fetch: every byte, once, and only to the right place."""
 
 import json
 import os
@@ -31,11 +31,11 @@ class FakeCase(support.Case):
         return support.sheaf("fetch", *words, env=self.env, status=status)
 
     def complaint(self, *words, status=1):
-        """Of a fetch of s3://bucket/p into self.out that is refused."""
+        """Returns the error of a fetch of s3://bucket/p into self.out that is refused."""
         return self.fetch("s3://bucket/p", self.out, *words, status=status).stderr.decode()
 
     def assert_fetched(self, files):
-        """They, and nothing else, are there."""
+        """Checks that these files, and nothing else, are there."""
         self.assertEqual(sorted(support.tree_of(self.out)), sorted(files))
         for name, data in files.items():
             self.assertTrue(support.read(os.path.join(self.out, name)) == data, name)
@@ -48,10 +48,10 @@ class Restarts(FakeCase):
         self.assertIn(b"fetched 20 files", self.fetch("s3://bucket/p", self.out).stdout)
         self.assert_fetched(files)
         support.write(os.path.join(self.out, "mine"), b"stays")
-        os.unlink(os.path.join(self.out, "3"))                      # gone
+        os.unlink(os.path.join(self.out, "3"))                      # missing
         support.write(os.path.join(self.out, "4"), files["4"][1:])  # shorter
-        support.write(os.path.join(self.out, "5"), support.flip(files["5"], 7))     # later
-        files["6"] = support.flip(files["6"], 8)                    # the object is another one
+        support.write(os.path.join(self.out, "5"), support.flip(files["5"], 7))     # changed later
+        files["6"] = support.flip(files["6"], 8)                    # the object has changed
         self.objects["p/6"] = Object(files["6"])
         said = self.fetch("s3://bucket/p/", self.out).stdout
         self.assertIn(b"fetched 4 files (18000 bytes), 4 of them verified", said)
@@ -73,7 +73,7 @@ class Restarts(FakeCase):
                 time.sleep(0.001)
             process.kill()
             process.communicate()
-            # What has its name is whole.
+            # A file with its final name is whole.
             for name, data in support.tree_of(self.out).items() if os.path.isdir(self.out) else ():
                 if not name.startswith(".sheaf-partial"):
                     self.assertTrue(data == files[name], name)
@@ -87,7 +87,7 @@ class Restarts(FakeCase):
         self.put({"p/%d" % i: os.urandom(9 << 20) for i in range(9)})
         original = self.server._get
 
-        def slow(*words):       # one at a time, a twentieth of a second each
+        def slow(*words):       # one at a time, for a twentieth of a second each
             time.sleep(0.05)
             return original(*words)
 
@@ -101,12 +101,12 @@ class Restarts(FakeCase):
         self.assertEqual(process.returncode, -signal.SIGTERM)
         partial = os.path.join(self.out, ".sheaf-partial")
         for name in os.listdir(partial) if os.path.exists(partial) else ():
-            self.assertTrue(name.endswith(".part"), name)       # to go on with
+            self.assertTrue(name.endswith(".part"), name)       # to continue later
         self.fetch("s3://bucket/p", self.out)
         self.assertFalse(os.path.exists(partial))
 
     def fail_from(self, offset):
-        """Reads of large objects from there on are refused; the offsets asked for so far."""
+        """Refuses reads of large objects from this offset on. Returns the offsets that were requested so far."""
         original, asked = Server._get, []
 
         def get(bucket, key, headers, fault):
@@ -120,7 +120,7 @@ class Restarts(FakeCase):
         return asked
 
     def test_large_objects_are_gone_on_with(self):
-        """From where a run that failed has left them, if they are what they were."""
+        """A fetch continues large objects where a failed run stopped, if the objects are unchanged."""
         data = random.Random(self.server.chance.random()).randbytes(30 << 20)
         for etag in (None, '"0123456789abcdef0123456789abcdef-4"'):
             with self.subTest(etag):
@@ -129,7 +129,7 @@ class Restarts(FakeCase):
                 self.complaint("--memory", "16MiB")     # one part after the other
                 asked = self.fail_from(None)
                 done = self.fetch("s3://bucket/p", self.out)
-                # (One may be asked for again: a connection can end before its answer.)
+                # (A part may be requested again, because a connection can end before its response.)
                 self.assertEqual({first for key, first in asked if key == "p/large"},
                                  {16 << 20, 24 << 20})
                 self.assertIn(b"fetched 1 file (%d bytes)" % (14 << 20), done.stdout)
@@ -158,7 +158,7 @@ class Restarts(FakeCase):
         with open(os.path.join(partial, name), "r+b") as file:
             file.write(bytes([data[0] ^ 1]))
         asked = self.fail_from(None)
-        self.fetch("s3://bucket/p", self.out)       # once on from there, and then the whole object
+        self.fetch("s3://bucket/p", self.out)       # continues once, and then fetches the whole object
         self.assertIn(("p/large", 16 << 20), asked)
         self.assertIn(("p/large", 0), asked)
         self.assert_fetched({"large": data})
@@ -222,7 +222,7 @@ class Faults(FakeCase):
         self.assert_fetched({"a": b"whole", "z": b"z"})
 
     def test_what_was_interrupted_is_no_data_set(self):
-        """Where some objects cannot be had, nobody takes the others for a whole set."""
+        """If some objects cannot be fetched, the others are not taken for a whole data set."""
         support.make_tree(self.path("tree"), support.image_tree())
         support.pack(self.path("tree"), self.path("set"), "recordio", "none", "--shard-count", 3)
         files = support.tree_of(self.path("set"))
@@ -444,7 +444,7 @@ class DataSets(servers.S3Case):
         self.assertEqual(support.tree_of(self.out), self.files)
         self.assertIn(b"fetched 0 files", self.sheaf("fetch", self.url("set"), self.out).stdout)
         self.sheaf("verify", self.out)
-        # The times are the objects'.
+        # Files have the times of their objects.
         self.assertLess(abs(os.stat(os.path.join(self.out, "dataset.json")).st_mtime - time.time()),
                         3600)
 
@@ -486,7 +486,7 @@ class Warm(support.Case):
         self.assertEqual(said, b"read 1 file, %d bytes\n" % (20 << 20))
 
     def test_a_file_that_ends_early(self):
-        """sysfs says a size that its files do not have."""
+        """sysfs states sizes that its files do not have."""
         if not os.path.isdir("/sys/kernel/mm"):
             self.skipTest("no sysfs here")
         done = support.sheaf("fetch", "--warm", "/sys/kernel/mm", status=1)
