@@ -14,7 +14,7 @@ COUNT = 6
 
 class FieldMap(Case):
     def tfds(self, name="x.tfrecord", **more):
-        """Records as TensorFlow Datasets writes them."""
+        """Returns records as TensorFlow Datasets writes them."""
         records = [dict({"image": [jpeg(seed=i)], "Objects/Text": [b"t%d" % i], "label": [i % 3]},
                         **{name: values[i] for name, values in more.items()})
                    for i in range(COUNT)]
@@ -27,7 +27,7 @@ class FieldMap(Case):
                      *more, **how)
 
     def samples(self, to, dest="d"):
-        """(label, {suffix: bytes}) of each sample, by an independent decoder."""
+        """Returns (label, {suffix: bytes}) of each sample, from an independent decoder."""
         for name in support.shards_of(self.path(dest)):
             data = read(os.path.join(self.path(dest), name))
             if to == "tfrecord":
@@ -51,7 +51,7 @@ class FieldMap(Case):
                              [([i % 3], {"jpg": jpeg(seed=i), "Name.txt": b"t%d" % i})
                               for i in range(COUNT)])
             sheaf("verify", self.path(to))
-            self.convert(self.path(to), "jpg=image.jpg", to=to, dest=to + "2")  # from each, too
+            self.convert(self.path(to), "jpg=image.jpg", to=to, dest=to + "2")  # from each container
             self.assertEqual(list(self.samples(to, to + "2")),
                              [([i % 3], {"image.jpg": jpeg(seed=i), "Name.txt": b"t%d" % i})
                               for i in range(COUNT)])
@@ -93,7 +93,8 @@ class FieldMap(Case):
         self.convert(source, "image=jpg")
         done = self.convert(self.path("d"), "image=jpg", dest="e", status=2)
         self.assert_error(done, 'no sample has the field "image"')
-        self.assertFalse(os.path.exists(self.path("e")))    # the manifest has said so
+        # refused because of the manifest, before anything is written
+        self.assertFalse(os.path.exists(self.path("e")))
 
     def test_what_is_no_label(self):
         for values, said in (([[b"cat"]] * COUNT, 'expected an integer, found "cat"'),

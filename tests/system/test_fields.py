@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is said of fields and classes: counted while packing, in every way of it, and compared with
-what Python counts in the files."""
+"""Counts of fields and classes: they are the same in every way of packing, and equal the counts that Python finds in
+the files."""
 
 import json
 import os
@@ -14,7 +14,8 @@ import xxhash
 
 
 def odd_tree(chance):
-    """A field that all have, one that few lack, one that few have; classes of all sizes."""
+    """Returns a tree with a field that all samples have, one that few lack, and one that few have; and with classes
+    of all sizes."""
     files = {}
     for c in range(6):
         for i in range(1 + c * 20):
@@ -28,7 +29,7 @@ def odd_tree(chance):
 
 
 def count(files):
-    """{field: (samples, bytes, least, most)}"""
+    """Returns {field: (samples, bytes, least, most)}."""
     sizes = {}
     for path, data in files.items():
         sizes.setdefault(path.split(".", 1)[1].lower(), []).append(len(data))
@@ -40,8 +41,8 @@ def manifest(folder):
 
 
 def rewrite(folder, change):
-    """A manifest that says something else, as if another program had written it; the table of keys
-    would be that of another data set."""
+    """Changes a manifest, as if another program had written it. The table of keys would then belong to another data
+    set, so it is removed."""
     if os.path.exists(os.path.join(folder, "dataset.keys")):
         os.remove(os.path.join(folder, "dataset.keys"))
     document = manifest(folder)
@@ -90,7 +91,7 @@ class Fields(Case):
         self.assertEqual(read(one + "/dataset.json"), read(self.path("many") + "/dataset.json"))
         sheaf("convert", one, self.path("rec"), "--format", "recordio", "--codec", "zstd")
         self.check(self.path("rec"))
-        # an index counts what was packed as a foreign set
+        # An index has the counts of the data set that was packed.
         before = manifest(one)["fields"]
         for name in ("dataset.json", "dataset.index", "dataset.keys"):
             os.remove(os.path.join(one, name))
@@ -103,7 +104,7 @@ class Fields(Case):
         return [line for line in done.stderr.decode().splitlines() if "without a field" in line]
 
     def test_dry_run(self):
-        """It tells what the run will tell, in the same words, of each split; and writes nothing."""
+        """A dry run prints the same words as the run, for each split, and writes nothing."""
         for options in ((), ("--split", "train=0.7,val=0.3")):
             dry = pack(self.source, self.path("out"), "webdataset", "none", "--dry-run", *options)
             self.assertFalse(os.path.exists(self.path("out")))
@@ -114,7 +115,7 @@ class Fields(Case):
             shutil.rmtree(self.path("out"))
 
     def test_commit_prints_them(self):
-        """As pack does: of the data set, or of each split."""
+        """commit prints the counts like pack, for the data set or for each split."""
         for number, options in enumerate(((), ("--split", "train=0.7,val=0.3"))):
             words = ("--format", "tfrecord", "--shard-count", "3", *options)
             one, many, plan = (self.path("%s-%d" % (name, number))
@@ -157,7 +158,7 @@ class Fields(Case):
         rewrite(folder, lambda d: d.update(fields=fields, class_samples=[1, 2, 3, 4, 5, 6]))
         self.assertIn('the class "c1" has 21 samples, but the manifest says 2',
                       sheaf("verify", folder, status=1).stderr.decode())
-        # damage is not merely a difference
+        # damage is more than a difference of counts
         rewrite(folder, lambda d: d.update(fields=fields[::-1]))
         self.assertIn("byte order", sheaf("info", folder, status=1).stderr.decode())
 

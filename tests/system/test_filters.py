@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--include and --exclude: whatever the source, what is packed is what a tree would have without the
-files that are left out.  tests/test_filter.c compares the rules with git's."""
+"""--include and --exclude: for every source, the packed files are those of a tree without the files that are left
+out. tests/test_filter.c compares the rules with git's."""
 
 import json
 import os
@@ -16,7 +16,7 @@ FILTERS = ["--include", "*.txt", "--include", "cat/", "--exclude", "raw/", "--ex
 
 
 def is_packed(path):
-    """What FILTERS say."""
+    """Returns whether FILTERS pack a path."""
     if path.startswith("raw/"):
         return False
     if path == "dog/03.txt":
@@ -43,7 +43,7 @@ class Filters(Case):
         write(os.path.join(self.tree, "all.list"), "".join(p + "\n" for p in FILES).encode())
         left_out = len(FILES) - len(self.packed)
         done = self.check(self.tree)
-        self.assertIn(b'1 directory left out by the pattern "raw/"', done.stderr)    # it was not looked into
+        self.assertIn(b'1 directory left out by the pattern "raw/"', done.stderr)    # the directory was not read
         for source in ("a.tar", "a.zip", "tree/all.list"):
             done = self.check(self.path(source))
             self.assertIn(b", %d left out by patterns" % left_out, done.stdout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shards that other programs made, in all the dialects of the formats, by any way to name them."""
+"""Shards of other programs, in all dialects of the formats, named in every possible way."""
 
 import gzip
 import os
@@ -21,7 +21,7 @@ LINES = ["a/1\t3\tcls:1\tjpg:%d" % len(IMAGE), "a/2\t4\tcls:2\tjpg:%d" % len(MEM
 
 
 def lines_of(text):
-    """Lines of a listing with each line's fields in one order."""
+    """Returns the lines of a listing, with the fields of each line in a fixed order."""
     return ["\t".join(l.split("\t")[:2] + sorted(l.split("\t")[2:])) for l in text]
 
 
@@ -32,10 +32,11 @@ class Foreign(Case):
         return path
 
     def lines(self, data, name="x.tar"):
-        """The listing of a shard: from a file, and the same as a stream."""
+        """Returns the listing of a shard. It must be the same from a file and from a stream."""
         found = listing(self.shard(data, name), "--no-shuffle")
         stream = sheaf("cat", "-", "--list", "--no-shuffle", data=data).stdout.decode()
-        if name.endswith((".tar", ".tar.gz", ".tar.lz4")):      # keys do not come from the name
+        # in these containers, keys do not depend on the name of the shard
+        if name.endswith((".tar", ".tar.gz", ".tar.lz4")):
             self.assertEqual(stream.splitlines(), found)
         else:
             self.assertEqual(stream.count("\n"), len(found))
@@ -80,7 +81,7 @@ class Tar(Foreign):
             self.assertEqual(self.lines(data), ["from/pax\t\ttxt:0", "b/2\t\ttxt:1"])
 
     def test_pax_size_wins(self):
-        """The size in the header says 0, the pax record says the truth."""
+        """The size in the header is 0, and the size in the pax record is right."""
         record = b"10 size=5\n"
         data = (writers.tar_member(b"PaxHeaders/x", record, kind=b"x") +
                 writers.tar_header(b"a/1.txt", 0) + b"hello" + bytes(507) + bytes(1024))
@@ -118,7 +119,7 @@ class Tar(Foreign):
             self.assertEqual(self.lines(writers.tar(members + MEMBERS, form)), LINES)
 
     def test_concatenated_archives(self):
-        """With the zero blocks in between, padded or not: nothing after them is lost."""
+        """With blocks of zeros between the archives, padded or not, nothing after them is lost."""
         parts = [writers.tar(MEMBERS[:2]), writers.tar(MEMBERS[2:4], padded=False),
                  writers.tar(MEMBERS[4:])]
         self.assertEqual(self.lines(b"".join(parts)), LINES)
@@ -142,7 +143,7 @@ class Tar(Foreign):
         self.refused(data[:-512])
 
     def test_names_that_webdataset_passes_over_are_not_lost_silently(self):
-        """Either an error that names it or a sample; never a quiet nothing."""
+        """Such a name gives either an error that names it, or a sample. It is never lost silently."""
         for name in ("README", "a/.hidden", "__meta__.json"):
             data = writers.tar([(name, b"data"), ("a/1.txt", b"1")])
             done = sheaf("cat", self.shard(data), "--list", "--no-shuffle", status=None)
@@ -160,7 +161,8 @@ class Tar(Foreign):
         self.refused(huge + bytes(1024))
 
     def test_same_key_again_later(self):
-        """Two samples of one key, each whole: webdataset's readers give two."""
+        """Two samples with one key that are not adjacent are both whole. webdataset's readers also return two
+        samples."""
         data = writers.tar([("a.txt", b"1"), ("b.txt", b"2"), ("a.txt", b"3")])
         done = sheaf("cat", self.shard(data), "--list", "--no-shuffle", status=None)
         if done.returncode == 0:
@@ -329,7 +331,7 @@ class Codecs(Foreign):
     def test_compressed_by_others(self):
         for name, data in self.SHARDS.items():
             plain = self.lines(data, name)
-            half = len(data) // 3       # a cut that is no boundary of anything
+            half = len(data) // 3       # a cut that is not at any boundary
             for packed, suffix in (
                     (gzip.compress(data), ".gz"), (writers.lz4(data), ".lz4"),
                     (gzip.compress(data[:half]) + gzip.compress(data[half:]), ".gz"),
@@ -341,7 +343,7 @@ class Codecs(Foreign):
                     (gzip.compress(data, 0), ".gz"),
                     (gzip.compress(data) + gzip.compress(b""), ".gz")):
                 self.assertEqual(self.lines(packed, name + suffix), plain)
-                # found from content, whatever the name says
+                # The container is detected from the content, for any name.
                 self.assertEqual(listing(self.shard(packed, name), "--no-shuffle"),
                                  listing(self.shard(data, name), "--no-shuffle"))
 
@@ -390,7 +392,7 @@ class Codecs(Foreign):
 
 
 class Naming(Foreign):
-    """How foreign shards are named."""
+    """The ways to name foreign shards."""
 
     def setUp(self):
         super().setUp()
@@ -425,7 +427,7 @@ class Naming(Foreign):
         self.assertEqual(done.stdout.count(b"\n"), 3)
 
     def test_lists_of_webdataset(self):
-        """Braces with commas, ranges of letters and with steps, one in another, and "::"."""
+        """Braces with commas, ranges of letters and ranges with steps, nested braces, and "::"."""
         names = ["%s-%02d.tar" % (word, i) for word in ("a", "b", "val") for i in (0, 2, 3)]
         for name in names:
             write(self.path("w/" + name), writers.tar([(name[:-4] + ".txt", name.encode())]))
@@ -465,11 +467,11 @@ class Naming(Foreign):
         self.assert_error(done, "train-000004.tar")
 
     def test_a_link_to_nothing_is_named_and_not_passed_over(self):
-        """As git-annex, DVC and the Hugging Face hub's cache leave them."""
+        """Links like those that git-annex, DVC and the cache of the Hugging Face hub leave."""
         folder = self.path("links")
         write(self.path("links/t-0.tar"), writers.tar(MEMBERS))
         os.symlink("../blobs/x", self.path("links/t-1.tar"))
-        os.symlink("nowhere.md", self.path("links/NOTES.md"))       # not a shard's
+        os.symlink("nowhere.md", self.path("links/NOTES.md"))       # not the name of a shard
         words = ("links/t-1.tar", "a symbolic link to ../blobs/x")
         for source in (folder, self.path("links/t-*.tar"), self.path("links/t-{0..1}.tar"),
                        self.path("links/t-1.tar")):
@@ -541,7 +543,7 @@ class Naming(Foreign):
                                  epoch_order([3] * 4, seed=5, epoch=3, buffer=4)])
 
     def test_a_fifo_is_a_stream(self):
-        """As `sheaf cat <(command)` gives it."""
+        """A FIFO, as in `sheaf cat <(command)`."""
         os.mkfifo(self.path("fifo"))
         write(self.path("x.tar"), writers.tar(MEMBERS))
         writer = subprocess.Popen(["sh", "-c", "exec cat x.tar >fifo"], cwd=self.folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of other programs are left alone: a command replaces what it wrote itself, and nothing else."""
+"""A command replaces only files that it wrote itself, and leaves files of other programs alone."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class ForeignFiles(Case):
         done = sheaf(*words, status=1)
         self.assert_error(done, os.path.basename(path), "exists", "not replaced")
         self.assertEqual(read(path), FOREIGN)
-        write(path, b"")            # as mktemp leaves it
+        write(path, b"")            # an empty file, as mktemp makes it
         sheaf(*words)
         self.assertNotEqual(read(path), b"")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ShardedByS3Key: each host has some objects of a data set, and the hosts together are one epoch."""
+"""ShardedByS3Key: each host has some objects of a data set, and all hosts together read an epoch."""
 
 import collections
 import json
@@ -16,7 +16,7 @@ from support import SHEAF, image_tree, make_tree, pack, shards_of, sheaf
 
 
 def make_root(root, host, hosts):
-    """A platform's directory of one host; the channel's."""
+    """Makes a platform's directory of one host. Returns it, and the channel's directory."""
     folder = os.path.join(root, "input", "config")
     support.write(os.path.join(folder, "inputdataconfig.json"), json.dumps(
         {"train": {"TrainingInputMode": "File", "S3DistributionType": "ShardedByS3Key"}}).encode())
@@ -43,15 +43,15 @@ class Hosts(support.Case):
         make_tree(os.path.join(cls.shared, "tree"), image_tree(5, 40, size=3000))
 
     def set_of(self, container, *more, codec="none", shards=14):
-        """A data set, its manifest, and the samples of each shard as `cat --list` has them."""
+        """Makes a data set. Returns its manifest, and the samples of each shard in the form of `cat --list`."""
         folder = self.path("set-%s-%s-%d" % (container, codec, shards))
         pack(os.path.join(self.shared, "tree"), folder, container, codec, "--shard-count", shards,
              *more)
         return folder
 
     def deal(self, folder, hosts, names=None):
-        """The directories of all hosts, with what the platform gives them: of all objects, or of
-        these."""
+        """Makes the directories of all hosts, and divides all objects, or the given ones, among them as the platform
+        does."""
         roots = []
         for host in range(hosts):
             root = self.path("%s-%d-%d" % (os.path.basename(folder), hosts, host))
@@ -70,8 +70,8 @@ class Hosts(support.Case):
     # ---- Every sample once ---------------------------------------------------------------------
 
     def test_every_sample_comes_once(self):
-        """With its class, by every container, codec and number of hosts; and a sample is repeated
-        or left out only to give every host equally many."""
+        """Each sample comes once, with its class, for every container, codec and number of hosts. Samples are
+        repeated or left out only to give every host the same number."""
         for container, codec, numbers in (("webdataset", "none", (2, 3, 13)),
                                           ("tfrecord", "zstd", (3,)), ("recordio", "none", (2,)),
                                           ("webdataset", "gzip", (2,))):
@@ -95,7 +95,7 @@ class Hosts(support.Case):
                     self.assertLessEqual(len(dropped[0]), min(map(len, kept)))
 
     def test_the_order_is_that_of_the_page(self):
-        """The line of a host goes on from its beginning, or ends early; over local ranks, too."""
+        """The line of a host continues from its beginning, or ends early; also over local ranks."""
         folder = self.set_of("webdataset")
         counts = {shard["name"]: shard["samples"]
                   for shard in json.loads(support.read(self.manifest(folder)))["shards"]}
@@ -142,7 +142,7 @@ class Hosts(support.Case):
                     found = collections.Counter(self.list(root, converted, *more))
                     self.assertEqual(sum(found.values()), 90, (host, codec, more))
                     self.assertEqual(len(found), (90, 4)[host])
-                    # those that come are repeated evenly
+                    # The repeated samples are distributed evenly.
                     self.assertLessEqual(max(found.values()) - min(found.values()), 1)
 
     # ---- Ranks ---------------------------------------------------------------------------------
@@ -255,13 +255,13 @@ class Hosts(support.Case):
             self.refused(roots[0], "ShardedByS3Key", more=more)
 
     def test_damage_is_seen(self):
-        """Every sample is checked against the index, which lies elsewhere."""
+        """Every sample is checked against the index, which is in another place."""
         folder = self.set_of("webdataset")
         root = self.deal(folder, 2)[0]
         data = os.path.join(root, "input", "data", "train")
         path = os.path.join(data, shards_of(data)[2])
         content = support.read(path)
-        at = content.index(b"\xff\xd9") - 5         # within an image
+        at = content.index(b"\xff\xd9") - 5         # inside an image
         support.write(path, support.flip(content, at))
         done = sheaf(*of_channel("cat", root, "--manifest", self.manifest(folder)), status=1)
         self.assert_error(done, os.path.basename(path), "CRC")
@@ -273,7 +273,7 @@ class Hosts(support.Case):
         self.assert_error(done, os.path.basename(path), "expected")
 
     def test_keys_are_not_found_in_a_part(self):
-        """Numbers and places are those of the part."""
+        """Numbers and places count only the samples of the host."""
         folder = self.set_of("webdataset")
         root = self.deal(folder, 2)[1]
         info = json.loads(sheaf(*of_channel("info", root, "--json", "--manifest",
@@ -283,7 +283,7 @@ class Hosts(support.Case):
         self.assertIn(b"host          1 of 2, with 7 of 14 shards\n", text)
 
     def test_killed(self):
-        """SIGTERM saves the position of this host; another run goes on."""
+        """SIGTERM saves the position of this host, and another run continues there."""
         folder = self.set_of("webdataset")
         root = self.deal(folder, 2)[0]
         position = self.path("position")
@@ -301,7 +301,7 @@ class Hosts(support.Case):
 
 class FromS3(servers.S3Case):
     def test_manifest_and_lists_in_s3(self):
-        """The manifest is where the job's prefix is; RecordIO's keys are in files beside it."""
+        """The manifest is in S3 at the job's prefix, and RecordIO's keys are in files beside it."""
         for container in ("webdataset", "recordio"):
             make_tree(self.path("tree"), image_tree(3, 20, size=3000))
             folder = self.path("set-" + container)

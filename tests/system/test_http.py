@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data sets behind a plain web server."""
+"""Data sets on a plain web server."""
 
 import gzip
 import os
@@ -49,7 +49,7 @@ class Http(support.Case):
                 self.assert_same_tree(self.path(name), os.path.join(self.shared, "tree"))
 
     def test_info_reads_the_index_of_chosen_shards(self):
-        """Of the others nothing is needed to say what is read for a view."""
+        """To describe a view, nothing is read of the other shards."""
         view = self.path("some.view")
         support.sheaf("view", self.url("set/"), "-o", view, "--where", "range=0..3", env=self.env)
         before = len(self.server.requests())
@@ -81,7 +81,7 @@ class Http(support.Case):
         self.same([pattern], [os.path.join(self.root, "foreign.gz")], "--no-shuffle")
 
     def test_query(self):
-        """A URL with a query is that of one file, and the query is for nobody to see."""
+        """A URL with a query names one file, and no message shows the query."""
         name = self.names[0]
         url, local = self.url("foreign/%s?token=SECRET" % name), os.path.join(self.root, "foreign")
         before = len(self.server.requests())
@@ -108,9 +108,9 @@ class Http(support.Case):
                       self.path("out"), "--format", "tfrecord", env=self.env)
         support.sheaf("convert", os.path.join(self.root, "foreign"), self.path("local"),
                       "--format", "tfrecord")
-        # Streamed, the source does not say how many samples it has, so it is another one by name.
+        # As a stream, the source does not state its number of samples, so it counts as another source.
         for name in ("out", "local"):
-            os.unlink(self.path(name, "dataset.keys"))      # which has the fingerprint, too
+            os.unlink(self.path(name, "dataset.keys"))      # it contains the fingerprint
             path = self.path(name, "dataset.json")
             support.write(path, re.sub(rb'"(plan|fingerprint)": "[0-9a-f]{32}"', b"", support.read(path)))
         self.assert_same_tree(self.path("out"), self.path("local"))
@@ -190,12 +190,12 @@ class Http(support.Case):
         self.assert_error(done, "cache", "memory")
 
     def sent(self, word):
-        """Bytes of bodies, as the log has them after the status."""
+        """Returns the bytes of bodies, which the log has after the status."""
         return sum(int(line.split('" ')[1].split()[1]) for line in self.server.requests()
                    if word in line)
 
     def sent_since(self, count, word):
-        """Bytes of bodies, of the requests behind the first `count`."""
+        """Returns the bytes of bodies of the requests after the first `count`."""
         return sum(int(line.split('" ')[1].split()[1])
                    for line in [r for r in self.server.requests() if word in r][count:])
 
@@ -203,7 +203,7 @@ class Http(support.Case):
         return sum(word in line for line in self.server.requests())
 
     def test_few_requests(self):
-        """A shard that is read as a stream takes large reads."""
+        """A shard that is read as a stream is read with large requests."""
         chance = support.random.Random(1)
         make_tree(self.path("tree"), {"%04d.bin" % i: chance.randbytes(50000) for i in range(400)})
         pack(self.path("tree"), os.path.join(self.root, "large"), "webdataset", "none",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Data sets of the Hugging Face hub, from a hub of our own: it wants a token, names commits, and
-sends whoever asks for a shard to another host."""
+"""Data sets of the Hugging Face hub, from a hub of the test's own. It requires a token, names commits, and redirects
+requests for shards to another host."""
 
 import http.server
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--fix-images, --resize, --quality and --check-images: what loaders stumble over becomes the plain JPEG that
-Pillow would make of it, large images become small ones, the rest stays, and damage is named."""
+"""--fix-images, --resize, --quality and --check-images: images that loaders cannot read as expected become the plain
+JPEGs that Pillow would make, large images become small, other files are unchanged, and damaged images are named."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Fixed(Case):
         return self.path(name + ".files")
 
     def check(self, name, quality=90):
-        """Byte for byte what Pillow makes, which has the same libjpeg."""
+        """Checks that the result equals Pillow's byte for byte. Pillow has the same libjpeg."""
         folder = self.unpacked(name)
         for key, (data, _) in self.odd.items():
             with self.subTest(key):
@@ -86,7 +86,7 @@ class Fixed(Case):
         self.assertFalse(os.path.exists(self.path("out", "converted.tsv")))
 
     def test_small_files_that_become_large(self):
-        """A block of tiny files is made again, with as much memory as their JPEGs take."""
+        """A block of tiny files is encoded again, with the memory that their JPEGs need."""
         flat = images.saved(images.photo(8, 8).resize((1500, 1200), 0), "PNG", compress_level=9)
         tree = make_tree(self.path("flat"), {"c/%d.jpg" % i: flat for i in range(40)})
         self.assertLess(len(flat), 50000)
@@ -97,7 +97,7 @@ class Fixed(Case):
 
 
 class Upright(Case):
-    """Orientation, in every way that a file can say it; Pillow 9.4 does not know all of them."""
+    """Orientations, in every way in which a file can state them. Pillow 9.4 does not support all of them."""
 
     def test_every_way_to_say_it(self):
         image = images.photo(23, 11)
@@ -124,7 +124,7 @@ class Upright(Case):
 
 
 class Bytes(Case):
-    """Bytes that belong to nothing, where no decoder minds them."""
+    """Bytes that belong to nothing, at places where every decoder skips them."""
 
     def test_between_segments_and_before_the_end(self):
         whole = images.saved(images.photo(40, 30))
