@@ -404,9 +404,9 @@ SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, cons
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    /* 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
+    /* default 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
     uint64_t memory_bytes;
-    /* NULL; it reports no counts, and is called only while sheaf_dataset_read waits */
+    /* default NULL; it reports no counts, and is called only while sheaf_dataset_read waits */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
 };
@@ -461,8 +461,8 @@ struct sheaf_reader_options {
     uint64_t seed;                  /* 0 */
     uint64_t epoch;                 /* 0; the first epoch to read */
     int no_shuffle;                 /* 0; 1 reads in manifest order, without any shuffling */
-    /* 10000; total number of samples in the shuffle buffers of all lanes; 0 only permutes the
-     * shards */
+    /* default 10000; total number of samples in the shuffle buffers of all lanes; 0 only permutes
+     * the shards */
     uint64_t shuffle_buffer;
     /* 0, which means world_size x workers; other values must be a multiple of world_size x
      * workers */
@@ -472,34 +472,36 @@ struct sheaf_reader_options {
     /* AUTO, which means KEEP for one rank and PAD for several; the action on the remainder of an
      * epoch */
     enum sheaf_remainder remainder;
-    /* 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the index */
+    /* default 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the
+     * index */
     uint64_t memory_bytes;
-    /* 0; number of threads that read and check samples ahead of time. 0 means one per processor, at
-     * most 8. For local files it means one thread less, because sheaf_reader_next does part of the
-     * work. */
+    /* default 0; number of threads that read and check samples ahead of time. 0 means one per
+     * processor, at most 8. For local files it means one thread less, because sheaf_reader_next
+     * does part of the work. */
     unsigned threads;
-    /* FAIL; SKIP skips bad records. Records with more than 1,024 fields or 65,536 labels are bad as
-     * well. If all records are bad, the epoch ends with SHEAF_ERR_CORRUPT. */
+    /* default FAIL; SKIP skips bad records. Records with more than 1,024 fields or 65,536 labels
+     * are bad as well. If all records are bad, the epoch ends with SHEAF_ERR_CORRUPT. */
     enum sheaf_on_error on_corrupt;
-    /* UINT64_MAX (no limit); number of bad records that SKIP may skip; the next bad record is an
-     * error */
+    /* default UINT64_MAX (no limit); number of bad records that SKIP may skip; the next bad record
+     * is an error */
     uint64_t max_corrupt;
     sheaf_report_fn *report; void *report_context;  /* NULL; called in next() for each skipped
                                                        record */
     const char *cache_directory;    /* NULL; directory for remote shards, which processes may
                                        share */
-    /* 64 GB; size limit of the cache, from which the least recently used blocks are removed
+    /* default 64 GB; size limit of the cache, from which the least recently used blocks are removed
      * first */
     uint64_t cache_bytes;
-    /* NULL; or memory_bytes bytes of page-aligned memory for samples (see sheaf_reader_keep) */
+    /* default NULL; or memory_bytes bytes of page-aligned memory for samples (see
+     * sheaf_reader_keep) */
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
-    /* NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples. The
-     * field EXT of the column NAME becomes the sample's field NAME.EXT. Columns do not affect the
-     * order, the positions and the states of a reader. A sample that already has a field of this
-     * name causes SHEAF_ERR_EXISTS. */
+    /* default NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples.
+     * The field EXT of the column NAME becomes the sample's field NAME.EXT. Columns do not affect
+     * the order, the positions and the states of a reader. A sample that already has a field of
+     * this name causes SHEAF_ERR_EXISTS. */
     const char *const *columns; size_t column_count;
-    /* FAIL; what to do with a sample for which a column has no value. FAIL: return
+    /* default FAIL; what to do with a sample for which a column has no value. FAIL: return
      * SHEAF_ERR_NOT_FOUND. SKIP: leave out and count the sample. NONE: return the sample without
      * the field. */
     enum sheaf_missing missing;
@@ -662,7 +664,8 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    /* 600; limit in seconds of the wait for a pipe to appear, and then again for its first byte */
+    /* default 600; limit in seconds of the wait for a pipe to appear, and then again for its first
+     * byte */
     uint64_t wait_seconds;
     /* NULL, which means that the attributes come from the configuration; or the attributes of an
      * augmented manifest in a pipe, such as "image-ref,label". The pipe has a RecordIO record for
@@ -826,7 +829,7 @@ enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    /* NONE; a compressed shard consists of one gzip member, one LZ4 frame, or several zstd
+    /* default NONE; a compressed shard consists of one gzip member, one LZ4 frame, or several zstd
      * frames */
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
@@ -837,33 +840,34 @@ struct sheaf_pack_options {
     /* NULL (for a list its directory, for an archive the whole archive); directory to which the
      * paths in a list are relative */
     const char *root;
-    /* 0; with 1, samples are in byte order of their keys instead of shuffled */
+    /* default 0; with 1, samples are in byte order of their keys instead of shuffled */
     int no_shuffle;
     uint64_t seed;                  /* 0; seed of the shuffle and of splits */
     int label_base;                 /* 0; number of the first class, 0 or 1 */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    /* 0; with 1, shards that an earlier run finished are kept if their files have the same sizes
-     * and times */
+    /* default 0; with 1, shards that an earlier run finished are kept if their files have the same
+     * sizes and times */
     int resume;
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
-    /* 0; with 1, only a plan is made, and *error tells whether and why `dest` would be refused */
+    /* default 0; with 1, only a plan is made, and *error tells whether and why `dest` would be
+     * refused */
     int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* 512 MiB; hard limit of the memory, without the plan. A quarter of it is for data on its way
-     * to S3, or the size of one part of an upload if that is more (8 MiB; 1/5000 of the shard for
-     * shards of more than 40 GB). */
+    /* default 512 MiB; hard limit of the memory, without the plan. A quarter of it is for data on
+     * its way to S3, or the size of one part of an upload if that is more (8 MiB; 1/5000 of the
+     * shard for shards of more than 40 GB). */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
-    /* NULL; with dry_run, this function is called for each shard of the plan */
+    /* default NULL; with dry_run, this function is called for each shard of the plan */
     sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
-    /* NULL; only for sheaf_packer_open: source_count paths of the sources from which the program
-     * reads. They must not be in `dest`, because overwrite would delete them. */
+    /* default NULL; only for sheaf_packer_open: source_count paths of the sources from which the
+     * program reads. They must not be in `dest`, because overwrite would delete them. */
     const char *const *sources;
     size_t source_count;
     /* NULL, which means the identity; or a text that identifies the samples independently of
@@ -874,27 +878,27 @@ struct sheaf_pack_options {
      * packs. */
     const struct sheaf_filter *filters;
     size_t filter_count;
-    /* NULL; called with code SHEAF_OK for information about the run that does not concern an
-     * error */
+    /* default NULL; called with code SHEAF_OK for information about the run that does not concern
+     * an error */
     sheaf_report_fn *note;
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
-    /* FIRST_DOT; with LAST_DOT, the suffix begins at the last dot, and earlier dots become '_'
-     * in the key */
+    /* default FIRST_DOT; with LAST_DOT, the suffix begins at the last dot, and earlier dots become
+     * '_' in the key */
     enum sheaf_key_end key_end;
-    /* 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
+    /* default 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
     int fix_images;
     /* USUAL, which means NONE in sheaf_convert and MARKERS in other calls. With DECODE, every pixel
      * of an image must decode. */
     enum sheaf_check_images check_images;
-    /* 90; quality (1 to 100) of the JPEGs that packing makes */
+    /* default 90; quality (1 to 100) of the JPEGs that packing makes */
     int quality;
-    /* NULL; settings for objects that are written to S3: strings such as "acl=private", ended by
-     * NULL */
+    /* default NULL; settings for objects that are written to S3: strings such as "acl=private",
+     * ended by NULL */
     const char *const *s3;
-    /* 0; with N, larger images are made smaller, so that the side that resize_mode selects has N
-     * pixels */
+    /* default 0; with N, larger images are made smaller, so that the side that resize_mode selects
+     * has N pixels */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
-    /* 0; only for sheaf_convert: `reshard` 1 cuts new shards, and `reshuffle` 1 makes a new
+    /* default 0; only for sheaf_convert: `reshard` 1 cuts new shards, and `reshuffle` 1 makes a new
      * order from `seed` */
     int reshard, reshuffle;
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
@@ -902,17 +906,17 @@ struct sheaf_pack_options {
     /* 0, which means that a class is a whole directory path; with N, a class is the path's first
      * N parts */
     uint32_t class_depth;
-    /* NULL; or a data set, or a file that lists class names (one per line, or a JSON array).
-     * Classes get the numbers that they have there, and any other class is an error. */
+    /* default NULL; or a data set, or a file that lists class names (one per line, or a JSON
+     * array). Classes get the numbers that they have there, and any other class is an error. */
     const char *classes;
-    /* NULL; called for each class of a plan, if dry_run is set or by sheaf_plan_make */
+    /* default NULL; called for each class of a plan, if dry_run is set or by sheaf_plan_make */
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    /* FAIL; with SKIP, files that have vanished or changed since the scan are left out, if on_error
-     * is SKIP as well */
+    /* default FAIL; with SKIP, files that have vanished or changed since the scan are left out, if
+     * on_error is SKIP as well */
     enum sheaf_on_error on_change;
-    /* NULL (no limit); "10" or "0.5%" of the files. The call fails if on_error SKIP would leave out
-     * more files. */
+    /* default NULL (no limit); "10" or "0.5%" of the files. The call fails if on_error SKIP would
+     * leave out more files. */
     const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
@@ -991,24 +995,24 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
 struct sheaf_edit_options {
     size_t sizeof_options;          /* set by _init */
     const char *delete_keys;        /* NULL; a file with a key in each line */
-    /* NULL; a list of keys or paths with a new label or labels for each (*.csv, *.tsv, *.jsonl,
-     * *.lst). A new class gets the next free number. */
+    /* default NULL; a list of keys or paths with a new label or labels for each (*.csv, *.tsv,
+     * *.jsonl, *.lst). A new class gets the next free number. */
     const char *labels;
-    /* NULL; a source of files as in sheaf_pack. Each file replaces the field with the same key
-     * and suffix. */
+    /* default NULL; a source of files as in sheaf_pack. Each file replaces the field with the same
+     * key and suffix. */
     const char *replace;
-    /* FAIL; with SKIP, keys and files that belong to no sample are reported and left out */
+    /* default FAIL; with SKIP, keys and files that belong to no sample are reported and left out */
     enum sheaf_on_error on_unknown;
     int resume;                     /* 0; 1 keeps finished shards of an interrupted edit */
     int overwrite;                  /* 0; 1 removes what an interrupted run has left */
-    /* 0; with 1, after the manifest is published, the shards that this edit and earlier ones
-     * have replaced are removed */
+    /* default 0; with 1, after the manifest is published, the shards that this edit and earlier
+     * ones have replaced are removed */
     int purge;
     int dry_run;                    /* 0; 1 only finds the samples and shards */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the lists */
     sheaf_progress_fn *progress;    /* NULL */
-    /* NULL; called for each key or file that belongs to no sample */
+    /* default NULL; called for each key or file that belongs to no sample */
     sheaf_report_fn *report;
     void *context;
     const volatile int *interrupt;  /* NULL */
@@ -1043,15 +1047,15 @@ struct sheaf_repair_options {
      * names of files of the data set. The named files are made again without a check. */
     const char *const *files;
     size_t file_count;
-    /* NULL; directory to which paths are relative if the source is a list, as in
+    /* default NULL; directory to which paths are relative if the source is a list, as in
      * sheaf_pack_options */
     const char *root;
-    /* 0; with 1, damaged files are only found and reported by `note` */
+    /* default 0; with 1, damaged files are only found and reported by `note` */
     int dry_run;
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the plan */
     sheaf_progress_fn *progress;    /* NULL */
-    /* NULL; called for each damaged file that could not be repaired */
+    /* default NULL; called for each damaged file that could not be repaired */
     sheaf_report_fn *report;
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for each repaired file */
     void *context;
@@ -1291,7 +1295,7 @@ struct sheaf_verify_options {
     /* 0 of 0, which means all shards; otherwise only one part of the shards is read, so that
      * many machines can share the work */
     uint32_t part, parts;
-    /* NULL; called at the end, once for each field of the samples that were read */
+    /* default NULL; called at the end, once for each field of the samples that were read */
     sheaf_field_fn *field;
     int join;                       /* 0; 1 makes sheaf_index join as sheaf_dataset_open_joined */
 };
@@ -1340,20 +1344,20 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
  * A column never changes once it is published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
-    /* 0; with 1, values are added only for samples that were appended to the base data set after
-     * the column was written */
+    /* default 0; with 1, values are added only for samples that were appended to the base data set
+     * after the column was written */
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
-    /* FAIL; what to do with a value whose key the base data set does not have. FAIL: return
+    /* default FAIL; what to do with a value whose key the base data set does not have. FAIL: return
      * SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
     enum sheaf_on_error on_unknown;
-    /* FAIL; what to do with a second value for the same field of a sample. FAIL: return
+    /* default FAIL; what to do with a second value for the same field of a sample. FAIL: return
      * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the value. */
     enum sheaf_on_error on_repeated;
     uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* NULL; version of the function that makes the values; a run with `resume` must have the
-     * same version */
+    /* default NULL; version of the function that makes the values; a run with `resume` must have
+     * the same version */
     const char *version;
     sheaf_progress_fn *progress; sheaf_report_fn *report;   /* NULL */
     void *context; const volatile int *interrupt;
@@ -1420,8 +1424,9 @@ SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const ch
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
-    /* 0 of 1; number of this host, and number of hosts. With 0 of 1, every object is fetched.
-     * With N hosts, a host gets every N-th object (ShardedByS3Key). */
+    /* default 0 and 1: the number of this host, from 0, and how many hosts there are. With one
+     * host, every object is fetched. With N hosts, a host gets every N-th object
+     * (ShardedByS3Key). */
     uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
     /* 0, which means one per processor, at most 8; number of threads that write and check files */
@@ -1471,17 +1476,18 @@ struct sheaf_feed_options {
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
     uint64_t epochs;                /* 0, which means unlimited */
-    /* 0; with 1, objects or lines are shuffled, in an order that depends on (seed, epoch) */
+    /* default 0; with 1, objects or lines are shuffled, in an order that depends on (seed,
+     * epoch) */
     int shuffle; uint64_t seed;
-    /* 0 of 1; number of this host, and number of hosts. With 0 of 1, every object is fed to the
-     * pipe. With N hosts, a host feeds every N-th object of the order. */
+    /* default 0 and 1; this host's number from 0, and how many hosts there are. With 1 host, every
+     * object is fed to the pipe. With N hosts, a host feeds every N-th object of the order. */
     uint32_t host, hosts;
     int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
-    /* 0; with 1, the objects are decompressed; they must be gzip streams */
+    /* default 0; with 1, the objects are decompressed; they must be gzip streams */
     int gunzip;
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
-    /* 256 MiB; hard limit of the memory for reading ahead and for records (a quarter for each);
-     * the list of objects is not included */
+    /* default 256 MiB; hard limit of the memory for reading ahead and for records (a quarter for
+     * each); the list of objects is not included */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
@@ -1566,7 +1572,7 @@ struct sheaf_pixels_options {
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
-    /* 0; with 1, the whole JPEG is decoded, which is slower and gives the same pixels */
+    /* default 0; with 1, the whole JPEG is decoded, which is slower and gives the same pixels */
     int decodes_whole;
     const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };

@@ -12,8 +12,8 @@
  *     end()     end mark
  *
  * LZ4 blocks have at most 256 KiB. Larger blocks would hardly compress better, and every decoder
- * would need larger buffers. In shards written by older releases, each of our blocks is a whole
- * frame. */
+ * would need larger buffers. In shards written by older releases, there is a whole LZ4 frame for
+ * each of the pieces. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>

@@ -181,8 +181,8 @@ struct format_ops {
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
     /* Sets *number to the sample number that our packer stored in a frame. This is the number in
-     * the plan; samples that were skipped keep their numbers. `joined` is overwritten. The pointer
-     * is NULL if the container's frames hold no numbers. */
+     * the plan; samples that were skipped keep their numbers. `joined` is scratch memory. This
+     * function pointer is NULL for a container whose frames hold no numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 

@@ -58,9 +58,9 @@ int interop_finish_dataset(const struct interop_writer *w, const struct manifest
 
 void interop_free(struct interop_writer *w);
 
-/* Returns the length of the part SHARD of a shard's name: 1 for "a.tar.gz". If the name does not
- * end like the packer's names ("a.tfrecord-00000-of-00008"), the whole name is used, so that no two
- * shards share an index file. */
+/* An index file is named after its shard, without the shard's suffix. Returns the length of the
+ * name without the suffix: 1 for "a.tar.gz". A name without a suffix of our packer, such as
+ * "a.tfrecord-00000-of-00008", is used as a whole, so that no two shards share an index file. */
 size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
 
 #endif

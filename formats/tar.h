@@ -45,9 +45,9 @@ static inline uint64_t tar_padded(uint64_t bytes)
 }
 
 /* Parses the member at `data`, of which `size` bytes are shown. If *need is 0 on return, *member is
- * set. Otherwise the caller must call again with *need bytes. On SHEAF_ERR_CORRUPT and
- * SHEAF_ERR_LIMIT, *member is unchanged, except that its kind becomes TAR_GLOBAL if the damage also
- * affects all later members. */
+ * set. Otherwise the caller must call again with *need bytes. If it fails with SHEAF_ERR_CORRUPT or
+ * SHEAF_ERR_LIMIT, only member->kind may be set: it is TAR_GLOBAL if the damage also affects all
+ * later members. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

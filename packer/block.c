@@ -139,7 +139,8 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The file `cls` counts twice, because the labels in it are also stored as new text. */
+        /* The labels in a file `cls` are stored twice, in the file and as new text. So the size of
+         * the file is added twice. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))

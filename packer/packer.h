@@ -84,7 +84,8 @@ uint64_t packer_kept_bytes(const struct kept_features *kept);
  * record (or NULL). */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* Opens a packer for a layer of a column (a data set in columns/NAME). All keys must differ.
+/* A column consists of layers. A layer is a data set in the directory columns/NAME, with the values
+ * for a range of the base's samples. Opens a packer that writes one layer. All keys must differ.
  * `facts` are borrowed, and may change until sheaf_packer_finish. */
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,

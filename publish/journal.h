@@ -152,13 +152,13 @@ int journal_clear_files(const struct journal *journal, struct sheaf_error *err);
 /* Removes everything, and the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
-/* Looks at the entry of a shard. */
 /* Returns the URL of a shard's journal entry, or NULL if memory is exhausted. The caller frees
  * it. */
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the journal entry of a finished shard, and replaces the entry that the caller has seen.
+/* Writes the journal entry of a finished shard. An earlier entry is replaced only if the store
+ * still has the entry that journal_see reported in `seen`; otherwise returns SHEAF_ERR_CHANGED.
  * Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);

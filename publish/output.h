@@ -69,7 +69,7 @@ void output_close(struct output *output);
 enum output_ask {
     ASK_PACK, ASK_RESUME, ASK_REPLACE,          /* a new data set */
     ASK_JOIN,                                   /* to join the existing run */
-    /* requests to append to the data set `grows`, or to edit it */
+    /* requests to append to the data set that output->grows describes, or to edit that data set */
     ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,
     /* requests to make an index for existing shards, or only its table of keys */
     ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,

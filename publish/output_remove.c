@@ -304,9 +304,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest may be removed. A manifest that cannot be parsed may be. The manifests
- * of other data sets were read before the claim, so an earlier run of this plan wrote this one, and
- * the store has damaged it. */
+/* Returns whether a manifest may be removed. One that cannot be parsed may be removed, too: this
+ * run looked for manifests of other data sets before it claimed the destination, and found none, so
+ * an earlier run of this plan wrote it, and the store has damaged it. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||

@@ -104,7 +104,8 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
     return code;
 }
 
-/* Describes a shard that was written again in the new manifest, and writes its index section. */
+/* Adds a shard that this edit has rewritten to the new manifest, and writes the shard's index
+ * section. */
 static int take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                       struct sheaf_error *err)
 {

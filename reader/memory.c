@@ -92,8 +92,8 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Returns how many numbers the lanes' shuffle buffers hold. In a view, each source has at least one
- * slot in each lane. */
+/* Returns an upper bound of how many samples the shuffle buffers of all lanes hold. (In a view, the
+ * buffer of each lane and source has at least one slot.) */
 static uint64_t numbers_drawn(const struct sheaf_reader *r)
 {
     return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;

@@ -75,9 +75,9 @@ struct http_exchange {
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
-    /* The body of the response. If the status is 2xx and `into` is not NULL, the body goes to
-     * `into`. Otherwise it goes to `reply`, whose limit the caller sets. If the body exceeds the
-     * limit, the exchange fails if the status is 2xx; otherwise the body is cut. */
+    /* The body of the response goes to `into` (into_size bytes) if the status is 2xx and `into` is
+     * not NULL, and otherwise to `reply`, for which the caller sets a limit. A body with status 2xx
+     * that does not fit makes the exchange fail. The text of an error is cut at the limit. */
     void *into;
     size_t into_size;
     struct buf reply;

@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
-/* Returns the path of the certificates' file. Returns NULL if libcurl's built-in path exists, or if
- * no known path does. May be called on any thread. */
+/* Returns the path of the file with certificates that libcurl is to use instead of its built-in
+ * path. Returns NULL if the built-in path is to be used: because it exists, or because no other
+ * known path exists. May be called on any thread. */
 const char *trust_file(void);
 
 /* Returns whether none of the known paths of certificates exists on this system. */

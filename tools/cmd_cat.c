@@ -88,8 +88,8 @@ static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sampl
            sample->record == cat->last_record;
 }
 
-/* Encodes one sample, or the end of the output if `sample` is NULL, and writes it. Returns -1, or
- * the exit status. */
+/* Encodes one sample, or the end of the output if `sample` is NULL, and writes it. Returns -1 if
+ * the command is to go on. After a failure, prints the error and returns the exit status. */
 static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
 {
     struct sheaf_error error;

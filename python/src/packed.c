@@ -101,7 +101,8 @@ static bool get(struct packed_span *span, struct packed_span *data, const struct
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    /* releases `what`, in whose memory the fields lie; NULL if the fields lie in the view */
+    /* If the memory of the fields belongs to the object `what`, this function releases `what`. If
+     * the fields lie in `view`, both pointers are NULL. */
     hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */

@@ -91,8 +91,8 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* The opening of a server's reader. It may continue after the call that requested it was abandoned;
- * the data set is then never freed. */
+/* A server's reader is opened on a thread of its own. If the program does not wait for the thread
+ * any longer, it goes on alone, and the data set is never freed. */
 struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;

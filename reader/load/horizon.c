@@ -160,8 +160,9 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the samples at the beginning of the list that lie in one codec block. Returns their number.
- * If the read cannot be begun, the samples stay in the shuffle buffer as numbers. */
+/* Reads those samples at the beginning of `list` that lie in the same codec block. Returns how many
+ * they are. If there is no memory for the read, the shuffle buffer keeps only the numbers of these
+ * samples, and they are read later. */
 static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
                          const struct wanted *list, size_t count)
 {

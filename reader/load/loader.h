@@ -22,8 +22,8 @@ struct ref {
     union {
         /* if `item` is NULL: the sample's number within the lane, or REF_EMPTY */
         uint64_t input;
-        /* for a sample that is in memory: the read that brought it, or NULL if the item no longer
-         * needs its read, because it has a piece of the heap of its own */
+        /* for a sample that is in memory: the read whose memory has its bytes, or NULL if the
+         * sample has an allocation of its own */
         struct read *read;
     };
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of a lane of a stream. The stream's worker fills the reads with records in the order in
- * which they arrive. It is not known before a read has finished which samples the read has. */
+ * The queue of samples of one lane, for data that can only be read forward (a stream). A worker
+ * thread fills buffers with records in the order in which the records arrive. Which samples a
+ * buffer has is known only when it is full. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -66,9 +67,10 @@ static void remove_read(struct loader *l, struct queue *q)
     q->waiting--;
 }
 
-/* Takes memory for a stream's sample from the budget, because its size is known only now. If the
- * sample goes to a shuffle buffer, copies it to a piece of its own. Otherwise counts the memory of
- * its read, because the caller may keep the read longer than the stream expects. */
+/* Takes memory from the budget for a sample of a stream; before it arrived, its size was unknown.
+ * If the sample goes to a shuffle buffer, copies it to an allocation of its own. Otherwise the
+ * program gets the sample in the stream's buffer, and may keep it, so the whole buffer is taken
+ * from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -58,8 +58,8 @@ static void turn(struct ahead *a)
     a->here = (struct ahead_piece *)inflight_next(&a->window);
 }
 
-/* Makes the piece (a range that is read at once) that contains the byte at `offset` the current
- * piece. */
+/* The object is read in pieces. Goes to the piece that contains the byte at `offset`, which becomes
+ * the current piece. */
 static const struct store_read *go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Measures how well an epoch is shuffled. The epoch is replayed as numbers and compared with an
- * ideal shuffle of the same samples. No samples are read; labels come from the index. If a view
- * mixes several sources, a sample is compared with its own source only: with its rank among the
- * chosen samples of the source, and with the chosen samples beside it. */
+ * ideal shuffle of the same samples. No samples are read; labels come from the index. In a view
+ * of several sources, each source is measured by itself: the places and the neighbours of a sample
+ * are those among the chosen samples of its own source. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

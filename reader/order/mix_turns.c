@@ -47,9 +47,10 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts the draws in a stage between the steps `from`, at which the stage begins, and `to`, both
- * counted over all lanes and epochs. If there is only one lane, the table starts again in each
- * epoch. */
+/* Adds to drawn[i] how often a lane draws from source i in a stage, from step `from` (the beginning
+ * of the stage) to step `to`. Steps are counted over all lanes and epochs. Which source a step
+ * draws from is in the stage's table, which a lane goes through again and again. If there is only
+ * one lane, it starts at the beginning of the table in each epoch. */
 static void count_stage(const struct mix_turns *t, const struct mix_stage *stage, uint64_t from,
                         uint64_t to, uint64_t rounds, uint64_t *drawn)
 {

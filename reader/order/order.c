@@ -104,9 +104,10 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
     return low;
 }
 
-/* Returns the rank of a position's sample among the chosen samples. Sets *left to the number of
- * positions from there to the end of the piece. One piece is shorter than the others; the position
- * may be before, in or after it. */
+/* The chosen samples of a source are numbered from 0, and cut into pieces of consecutive numbers.
+ * The line is a permutation of the pieces. Returns the number of the chosen sample at a position of
+ * the line. Sets *left to the number of positions from there to the end of its piece. All pieces
+ * but one have the same size. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;

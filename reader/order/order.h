@@ -76,8 +76,9 @@ uint64_t order_piece(const struct order *order, uint64_t chosen);
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
-/* Returns the rank of a position's sample among the chosen samples. The line (the sequence of
- * samples before shuffling) must consist of pieces. */
+/* The chosen samples of a source are numbered from 0. Returns the number of the chosen sample at a
+ * position of the line (the sequence of samples before shuffling). The line must consist of
+ * pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive places in one shard. */
