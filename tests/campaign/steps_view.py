@@ -148,7 +148,7 @@ EMPTY = ["no sample fulfils", "it has no sample", "an epoch of the view has no s
 
 
 def make(chain, path, parts, rest, by_hand):
-    """Writes the document, and predicts the view. Returns a thing of the chain if it can be read."""
+    """Writes the document, and predicts the view. If the view can be read, it becomes a thing of the chain."""
     try:
         made, refused = View(path, parts, rest), None
         if not all(made.chosen):

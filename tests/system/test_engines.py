@@ -53,7 +53,8 @@ class Slurm(Engine):
                               cwd=self.folder, stdout=subprocess.PIPE).stdout.decode()
 
     def submit(self, plan):
-        """Returns the array's number, and the worker that has stopped in the middle of a part."""
+        """Submits the array. Returns the environment and the number of the worker that has stopped in the middle of a
+        part."""
         subprocess.run([os.path.join(ENGINES, "slurm.sh"), plan, str(PARTS),
                         "--output=" + self.path("log"), "--chdir=" + self.folder],
                        env=self.stalling(), check=True, timeout=60, stdout=subprocess.PIPE)

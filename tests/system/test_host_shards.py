@@ -16,7 +16,7 @@ from support import SHEAF, image_tree, make_tree, pack, shards_of, sheaf
 
 
 def make_root(root, host, hosts):
-    """Makes a platform's directory of one host. Returns it, and the channel's directory."""
+    """Makes a platform's directory of one host, and returns the directory of the channel's data."""
     folder = os.path.join(root, "input", "config")
     support.write(os.path.join(folder, "inputdataconfig.json"), json.dumps(
         {"train": {"TrainingInputMode": "File", "S3DistributionType": "ShardedByS3Key"}}).encode())
@@ -43,7 +43,7 @@ class Hosts(support.Case):
         make_tree(os.path.join(cls.shared, "tree"), image_tree(5, 40, size=3000))
 
     def set_of(self, container, *more, codec="none", shards=14):
-        """Makes a data set. Returns its manifest, and the samples of each shard in the form of `cat --list`."""
+        """Makes a data set and returns its directory."""
         folder = self.path("set-%s-%s-%d" % (container, codec, shards))
         pack(os.path.join(self.shared, "tree"), folder, container, codec, "--shard-count", shards,
              *more)

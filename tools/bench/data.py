@@ -138,7 +138,7 @@ def _run(words):
 
 
 def files_of(folder):
-    """Reads a data set into the page cache, and returns its directory."""
+    """Returns all files of a data set, including those of its columns."""
     return [path for path in glob.glob(os.path.join(folder, "**"), recursive=True)
             if os.path.isfile(path)]
 

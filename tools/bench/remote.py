@@ -211,7 +211,7 @@ def radosgw(bench, results, names):
 
 
 def parts_of(bench, files):
-    """Returns curl's lines for the PUT of a part with its SHA-256 in the signature, which the server checks."""
+    """Returns files with the shards' parts, cut once: [(shard, [path])]."""
     folder = os.path.join(bench.data.folder, "parts")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
