@@ -59,6 +59,7 @@ write_conf() {      # PLAIN-PORT TLS-PORT MON-PORT
 debug $part = 0/0"
     done
     # tcp_nodelay: without this option, each small answer waits 40 ms for an acknowledgement.
+    # s3 auth order: with this option, wrong keys get the same error codes as from Amazon.
     cat >"$conf" <<CONF
 [global]
 fsid = 5eaf0000-0000-4000-8000-000000000000

@@ -39,6 +39,8 @@ write_conf() {      # CONTROLLER-PORT NODE-PORT...
     local user number=0
     user=$(id -un)
     # cred_expire: a job that was put back into the queue waits for this time.
+    # config_overrides: a node has the processors that are written here, whatever the machine has.
+    # The timeouts: a node is lost when the test says so, not when the machine is slow.
     cat >"$conf" <<CONF
 ClusterName=sheaf
 SlurmctldHost=localhost
