@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "packer/pack.h"
 
-/* Another split of the same data. The data set to which samples are appended is one of several
+/* Another split of the same data, if the data set to which samples are appended is one of several
  * splits. */
 struct other_split {
     char name[SPLIT_NAME_BYTES];

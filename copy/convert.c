@@ -24,8 +24,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
-/* Reports the progress of this call while the packer waits. The packer's own numbers are
- * ignored. */
+/* Reports the progress of this call, in place of the packer's own numbers. The packer calls this
+ * function while it waits. */
 static void show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;

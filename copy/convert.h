@@ -21,7 +21,8 @@ struct convert {
     uint64_t copied_bytes;
     bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    /* whether the features of records are kept only to find out which records have no features */
+    /* whether records without features are counted in `opaque`; the features of records are then
+     * kept for this purpose */
     bool looks;
     uint64_t opaque;            /* number of records without features, which become one field */
     char first_opaque[200];     /* key of the first, possibly truncated */
@@ -35,8 +36,8 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
 /* Appends the samples that were read last. If an error concerns a sample, its message states the
- * sample's location. `shard` is the new shard of the previous sample; it is NULL if this function
- * must not cut shards. */
+ * sample's location. *shard is the number of the new shard to which the previous sample belongs. If
+ * `shard` is NULL, this function does not begin new shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */

@@ -150,8 +150,8 @@ static void count_manifest(struct edit *e, const struct manifest *m)
     e->result.shards = m->shard_count;
 }
 
-/* Called if an earlier run has published this edit. That run may have been killed before it had
- * removed its temporary files; this function removes them. */
+/* Called if an earlier run has already published this edit. That run may have been killed before it
+ * had removed its temporary files, so this function removes them. */
 static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
 {
     const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];

@@ -26,7 +26,7 @@
  * this key. */
 struct edit_wanted {
     char *key;
-    /* the key that the path in `key` contains, if the list may mean a path; otherwise NULL */
+    /* if `key` may also be a path: the key that this path would contain; otherwise NULL */
     char *other;
     bool is_deleted, has_label;
     /* if has_label is set: index of the new label in edit.labels; after edit_number_labels(), in

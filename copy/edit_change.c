@@ -390,8 +390,9 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Adds the shard that contains the changes from `first` up to, but not including, `end`. Moves the
- * changes that have an effect to the position *kept. */
+/* Adds the shard that contains the changes from `first` up to, but not including, `end`, unless
+ * none of them has an effect. Changes without an effect are dropped; the others move to the
+ * position *kept of the array. */
 static int add_shard(struct counting *n, size_t shard, size_t first, size_t end, size_t *kept,
                      struct sheaf_error *err)
 {

@@ -45,8 +45,8 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    /* key of the sample before the deleted ones, for containers in which neighbouring samples
-     * with equal keys become one */
+    /* key of the sample before the deleted ones; only for containers whose readers take
+     * neighbouring samples with equal keys as one sample */
     char *key;
 };
 

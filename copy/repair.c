@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_repair: makes those files of a data set again that are damaged or lost. */
+ * sheaf_repair: makes the damaged or lost files of a data set again. */
 #include "copy/repair.h"
 
 #include <stdlib.h>

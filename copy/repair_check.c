@@ -138,8 +138,9 @@ static int size_in(const char *directory, const char *name, uint64_t *bytes,
     return code;
 }
 
-/* Sets *bytes to the size that the manifest or the copy states for a file, or to UINT64_MAX if a
- * data set need not have the file. Returns SHEAF_END if the size is unknown. */
+/* Sets *bytes to the size that the manifest or the copy states for a file. If the copy lacks a file
+ * that a data set need not have, sets *bytes to UINT64_MAX. Returns SHEAF_END if the size is
+ * unknown. */
 static int expected_size(const struct repair *r, const struct repair_file *f, uint64_t *bytes,
                          struct sheaf_error *err)
 {

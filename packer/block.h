@@ -23,8 +23,8 @@
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 
-/* A function that receives a sample after its files were read. If it is set, it replaces block_add.
- * It may set block->refused. */
+/* The type of a function that takes the samples of a block, instead of block_add. It is called for
+ * each sample after the sample's files were read. It may set block->refused. */
 struct block;
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
@@ -53,8 +53,8 @@ static inline bool setup_converts(const struct block_setup *setup)
     return setup->fix_images || setup->images.size != 0;
 }
 
-/* Returns the part of the memory that is for decoded images; blocks get the rest. It is half of the
- * memory, which by default is enough for images of 80 megapixels. */
+/* Returns how many of the run's `memory_bytes` are for decoded images. This is half of the memory;
+ * blocks get the other half. With the default memory, it is enough for images of 80 megapixels. */
 static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
 {
     return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
@@ -149,9 +149,9 @@ struct block_need {
 };
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
-/* Adds the memory for a sample with `bytes` bytes of payload in `fields` fields. `text_bytes` is
- * the total size of its labels and of its file names (each with the key). `longest_name` is the
- * length of the longest of these names. */
+/* Adds the memory for one sample to `need`. The sample has `bytes` bytes of payload in `fields`
+ * fields. `text_bytes` is the size of its labels and of its file names together; each file name
+ * contains the key. `longest_name` is the length of the longest of these names. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
 /* Returns the memory for the plan's samples from block.first up to, but not including,
@@ -165,7 +165,7 @@ int block_allow(struct block *block, const struct block_need *need, struct sheaf
 /* The result of fetching an object. */
 struct block_fetched {
     int code;
-    /* if `code` is an error: offset of the error's text in block.texts */
+    /* if `code` is an error: the position in block.texts at which the error's text begins */
     size_t reason;
 };
 

@@ -46,8 +46,8 @@ static int note(struct block *b, size_t number, const struct sheaf_error *found,
     return buf_append(&b->texts, found->message, strlen(found->message) + 1, err);
 }
 
-/* Takes the result of the oldest request. If the object itself is faulty, only records this.
- * Returns SHEAF_END if no request is running. */
+/* Takes the result of the oldest request. If the object itself is faulty, this is only recorded and
+ * is not an error. Returns SHEAF_END if no request is running. */
 static int finish_one(struct block_fetching *x, struct sheaf_error *err)
 {
     struct object_fetch *f = (struct object_fetch *)inflight_next(&x->window);

@@ -19,7 +19,8 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
-/* If the memory of a block was too small, its next attempt gets at least this much more. */
+/* If the memory of a block was too small, the block is encoded again with at least this much more
+ * memory. */
 #define MORE_BYTES 4096u
 
 /* Records a bad file, and that the sample's other files are left out with it. Conversions of this
@@ -134,8 +135,8 @@ static int make_fields(struct block *b, const struct plan_sample *s, struct shea
     return SHEAF_OK;
 }
 
-/* Counts a sample whose field `cls` does not consist of numbers, and keeps the key of the first
- * one. */
+/* Counts a sample whose field `cls` does not consist of numbers. Keeps the key of the first such
+ * sample. */
 static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
 {
     if (words->samples++ == 0)
@@ -221,7 +222,9 @@ static int convert_images(struct block *b, const struct plan_sample *s,
  * computing their position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* A field that is read directly to its position in the new frame, after the existing frames. */
+/* A field whose file is read directly to the position that the field will have in the sample's
+ * frame (the record as the container stores it). The new frame follows the existing frames in
+ * block.raw. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     size_t at;                          /* in the frame */
@@ -237,8 +240,8 @@ static const struct sheaf_field *largest_field(const struct sheaf_sample *sample
     return largest;
 }
 
-/* Decides where the content of the sample's largest field will be in the frame. The other fields
- * are copied, which takes little time. */
+/* Chooses the position in the frame (the stored record) for the content of the sample's largest
+ * field. The other fields are copied into the frame, which takes little time. */
 static struct placed place_largest(const struct block *b, const struct sheaf_sample *sample)
 {
     const struct sheaf_field *field = largest_field(sample);
@@ -253,9 +256,9 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Checks the position to which a field was read, now that the content of all fields is known. If
- * the position is wrong, encoding would overwrite the field, so the field is first copied to
- * another buffer. */
+/* Called when the content of all fields is known. Checks whether a field was read to its right
+ * position in the frame. If the position is wrong, encoding would overwrite the field, so the field
+ * is first copied to another buffer. */
 static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
                   const struct placed *placed, struct sheaf_error *err)
 {
@@ -394,8 +397,8 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* Called after encoding failed. Records whether a buffer of the block was too small; otherwise the
- * container cannot store such a sample at all. */
+/* Called after encoding failed. Records whether it failed because a buffer of the block was too
+ * small. If not, it failed because the container cannot store such a sample at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;

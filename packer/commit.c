@@ -66,8 +66,8 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* Checks shard number `i` by its journal entry. `code` is the result of entries_next for the
- * entry. */
+/* Checks shard number `i` by its journal entry (the stored facts about a finished shard). `code` is
+ * the result of entries_next for this entry. */
 static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
                        struct sheaf_error *err)
 {
@@ -95,8 +95,8 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Appends the numbers of the parts that must still pack the missing shards, if the number of parts
- * is known. */
+/* Appends the numbers of the parts that must still pack the missing shards to `text`. Does nothing
+ * if it is unknown into how many parts the plan is divided. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";
@@ -159,8 +159,8 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Names the shard whose journal entry is read next. Skips shards that were not in the listing,
- * which saves a request for each of them. */
+/* Fills in the split and the number of the shard whose journal entry is read next. Returns
+ * SHEAF_END for a shard that is not in the listing, so that no request is made for its entry. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {
@@ -278,8 +278,8 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;
 }
 
-/* Checks the shards and publishes the data set. If the store has no locks, another commit may
- * finish at the same time; *finished is then set. */
+/* Checks the shards and publishes the data set. In a store without locks, another commit of the
+ * same plan may finish first. If it has, *finished is set. */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -301,9 +301,9 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Runs the commit. Several commits may run at the same time. If this one finds something missing or
- * changed, the reason may be that another commit has finished, so it checks this before it reports
- * an error. */
+/* Runs the commit. Several commits of the same plan may run at the same time. If this commit finds
+ * something missing or changed, the reason may be that another commit has finished. So before it
+ * reports an error, it checks whether the data set is already published. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

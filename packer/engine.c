@@ -11,19 +11,20 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Idle blocks keep their buffers for reuse up to this total size, which an ordinary block needs. */
+/* When a block is done, its buffers are kept for reuse if they have at most this total size. This
+ * is enough for an ordinary block. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* Number of blocks in the ring for each worker, and number of further blocks that may wait to be
- * written. */
+/* The ring has SLOTS_PER_JOB blocks for each worker. It has SLOTS_MORE further blocks, which may
+ * wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* Number of shards on a local disk that are being committed or wait for it. */
+/* On a local disk, at most this number of shards are being committed or wait to be committed. */
 #define COMMITS_OF_DISK 2
 
-/* Data on its way to a remote store gets 1 / SENT_PART of the memory. If that is too little, it
- * gets up to half of the memory. */
+/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If that is
+ * too little, it is more, but at most half of the run's memory. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -340,9 +341,9 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* Encodes a block again that needed more memory than estimated, with the memory for the worst
- * case. Later blocks in the ring give up their memory for this, and must then be encoded again
- * as well. */
+/* Encodes a block a second time, because it needed more memory than estimated. Now it gets the
+ * memory for the worst case. If necessary, later blocks in the ring give up their memory for this
+ * block, and must then be encoded again as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;
@@ -370,8 +371,8 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Submits a block again that gave up its memory for another block. The budget had room for this
- * block before. */
+/* Takes memory for a block that had given up its memory for another block, and submits the block to
+ * the workers again. The budget had room for this block before. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);

@@ -11,8 +11,8 @@
 /* Counts the fields of a sample, which is given as its record in the plan. */
 int few_fields_count(struct tally *tally, const uint8_t *record, size_t size,
                      struct sheaf_error *err);
-/* Reports each field that only a few samples lack, in the words in which the command reports it
- * after packing. */
+/* Reports each field that only a few samples lack. The words are the same as in the report that the
+ * command prints after packing. */
 void few_fields_tell(const struct tally *tally, const struct problems *problems);
 
 #endif

@@ -27,7 +27,7 @@ struct field_map {
     struct pair *pairs;
     size_t count;
     char met[256];              /* the first existing names, for messages */
-    /* whether this sample has, or any sample has had, a field with this name */
+    /* whether any field of a sample was passed to field_map_meet */
     bool has_met;
     struct sheaf_field fields[FIELD_LIMIT];     /* fields of the sample that was mapped last */
     double label;

@@ -116,8 +116,8 @@ void grow_close(struct grow *g)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Takes the options for images from the data set. The options for the size and for its mode are
- * taken together. */
+/* Takes the options for images from the data set, unless the caller has set them. `resize` and
+ * `resize_mode` are either both taken or both left as they are. */
 static int take_images(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     static const char *const modes[] = { "shorter", "longer", "exact" };

@@ -20,8 +20,8 @@ struct grow {
     struct plan_grow plan;      /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* prefix of the data set's shard names, and list of the other readers for which it has index
-     * files; or NULL */
+    /* the prefix of the data set's shard names, and the list of other readers for which it has
+     * index files; each may be NULL */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
@@ -30,8 +30,8 @@ struct grow {
 /* Takes the facts about the data set from the text of its manifest. `known` and its context must be
  * set. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
 int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
-/* Finds the number for the first appended sample. `dest` is the data set that the struct
- * describes. */
+/* Finds the number for the first appended sample. `dest` is the directory of the data set that
+ * `grow` describes. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
 /* Restores the facts that held before the last append. Returns false if nothing was ever
  * appended. */

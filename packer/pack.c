@@ -73,8 +73,9 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = stash_samples(p, err);
-    /* The identity does not contain the sources of the shards. They are in the journal, so that
-     * only the shards with a changed file are packed again. */
+    /* The identity of the plan (a hash) does not cover the states of the source files. The journal
+     * has a hash of them for each shard. So if a file has changed, only the shard with this file is
+     * packed again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
@@ -212,7 +213,7 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the pack_run for the plan, with its labels and the root of its files. */
+/* Returns the pack_run for the shards of the plan in `p`. */
 static struct pack_run run_of(struct pack *p)
 {
     p->setup.context.classes = p->plan.classes;
@@ -238,9 +239,9 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Reports the plan of a dry run without its bad files. If both the plan and the destination have an
- * error, the error of the destination is reported. `memory` is SHEAF_OK, or an error code if the
- * memory is too small; *err then has the message. */
+/* Reports the plan of a dry run. The plan does not contain bad files. If both the plan and the
+ * destination have an error, the error of the destination is reported. `memory` is SHEAF_OK, or an
+ * error code if the memory is too small; *err then has the message. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;

@@ -19,9 +19,9 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns the text that identifies a program's samples in hashes: `samples`, and the options by
- * which the packer changes the samples, if there are any. The caller frees the text. Returns NULL
- * if memory is exhausted. */
+/* Returns a text that identifies the samples that a program passes to the packer; it becomes part
+ * of hashes. The text is `samples`, followed by the options by which the packer changes the
+ * samples, if there are any. The caller frees the text. Returns NULL if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
 /* Fills in the settings of blocks that follow from the options. */

@@ -206,8 +206,8 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
     return SHEAF_OK;
 }
 
-/* If a later run can resume, the packer finishes the shards that have all their samples before it
- * ends. */
+/* If a later run can resume this run, the packer first finishes the shards whose samples are
+ * already complete. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
     struct sheaf_error ignored;
@@ -585,7 +585,7 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
     return SHEAF_OK;
 }
 
-/* Counts a sample. A sample that is left out also uses up a number. */
+/* Counts a sample and gives it the next number. A sample that is left out also gets a number. */
 static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
 {
     bool has_cls = false;
@@ -815,8 +815,9 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* The number of shards and so their names are known only now. Some stores report the
-         * unfinished uploads of a killed run only for a given name, so they are removed here. */
+        /* The number of shards, which the shards' names contain, is known only now. Some stores
+         * list the unfinished uploads of a killed run only for a given name. So the unfinished
+         * uploads are removed here. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -36,8 +36,8 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* number of samples and files appended so far; for a part, including those planned before
-     * its shard */
+    /* number of samples and files appended so far; if the packer packs a part of a plan, the
+     * planned samples before the present shard count as well */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */
@@ -45,7 +45,8 @@ struct sheaf_packer {
     bool can_resume;            /* whether finished shards remain after a failure */
     /* whether the caller guarantees that all keys differ; the packer then does not store them */
     bool keys_differ;
-    /* for a layer of a column: facts for its manifest; otherwise NULL */
+    /* the facts for the manifest, if the packer writes a layer of a column (see
+     * packer_open_column); otherwise NULL */
     const struct column_facts *column;
     /* whether an earlier run finished the whole data set, so that appended samples are ignored */
     bool is_there;

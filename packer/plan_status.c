@@ -36,8 +36,8 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Names the shard whose journal entry is read next. Skips shards that the listing does not contain,
- * so that their entries are not read. */
+/* Fills in the split and the number of the shard whose journal entry is read next. Returns
+ * SHEAF_END for a shard that is not in the listing, so that no request is made for its entry. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {

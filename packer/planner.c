@@ -90,7 +90,8 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-/* Reports aliases of fields that renamed no field, because they may be misspelled. */
+/* Reports aliases (other names that the user gave to fields) that apply to no field, because they
+ * may be misspelled. */
 static void tell_aliases(const struct planner *p)
 {
     const char *const *aliases = p->naming.aliases;
@@ -319,8 +320,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
         code = make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
-    /* If the data set to which samples are appended already has all of them, an empty plan is not
-     * an error. */
+    /* When appending, an empty plan is not an error if the data set already has all samples of the
+     * source. */
     if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
@@ -467,8 +468,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Adds the number of values that were left out of lists to the options in `json`, if the number is
- * not 0. */
+/* The columns of a list may have values that did not become fields. Adds the number of these values
+ * to the options in `json`, if the number is not 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {
     char *own = *json;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shards that an earlier run of the same program finished. They are the first shards of the
- * data set. The program makes all its samples again in the same order, and the packer skips those
- * of finished shards. So each sample gets the same position, and the published data set is the same
- * as without an interruption. */
+ * data set. The program makes the samples of these shards again in the same order, and the packer
+ * skips them. So each sample gets the same position as before, and the published data set is the
+ * same as without an interruption. */
 #ifndef PACKER_RESUMED_H
 #define PACKER_RESUMED_H
 
@@ -35,9 +35,9 @@ void resumed_free(struct resumed *resumed);
 
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
-/* Compares a finished shard with `shard`, which counts the samples that the program has appended to
- * it again. Sets *ends to whether these are all samples of the finished shard. Returns
- * SHEAF_ERR_CHANGED if they are other samples. */
+/* Called while the program makes the samples of a finished shard again. `shard` counts the samples
+ * that it has appended so far. Sets *ends to whether it has appended as many samples as the
+ * finished shard has. If so, but the number of bytes differs, returns SHEAF_ERR_CHANGED. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
 /* Returns whether the program may continue after the finished shards without making their samples

@@ -36,8 +36,9 @@ static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Takes the memory for a block from the budget. If the block is too large, only its last sample can
- * be the reason, because a block ends as soon as it is large enough. */
+/* Takes the memory for a block from the budget. A block that is too large is reported as a fault of
+ * its last sample. A block ends as soon as it is large enough, so only its last sample can be the
+ * reason. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -183,8 +184,9 @@ static int name_of(const struct pack_run *run, const struct plan_shard *shard,
     return output_shard_name(run->output, shard->split, shard->number, name, err);
 }
 
-/* Names a shard whose entry is to be read. Shards that were not listed are skipped, which saves a
- * request for each. */
+/* Fills in the split and the number of a shard whose journal entry may be read next. If there is a
+ * listing, returns SHEAF_END for a shard whose entry is not in the listing, so that no request is
+ * made for it. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
                             struct sheaf_error *err)
 {
@@ -265,9 +267,10 @@ static int find_kept(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-/* Computes the space that the run needs, and has store_check_space compare it. In addition to its
- * payload, a shard needs at most two tar headers with padding for each file, and a little for the
- * index. With a codec, or if images are converted, its size is unknown, and nothing is checked. */
+/* Checks that the destination has enough free space for the shards that this run packs. In addition
+ * to its payload, a shard needs at most two tar headers with padding for each file, and a little
+ * for the index. If there is a codec, or images are converted, the size of the shards is unknown
+ * and nothing is checked. */
 static int check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
@@ -321,7 +324,8 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
  * next. */
 struct loaded {
     struct plan_batch batch;
-    /* number of consumed blocks (of all shards) at which this shard ends */
+    /* the shard's last block has been consumed when this number of blocks, of all shards together,
+     * has been consumed */
     uint64_t end;
     struct loaded *next;
 };

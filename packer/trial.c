@@ -29,8 +29,8 @@ void trial_close(struct trial *t)
     image_memory_close(&t->images);
 }
 
-/* Packs the only sample of a plan. If only the usual estimate of the memory is too small, the
- * sample counts as good. */
+/* Packs the only sample of a plan. If a buffer of the block is too small for the sample, the sample
+ * counts as good, because a run then tries again with more memory. */
 static int run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                bool *good, struct sheaf_error *err)
 {

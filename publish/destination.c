@@ -201,8 +201,8 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* the directory whose names these are, and the split in it; `split` is NULL for DEST if the
-     * run has splits */
+    /* the directory that contains these names, and the split that it belongs to; `split` is NULL
+     * for DEST itself if the run has splits */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* a file in the directory whose name Sheaf uses for a file other than a shard; NULL if there
@@ -246,7 +246,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Counts a file that is missing or has the wrong size, and adds it to the text of the message. */
+/* Counts a file that is missing or has the wrong size in *lost, and adds its name to the text of
+ * the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -456,9 +457,10 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Finds a shard in a directory that belongs to no data set and to no run. The names in the journal
- * were listed before. Now the manifest is read first, and then the directory is listed. So a shard
- * that a run finishes or removes meanwhile is still known from the journal or from the manifest. */
+/* Looks in a directory for a shard that belongs neither to a data set nor to a run. The names in
+ * the journal were listed before. Now the manifest is read first, and then the directory is listed.
+ * So a shard that a run finishes or removes meanwhile is still known from the journal or from the
+ * manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -739,8 +741,8 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->samples);
 }
 
-/* whether the other run is still working cannot be seen from here. So the message names the process
- * that began it. */
+/* This process cannot see whether the other run is still working. So the message names the process
+ * that began the other run. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

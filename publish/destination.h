@@ -17,7 +17,7 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    /* the stand-in of a run that is working, which is not the manifest of a data set */
+    /* a file that a working run has put in the place of a manifest; there is no data set */
     MANIFEST_OF_RUN,
     /* the manifest of a data set, but it cannot be parsed (see `fault`) */
     MANIFEST_UNREADABLE,
@@ -122,8 +122,8 @@ void destination_clear(struct destination *found);
 
 /* Sets *finished to whether the data set of this plan exists completely. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Counts the lines of skipped.tsv and converted.tsv, or of the reports of the append number
- * `part`. */
+/* Counts the lines of skipped.tsv and converted.tsv. If `part` is not 0, counts the lines of the
+ * reports that append number `part` has written instead. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
 /* Adds the counts in the manifests of the data set to the result, and counts the lines of its
@@ -133,8 +133,8 @@ int destination_result(const struct output *output, struct sheaf_pack_result *re
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* Findings for which a destination can be refused. The error is SHEAF_ERR_EXISTS, or the error in
- * `fault`. */
+/* The reasons for which destination_refuse may refuse a destination. The error is SHEAF_ERR_EXISTS,
+ * or the error in `fault`. */
 enum {
     REFUSE_FAULT = 2,
     REFUSE_OTHER_DATASET = 4,   /* than this plan's */

@@ -9,8 +9,9 @@
 
 struct entries;
 
-/* The split and the name of a shard whose journal entry is read next. The caller's function fills
- * in this struct. It returns SHEAF_END to skip a shard that has no entry. */
+/* A shard whose journal entry is read next: its split, and its number within the split. The
+ * caller's function fills in this struct. It returns SHEAF_END to skip a shard that has no
+ * entry. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */

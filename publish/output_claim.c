@@ -84,9 +84,9 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The first inspection for each request. Inspections have different costs. The claim is inspected
- * before the data set, because a commit removes its claim only after the data set has become
- * visible. */
+/* For each request: what the first inspection of the destination looks for. Inspecting more costs
+ * more requests to the store. The claim is inspected before the data set, because a commit removes
+ * its claim only after the data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {

@@ -61,8 +61,8 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
-/* Finds the size and stamp of a file. Returns SHEAF_ERR_NOT_FOUND if there is no such file; the
- * message may be missing. */
+/* The type of a function that finds the size and stamp of a file. Returns SHEAF_ERR_NOT_FOUND if
+ * there is no such file; in this case it need not set a message. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
@@ -383,7 +383,8 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* If the program may not list uploads, it cannot remove them. This does no harm to the data set. */
+/* A program that may not list the uploads cannot remove them. They do no harm to the data set, so
+ * this is not an error. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -304,9 +304,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest may be removed. One that cannot be parsed may be removed, too: this
- * run looked for manifests of other data sets before it claimed the destination, and found none, so
- * an earlier run of this plan wrote it, and the store has damaged it. */
+/* Returns whether a manifest may be removed. This includes a manifest that cannot be parsed. Before
+ * this run claimed the destination, it looked for manifests of other data sets and found none. So
+ * an earlier run of this plan wrote that manifest, and the store has damaged it. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||

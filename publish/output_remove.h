@@ -11,8 +11,8 @@
  * then acts only if the file is still the same. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* Writes the bytes of a file. `content` is called once. Nobody sees the file until *writer is
- * committed. After a failure *writer is NULL. */
+/* The type of a function that writes the bytes of a file. It is called once. Nobody sees the file
+ * until the caller commits *writer. After a failure *writer is NULL. */
 typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
 int output_write(const char *url, output_content_fn *content, void *context,
                  struct store_writer **writer, struct sheaf_error *err);

@@ -104,8 +104,8 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
     return code;
 }
 
-/* Adds a shard that this edit has rewritten to the new manifest, and writes the shard's index
- * section. */
+/* Takes a shard that this edit has written: adds the shard to the new manifest, and writes the
+ * shard's index section. */
 static int take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                       struct sheaf_error *err)
 {
@@ -313,8 +313,8 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
                                : name_replaced(e, edit, err);
 }
 
-/* Sets the list of all classes. If the manifest has the number of samples of each class, the
- * samples are counted again. */
+/* Sets the list of all classes in the manifest. If the manifest states the number of samples of
+ * each class, these numbers are computed again. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

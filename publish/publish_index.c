@@ -105,8 +105,9 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the counts of changed images if the options asked for changes and do not have the counts
- * already. A count of 0 is written as well, to tell it from an unknown count. */
+/* Writes the counts of changed images, if the options asked for changes and `options_json` does not
+ * have the counts already. A count of 0 is written as well, because a missing count means that it
+ * is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {

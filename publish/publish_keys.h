@@ -13,15 +13,15 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples for which the buckets are computed (see key_table_make); if less than
-     * `samples`, it is unknown and `samples` is used */
+    /* number of samples that the table had when it was first made; edits may have removed some of
+     * them since (see key_table_make). If it is less than `samples`, `samples` is used instead. */
     uint64_t keyed;
     /* whether a journal entry was written by a release that did not store the hashes of keys. */
     bool is_incomplete;
 };
 
-/* Opens the table of keys for a data set in `directory`. Uses at most `memory_bytes` of the
- * caller's memory. */
+/* Opens the table of keys for a data set in `directory`. Uses at most `memory_bytes` bytes of
+ * memory, which count as part of the caller's memory. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);
 /* Adds the key_hash() of the next sample's key. */

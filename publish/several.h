@@ -26,8 +26,8 @@ int several_tasks(const char *directory, const struct several_task tasks[], size
 
 /* ---- Many files ------------------------------------------------------------------------------ */
 
-/* Handles one file. `listed` describes the file as it was in a listing, or is NULL. The function
- * may be called on any thread, and for several files at the same time. */
+/* The type of a function that handles one file. `listed` describes the file as it was in a listing,
+ * or is NULL. The function may be called on any thread, and for several files at the same time. */
 typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The abilities of a store that follow from the functions it implements. A store may find out more
- * about itself. */
+ * Determines the abilities of a store. Usually they follow from the functions that the store
+ * implements. A store may also have a function that tests its abilities. */
 #include "store/abilities.h"
 
 #include "store/store.h"

@@ -320,7 +320,8 @@ static void run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* the object stays valid until the job has ended (see cached_close) */
+    /* once `done` was called, the object may be closed; cached_close waits until this job has
+     * ended */
     read->done(read);
 }
 

@@ -34,9 +34,10 @@ int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes
 /* Closes the cache. Every object must have been closed. NULL is allowed. */
 void cache_close(struct cache *cache);
 
-/* Replaces a remote *object by an object that reads through the cache. Closing it also closes the
- * original object. An object without a version stays as it is and is counted, because a later
- * object of the same size could be mistaken for it. On failure *object is unchanged. */
+/* Replaces a remote *object by an object that reads through the cache. Closing the new object also
+ * closes the original one. If the object has no version, *object is unchanged and the object is
+ * counted, because a later object of the same size could be mistaken for it. On failure *object is
+ * unchanged. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
 /* Opens an object of `bytes` bytes through the cache, without a request to its server. `version` is

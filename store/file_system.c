@@ -58,8 +58,8 @@ size_t file_system_read_bytes(const char *url)
 
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
-    /* A file system reports its stripe or request size as its block size. All common ones divide 8
-     * MiB. */
+    /* A file system reports its stripe size or request size as its block size. All common block
+     * sizes divide 8 MiB. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

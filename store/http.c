@@ -120,7 +120,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Begins an exchange. Returns false if the exchange must wait, or if it has already failed. */
+/* Begins an exchange. Returns false if the exchange must wait, or if it has ended because it was
+ * cancelled or could not begin. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How soon a read of a pipe notices an interruption, in milliseconds. */
+ * Reads local files, named pipes and standard input; see local_read.h. */
 #include "store/local_read.h"
 
 #include <errno.h>
@@ -25,12 +25,12 @@
 /* Interval in milliseconds at which a read of a pipe checks for an interrupt. */
 #define INTERRUPT_MS 100
 
-/* Capacity to set for a pipe, which is the largest that an unprivileged process may set. Larger
- * pieces need fewer system calls. */
+/* The capacity that is set for a pipe. An unprivileged process cannot set a larger one. A large
+ * pipe needs fewer system calls for the same data. */
 #define PIPE_BYTES (1 << 20)
 
-/* Reads whose only purpose is to fill the kernel's cache use the same small piece of memory again
- * and again. */
+/* Some reads only fill the kernel's cache. Their data goes to the same small buffer again and
+ * again. */
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 

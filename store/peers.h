@@ -30,7 +30,7 @@ void peers_note(struct peers *peers, uint64_t first_byte_ns);
 /* Returns how long a read may go without an answer before it is requested again. `times` is the
  * number of times that it was already requested again. Returns 0 if there is no limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* Takes one from the server's credit for extra requests. Returns false if there is no credit
+/* Uses one unit of the server's credit for extra requests. Returns false if there is no credit
  * left. */
 bool peers_pay(struct peers *peers);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A running read as an item of a window of outstanding work (base/inflight.h). */
+ * A read that runs in the background, as an element of a queue of outstanding work
+ * (base/inflight.h). */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H
 

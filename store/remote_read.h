@@ -20,7 +20,8 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server sent it, or NULL */
-    /* the stamp (see etag_stamp) of the ETag, if only the stamp is known; or 0 */
+    /* if only the object's stamp is known and not its ETag: the stamp (see etag_stamp);
+     * otherwise 0 */
     uint64_t stamp;
     /* Last-Modified, which identifies the object if there is no usable ETag; or NULL. If an
      * object has neither, it is not noticed when another object of the same size replaces it. */

@@ -39,11 +39,13 @@ struct store_object {
     char *asked;
     /* The size of the object when it was opened; UINT64_MAX for a stream. */
     uint64_t bytes;
-    /* A text that differs if the content of the object differs, or NULL. The object owns it. */
+    /* A text that identifies the content of the object: different content has a different text.
+     * NULL if there is no such text. The object owns the text. */
     const char *version;
     bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
     bool is_remote;             /* whether it pays to start many reads early */
-    /* Reads whose size is a multiple of this are the fastest. 0 means that any size is suitable. */
+    /* A read is fastest if its size is a multiple of this number of bytes. 0 means that any size is
+     * suitable. */
     size_t block_bytes;
     /* A flag that the caller may set; NULL at first. Once the flag is nonzero, store_read_next
      * returns SHEAF_ERR_INTERRUPTED. */
@@ -331,8 +333,8 @@ int store_write(struct store_writer *writer, const void *data, size_t size,
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
-/* Begins a request for the size and the stamp of an object, in the way of store_read_start. The
- * stamp equals the stamp of the object in listings. */
+/* Begins a request for the size and the stamp of an object, and returns before the request is done
+ * (like store_read_start). The stamp equals the stamp of the object in listings. */
 void store_stat_start(struct store_stat *stat);
 /* Requests the size and the stamp of an object, and waits for them. */
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);

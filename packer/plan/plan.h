@@ -141,8 +141,9 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
 /* Limit for sums of sizes, which makes sure that a sum fits into 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* Sets *good to whether the files with one key can form a sample. If not, records them as problems.
- * `format` is the container whose size limit holds for the files, or NULL. (plan_group.c) */
+/* Sets *good to whether the files with one key can form a sample. If not, records the files as
+ * problems. If `format` is not NULL, the files must also fit into one record of this container.
+ * (plan_group.c) */
 int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err);

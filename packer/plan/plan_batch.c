@@ -27,8 +27,9 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* Compresses the records to a position that leaves room for the largest head. Afterwards moves
-     * the compressed block up to its actual head. */
+    /* The head consists of the block's sizes, so its length is known only after compressing.
+     * Therefore the records are first compressed to a position after the longest possible head, and
+     * then moved to the end of the actual head. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);

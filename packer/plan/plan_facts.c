@@ -258,8 +258,8 @@ static int take_numbers(struct facts_cursor *c)
     return SHEAF_OK;
 }
 
-/* Returns whether the name of a split is valid. It is used as the name of a directory. It is "" if
- * the plan has no splits. */
+/* Returns whether the name of a split is valid. The name becomes the name of a directory. In a plan
+ * without splits, the name must be "". */
 static bool is_split_name(const char *name, uint32_t split_count)
 {
     return split_count == 1 && name[0] == '\0' ? true

@@ -11,10 +11,10 @@
 
 #include "sheaf.h"
 
-/* Finds which of `count` keys already belong to a sample. Sets known[i] to NULL if no sample has
- * the key, and to "" if one of the data set's first `samples` samples has it. If a sample of
- * another split of the same data has the key, sets known[i] to the name of this split, because the
- * sample must not be in both splits. */
+/* The type of a function that finds which of `count` keys already belong to a sample. Sets known[i]
+ * to NULL if no sample has the key, and to "" if one of the data set's first `samples` samples has
+ * the key. If a sample of another split of the same data has the key, sets known[i] to the name of
+ * this split, because a sample must not be in two splits. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           const char **known, struct sheaf_error *err);
 
@@ -22,7 +22,8 @@ typedef int plan_known_fn(void *context, uint64_t samples, const char *const *ke
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* whether other classes are refused; if not, new classes follow the existing ones */
+    /* whether classes that the data set does not have are refused; if not, they get the numbers
+     * after its classes */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };

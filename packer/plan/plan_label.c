@@ -217,8 +217,8 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Checks the labels that are appended to a data set. If its classes have names, a label without a
- * name must be the number of a class. */
+/* Checks the labels of samples that are appended to a data set. If the classes of the data set have
+ * names, a label without a name must be the number of one of these classes. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
                        struct sheaf_error *err)
 {

@@ -47,8 +47,8 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Fills a batch with the shards from `first` up to, but not including, `end`, and replaces its
- * former content. The batch points into the plan. */
+/* The type of a function that fills a batch with the shards from `first` up to, but not including,
+ * `end`. It replaces the former content of the batch. The batch then points into the whole plan. */
 typedef int plan_load_fn(const void *context, size_t first, size_t end, struct plan_batch *batch,
                          struct sheaf_error *err);
 

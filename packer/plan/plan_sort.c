@@ -17,8 +17,8 @@
 /* The sort buffer gets 1 / SORT_PART of the memory for packing, but at least SORT_LEAST. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
-/* Memory for a stream of samples before it moves to a file. Streams are written and read from start
- * to end, for which a file is as good as memory. */
+/* A stream of samples is kept in memory up to this size, and in a file when it becomes larger.
+ * Streams are written and read from start to end, for which a file is as good as memory. */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */

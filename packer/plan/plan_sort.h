@@ -29,8 +29,8 @@ struct sample_stream {
     bool cls_is_label;
 };
 
-/* Sets *good to whether a sample can be packed. The sample is given as a record. `label` is its
- * label in the plan. */
+/* The type of a function that sets *good to whether a sample can be packed. The sample is given as
+ * a record. `label` is the sample's label in the plan. */
 typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *record, size_t size,
                         uint32_t label, bool *good, struct sheaf_error *err);
 
@@ -49,7 +49,8 @@ struct plan_sort {
     const struct source *source;
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* limit for each sort and for each stream */
-    /* largest memory of the first sort, its stream and the labels */
+    /* the largest amount of memory that was used at once by the first sort, its stream of samples
+     * and the labels */
     uint64_t memory_peak;
     struct catalog catalog;     /* labels; its sink is the first sort */
     struct sort *files;

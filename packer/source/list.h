@@ -59,7 +59,8 @@ struct list_parser {
     struct buf fields;          /* struct list_field[] */
     /* for CSV: the column names in the header, each followed by a NUL */
     struct buf names;
-    /* set by the caller: whether the list names samples, by their keys or by paths */
+    /* set by the caller: whether the list names samples (by their keys or by paths), and not
+     * files */
     bool by_key;
     bool begun;                 /* whether the first record was seen */
     bool has_header;

@@ -129,7 +129,8 @@ int problems_write(const struct problems *p, size_t first, struct buf *out,
                    struct sheaf_error *err);
 /* Adds the problems of such lines without reporting them. */
 int problems_read(struct problems *p, const char *text, size_t size, struct sheaf_error *err);
-/* Replaces `count` problems, from number `first` on, by the problems in a text of such lines. */
+/* Replaces `count` problems, from number `first` on, by the problems in `text`, whose lines have
+ * the form that problems_write writes. */
 int problems_replace(struct problems *p, size_t first, size_t count, const char *text,
                      size_t size, struct sheaf_error *err);
 /* Sorts the problems by path, in byte order. */

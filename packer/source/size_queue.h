@@ -9,9 +9,10 @@
 
 struct size_queue;
 
-/* Receives the answer to a request. `about` is the value that the caller passed to size_queue_ask.
- * When a queue is closed, the function is called once more for each request without an answer;
- * `stat` is then NULL, and the result is ignored. */
+/* The type of a function that receives the answer to a request. `about` is the value that the
+ * caller passed to size_queue_ask. When a queue is closed, the function is called once more for
+ * each request without an answer; `stat` is then NULL, and the result of the function is
+ * ignored. */
 typedef int size_queue_fn(void *context, void *about, const struct store_stat *stat,
                         struct sheaf_error *err);
 

@@ -26,7 +26,8 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* The meaning of such a source for a caller that needs whole objects, such as an input mode. */
+/* For a caller that reads whole objects instead of samples (modes/objects.c): which objects belong
+ * to a source of this kind. */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -113,7 +114,8 @@ struct scan {
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: names do not change */
     const struct source *source;    /* the scanned source; source_scan sets it */
-    /* number of bytes at the beginning of each path that lead to this one of several sources */
+    /* if several sources are combined: length of the part of each path that leads from the common
+     * root to this source; otherwise 0 */
     size_t below_size;
     /* number of files, objects and directories that the filter left out; a directory counts as
      * one */
@@ -166,9 +168,9 @@ int source_open_anywhere(struct source *source, const char *root, struct sheaf_e
 
 /* Frees the scan's own memory. */
 void scan_end(struct scan *scan);
-/* Sets *cleaned to the path after name_clean. The beginning of the path that leads to one of
- * several sources is left unchanged. The result is `path` itself, or a copy that is valid until the
- * next call. */
+/* Sets *cleaned to the path after name_clean. If several sources are combined, the part of the path
+ * that leads to this source (the first below_size bytes) is left unchanged. *cleaned becomes `path`
+ * itself, or a copy that is valid until the next call. */
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
 /* Adds a file with its attributes, or records why it is bad. Also checks for an interrupt and shows

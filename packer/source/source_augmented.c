@@ -107,9 +107,9 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* Returns whether the file is an augmented manifest. A file in JSON Lines whose first line names a
- * path is a list instead. If the file's suffix is not one of JSON Lines, its first line need not
- * name an object. */
+/* Returns whether the file is an augmented manifest. If the first line has a member with a path,
+ * the file is a list instead. The first line of a file whose name ends with ".jsonl" must name an
+ * object by its URL; other files need not have an object in it. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

@@ -238,8 +238,8 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Sets the root of the objects' paths: the root that the user gave, which must be in the listed
- * bucket, or the whole bucket. */
+/* Sets the root of the objects' paths. It is the root that the user gave, which must be in the
+ * listed bucket, or otherwise the whole bucket. */
 static int set_root(struct source *source, struct inventory *x, const char *bucket,
                     struct sheaf_error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests attributes in chunks of paths, which are processed in a window of outstanding work.
- * One chunk is being filled, and earlier chunks are waiting or done. The oldest chunk is taken
- * first. */
+ * Requests attributes of files in chunks of paths. One chunk is being filled; the chunks before it
+ * are waiting for a thread or done. The answers of the oldest chunk are taken first. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>

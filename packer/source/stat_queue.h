@@ -19,8 +19,8 @@ struct stat_question {
     uint32_t label;
 };
 
-/* Receives an answer. If `errnum` is not 0, the attributes could not be read for this reason. The
- * function must not add further paths. */
+/* The type of a function that receives an answer. If `errnum` is not 0, it is the reason why the
+ * attributes could not be read. The function must not add further paths. */
 typedef int stat_queue_fn(void *context, const struct stat_question *asked, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 

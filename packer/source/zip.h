@@ -8,8 +8,8 @@
 
 #include "packer/source/archive_file.h"
 
-/* Returns whether a file is a zip: it begins with the header of a member, or with the end record of
- * an empty archive. */
+/* Returns whether a file is a zip archive, which begins with the header of a member or, if it is
+ * empty, with the end record. */
 bool zip_is(const struct archive_file *file);
 /* Calls `take` for each member, in the order of the directory. Returns SHEAF_ERR_CORRUPT,
  * _TRUNCATED or _UNSUPPORTED if the file is not a complete zip archive. */

@@ -122,9 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time at which the set of credentials should be renewed next. A source may return the
- * same set again, or fail, while the set is still good. It is then asked again when a quarter of
- * the remaining time has passed, but at least once a minute. */
+/* Returns the time at which the set of credentials should be renewed next. While the set is still
+ * good, its source may return the same set again, or fail. The source is then asked again when a
+ * quarter of the remaining time has passed, but at least once a minute. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER

@@ -40,7 +40,7 @@ bool credentials_parse_time(const char *text, int64_t *ms);
 
 /* The age of a set of credentials: good; good but due for renewal; not usable. A set is due for
  * renewal when a quarter of its life is left, or 5 minutes if that is less. It is not usable when
- * an eighth of that time is left, or 10 s if that is less. */
+ * an eighth of its life is left, or 10 s if that is less. */
 enum credentials_age { CREDENTIALS_FRESH, CREDENTIALS_AGING, CREDENTIALS_DEAD };
 enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, int64_t now_ms);
 

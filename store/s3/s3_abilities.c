@@ -86,7 +86,8 @@ static void on_looked(struct store_stat *stat)
     event_set(&((struct ability_look *)stat)->answered);
 }
 
-/* Writes over the object that the first write has made, and looks at it meanwhile. */
+/* Makes the second and the third test write, over the object that the first write has made. At the
+ * same time, requests the state of the object. */
 static int try_again(const struct s3_bucket *bucket, const char *key, const char *url,
                      struct answers *a, struct store_stat *seen, struct sheaf_error *err)
 {

@@ -334,8 +334,8 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Adds the settings to the error that a bucket policy may require for this request, and that the
- * request did not have. */
+/* Adds to the error message the headers that a bucket's policy may demand and that this request did
+ * not have. Returns whether there are any. */
 static bool name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

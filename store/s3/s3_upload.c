@@ -104,8 +104,9 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Records whether the store has compared the checksum. It has if the response contains the checksum
- * that it stores. Returns whether the ETag must be compared instead, if it is an MD5. */
+/* Called with the checksum in the store's response; NULL if the response has none. A store that
+ * returns the checksum has compared it, and this is recorded. Returns whether the ETag must be
+ * compared as well, if it is an MD5. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -375,8 +376,9 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* Compares the checksum of an object: of its bytes, or, with "-N" at the end, of the checksums of
- * its parts. */
+/* Compares the checksum that the store states for an object. A checksum that ends with "-N" is the
+ * checksum of the checksums of the object's N parts. Any other one is the checksum of the object's
+ * bytes. */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {

@@ -28,8 +28,8 @@ struct s3_proving {
      * compared as if there were no checksum */
     enum s3_repeats *repeats;
 };
-/* Returns how uploads to this bucket and object key prove that the bytes arrived unchanged: with
- * which checksums, by the user's settings. */
+/* Returns how uploads of this object prove that its bytes arrived unchanged. This depends on the
+ * bucket and on the user's settings for the key. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
 /* The checksums of the bytes of one part of an upload, and the ETag that the store has returned for

@@ -351,9 +351,9 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* The server radosgw compares the ETag of a write's If-Match header without its quotes. If the
- * server refuses the write although the object is still the one that was seen, the request is
- * repeated with an unquoted ETag. Returns whether it must be. */
+/* Returns whether a refused write must be repeated with an unquoted ETag, and sets *plain to this
+ * ETag. The server radosgw compares the ETag in a write's If-Match header without its quotes. So it
+ * refuses the write although the object is still the one that was seen. */
 static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
                         struct store_seen *plain)
 {

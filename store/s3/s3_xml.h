@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 
-/* The content of an <Error> element, also if it is inside STS's <ErrorResponse>. Missing values
+/* The content of an <Error> element, even if it is inside STS's <ErrorResponse>. Missing values
  * become empty strings. */
 struct s3_xml_error {
     char code[64];

@@ -155,8 +155,8 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
 }
 
 /* Removes an object, if it is still the one that the caller saw. A server that does not know
- * conditions usually ignores them and removes the object. With such a server, only the comparison
- * that store.c makes just before protects a changed object. An earlier attempt may have removed the
+ * conditions usually ignores them and removes the object. With such a server, a changed object is
+ * protected only because store.c compares it just before. An earlier attempt may have removed the
  * object although its response was lost. Some servers then respond with 404, and others say that
  * the object is not the expected one. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
