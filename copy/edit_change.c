@@ -108,7 +108,7 @@ static int add_change(struct edit *e, uint64_t number, size_t wanted, struct she
     return SHEAF_OK;
 }
 
-/* Looks up several keys in the data set, and sets found[] for the keys that a sample has. */
+/* Looks up several keys in the data set. Sets found[] for each key that belongs to a sample. */
 static int find_some(struct edit *e, const char *const *keys, const size_t *wanted, size_t count,
                      bool *found, struct sheaf_error *err)
 {

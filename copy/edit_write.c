@@ -171,7 +171,8 @@ static int damaged(const struct rewriting *r, uint64_t i, const char *what,
                    "edited", r->edit->dataset->urls[r->shard->shard], (unsigned long long)i, what);
 }
 
-/* Describes a record in its present form, and compares the record with the index. */
+/* Sets *copy to a description of a record as it is now. Returns an error if the record does not
+ * match the index. */
 static int describe(struct rewriting *r, uint64_t i, const struct frame *frame,
                     struct block_copy *copy, struct sheaf_error *err)
 {
@@ -383,8 +384,8 @@ static int keep_key(struct rewriting *r, uint64_t i, const struct block_copy *co
     return code == SHEAF_OK && r->key == NULL ? err_memory(err, KEY_LIMIT) : code;
 }
 
-/* Compares the key of a sample that follows a deleted sample with the key of the sample before the
- * deleted one. */
+/* Called for a sample that follows a deleted sample. Returns an error if the sample's key equals
+ * the key of the sample before the deleted one. */
 static int check_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                      struct sheaf_error *err)
 {

@@ -197,7 +197,7 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Adds the reason why a shard could not be made again to the error. `problems` is the number of bad
+/* Adds to the error the reason why a shard could not be made again. `problems` is the number of bad
  * files that were found before this shard. */
 static void explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
 {

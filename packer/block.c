@@ -77,9 +77,9 @@ void block_release(struct block *b)
 /* The most by which an image may grow when it is converted. Other files keep their size. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* The numbers below are upper bounds for all three containers. They cover two tar headers with
- * their padding and a member made of the labels, or the names of an Example, or a RecordIO trailer.
- * With long names they also cover pax headers. */
+/* The numbers of bytes below are upper bounds for all three containers. They are enough for two tar
+ * headers with padding and a member that holds the labels, for the names in a tf.train.Example, and
+ * for the trailer of a RecordIO record. With long names they are also enough for pax headers. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {

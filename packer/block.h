@@ -54,7 +54,8 @@ static inline bool setup_converts(const struct block_setup *setup)
 }
 
 /* Returns how many of the run's `memory_bytes` are for decoded images. This is half of the memory;
- * blocks get the other half. With the default memory, it is enough for images of 80 megapixels. */
+ * blocks get the other half. Half of the default memory is enough for images of 80
+ * megapixels. */
 static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
 {
     return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;

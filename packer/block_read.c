@@ -340,8 +340,8 @@ static int read_field(struct block *b, struct file_ahead *ahead, const struct ca
     return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
 }
 
-/* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error. An
- * error in `err` is not the fault of a file. */
+/* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error. Any
+ * other error, which is not the fault of a file, is returned in `err`. */
 static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                       struct sheaf_sample *sample, const struct catalog_file **bad,
                       struct sheaf_error *why, struct sheaf_error *err)

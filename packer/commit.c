@@ -213,8 +213,9 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Returns an error, so that nothing is published, if some of the source's files are neither packed
- * nor skipped, or if no sample was packed. Plans of version 1 do not state the number of files. */
+/* Returns an error if some of the source's files are neither packed nor skipped, or if no sample
+ * was packed. Nothing is published in that case. Plans of version 1 do not state the number of
+ * files. */
 static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;

@@ -32,8 +32,8 @@ struct pack {
     struct block_setup setup;
     struct output output;
     struct sheaf_pack_result result;
-    /* in a dry run: the error that a real run would return; its code is SHEAF_OK if it would
-     * succeed */
+    /* in a dry run: the error that a real run would return; the code of this error is SHEAF_OK if
+     * the real run would succeed */
     struct sheaf_error foreseen;
     struct tally fields[SPLIT_LIMIT];   /* in a dry run: fields of each split's samples */
 };
@@ -107,14 +107,15 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
-/* Returns whether the data set to which samples are appended already has all of them. */
+/* Returns whether all samples of the source are already in the data set to which they are
+ * appended. */
 static bool has_nothing_new(const struct pack *p)
 {
     return p->result.samples == 0 && problems_have_known(&p->problems);
 }
 
-/* Returns an error, so that nothing is published, if a file is neither packed nor skipped, or if
- * there is no sample. */
+/* Returns an error if a file is neither packed nor skipped, or if there is no sample. Nothing is
+ * published in that case. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
@@ -376,9 +377,9 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* Makes the plan again as if the last append had not happened. Returns SHEAF_END if it differs from
- * the appended plan. Also returns SHEAF_END after an error, because the run will find the same
- * error again. */
+/* Makes the plan again as if the last append had not happened. Returns SHEAF_END if the new plan
+ * differs from the plan that was appended. Also returns SHEAF_END after an error, because the run
+ * will find the same error again. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {

@@ -23,8 +23,8 @@ int pack_output_open(struct output *o, const char *dest, const struct block_setu
     return code;
 }
 
-/* Additional bytes of a sample in a shard. They are enough for most samples: a header or two,
- * padding, and names. */
+/* Number of bytes that a sample takes in a shard in addition to its files. It is enough for most
+ * samples, which need a header or two, padding, and names. */
 #define SAMPLE_MORE_BYTES 4096u
 
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard)

@@ -25,9 +25,9 @@ void planned_close(struct planned *planned);
  * which part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
-/* Returns the shards that belong to part `part` of `parts`: from *first up to, but not including,
- * *end. There may be none. All parts have about the same number of payload bytes. The shards of a
- * part are consecutive, so that the part reads one range of the plan. */
+/* Sets *first and *end so that part `part` of `parts` consists of the shards from *first up to, but
+ * not including, *end. A part may have no shards. All parts have about the same number of payload
+ * bytes. The shards of a part are consecutive, so that the part reads one range of the plan. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 

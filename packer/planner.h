@@ -38,15 +38,15 @@ struct planner {
 };
 
 /* Initialises a planner. All arguments are borrowed, and *plan must be empty. Temporary files are
- * created in the directory of the local path `near`; if `near` is NULL or not local, in a default
- * directory. */
+ * created in the directory of the local path `near`, or in a default directory if `near` is NULL or
+ * not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct problems *problems, struct watch *watch, struct plan *plan,
                  const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
-/* Opens the sources, finds their files and makes the plan. An interrupt ends this. `dest` is the
- * destination, for planner_refuse, or NULL if nothing will be written. */
+/* Opens the sources, finds their files and makes the plan. The caller's interrupt flag can end this
+ * call. `dest` is the destination, for planner_refuse, or NULL if nothing will be written. */
 int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err);
 /* Returns an error if the destination lies inside one of the sources. */

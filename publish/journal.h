@@ -73,7 +73,7 @@ struct journal_entry {
     /* key_hash() of the key of each sample, in order, as little-endian u64; empty if unknown, as
      * in entries of releases that wrote no tables of keys */
     struct buf keys;
-    /* a tally of the fields, as text; empty if it is unknown */
+    /* the counts of the samples' fields (a tally), as text; empty if they are unknown */
     struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
@@ -124,7 +124,7 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
 /* Returns whether a file in .sheaf-partial has the name of a file that is still being written. */
 bool journal_is_temporary(const char *name);
-/* Removes files that killed runs were writing from the directory .sheaf-partial. */
+/* Removes from the directory .sheaf-partial the files that killed runs were writing. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
 /* Removes a file of the destination. Returns SHEAF_ERR_CHANGED if another run has claimed the
  * destination. */

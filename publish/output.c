@@ -108,7 +108,7 @@ static bool is_another(int code)
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* Reads an object, and sets *has to whether it has this size and hash. */
+/* Reads an object. Sets *has to whether the object has this size and hash. */
 static int check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                         struct sheaf_error *err)
 {

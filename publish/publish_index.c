@@ -126,8 +126,8 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* Adds facts that are known only at the end to the options. Their keys come after all keys of the
- * options. */
+/* Adds to the options the facts that are known only at the end of a run. In the JSON text, the keys
+ * of these facts come after all keys of the options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
                             uint64_t skipped, char **options_json, struct sheaf_error *err)
 {

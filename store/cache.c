@@ -379,8 +379,9 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Removes blocks whose bytes are damaged from the cache. If another process has replaced such a
- * block meanwhile, its good block is removed as well and fetched again. */
+/* Removes from the cache the blocks whose bytes have proved to be damaged. If another process
+ * has already replaced such a block by a good one, the good block is removed as well and fetched
+ * again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = object_of(object);

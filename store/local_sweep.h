@@ -10,8 +10,8 @@
 /* Takes the lock of a temporary file. On a file system without locks, temporary files of killed
  * writers are not removed. */
 void local_sweep_hold(int fd);
-/* Removes temporary files for `name` that have no living writer from the directory `partial`. The
- * directory need not exist. */
+/* Removes from the directory `partial` the temporary files for `name` that have no living writer.
+ * The directory need not exist. */
 int local_sweep(const char *partial, const char *name, struct sheaf_error *err);
 
 #endif

@@ -146,8 +146,8 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* Sets everything that an attempt sends to its current value. It is a function for
- * http_exchange.begin. */
+/* Gives everything that an attempt sends, such as the date and the signature, its current value.
+ * Used as http_exchange.begin. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -235,7 +235,7 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Adds the reason why there is no further attempt to the error. */
+/* Adds to the error the reason why there is no further attempt. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;

@@ -302,8 +302,8 @@ void store_read_start(struct store_read *read);
 /* Makes a read end soon. Its result is SHEAF_ERR_INTERRUPTED, unless the read had ended already. */
 void store_read_cancel(struct store_read *read);
 /* Brings bytes of an object into the cache that the processes of this machine share, and returns
- * when they are about there. If the bytes cannot be read, this function is silent; a later read
- * reports the error. */
+ * when most of them should be there. If the bytes cannot be read, this function is silent; a later
+ * read reports the error. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 /* Discards the cached copies of these bytes, because the bytes have proved to be damaged. The next
  * read gets them from the object itself. */

@@ -194,9 +194,9 @@ static void drop_partial(const char *directory)
     free(partial);
 }
 
-/* Opens a new temporary file in the directory for temporary files. That directory may vanish at any
- * time before, because another writer removes it when it is empty; then this function creates it
- * again. */
+/* Opens a new temporary file in the directory for temporary files. Another writer removes that
+ * directory whenever it is empty. If the directory vanishes before the file is made, this function
+ * creates the directory again. */
 static int create_temporary(struct file_writer *w, const char *name, struct sheaf_error *err)
 {
     char *partial = partial_of(w->directory);
@@ -306,9 +306,9 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames the file if no file has the new name. Not every file system can do both in one atomic
- * step. On a file system without links, this function only checks first whether the name is
- * free. */
+/* Renames the file if no file has the new name. Not every file system can check this and rename in
+ * one atomic step. On a file system without links, this function first checks whether the name is
+ * free, and then renames. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;

@@ -6,9 +6,9 @@
 
 #include "packer/source/source.h"
 
-/* Sets *is_number to whether the sample's file .cls contains numbers. It is set to false if the
- * file is too large for a label, and to true if the file cannot be read, because packing will then
- * report the error. */
+/* Sets *is_number to whether the sample's file .cls contains numbers. If the file is too large for
+ * a label, *is_number becomes false. If the file cannot be read, *is_number becomes true, because
+ * packing will then report the error. */
 int plan_cls_is_number(const struct source *source, const struct catalog_file *files,
                        uint32_t count, bool *is_number, struct sheaf_error *err);
 

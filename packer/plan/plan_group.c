@@ -61,8 +61,9 @@ static int refuse(const struct key_group *g, struct problems *problems, int why,
     return code;
 }
 
-/* Handles two files that would be the same field. The report names them in byte order of their
- * paths, so that it does not depend on the order of the scan. */
+/* Records the files of a group as problems, because two of them (`a` and `b`) would be the same
+ * field. The report names these two in byte order of their paths, so that it does not depend on the
+ * order of the scan. */
 static int refuse_double(const struct key_group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {

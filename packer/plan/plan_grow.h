@@ -22,8 +22,8 @@ typedef int plan_known_fn(void *context, uint64_t samples, const char *const *ke
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* whether classes that the data set does not have are refused; if not, they get the numbers
-     * after its classes */
+    /* whether classes other than the existing ones are refused; if not, new classes get the
+     * numbers after the existing ones */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };

@@ -140,7 +140,7 @@ static int add_text(struct file_group *g, const void *text, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* Appends the remote object of a file, as a struct catalog_object, to the group's texts. */
+/* For a file that is a remote object: appends its struct catalog_object to the group's texts. */
 static int add_object(struct file_group *g, uint64_t stamp, const uint8_t *url, size_t size,
                       uint64_t *offset, struct sheaf_error *err)
 {

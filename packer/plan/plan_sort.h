@@ -101,7 +101,7 @@ int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
 int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err);
 
-/* Used when appending. Removes samples from the stream that the data set already has.
+/* Used when appending. Removes from the stream the samples that the data set already has.
  * (plan_sort_known.c) */
 int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);
 /* Assigns the samples of a stream to the splits that the options define, and closes the stream.

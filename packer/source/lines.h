@@ -32,9 +32,9 @@ int lines_open(struct lines *lines, const char *url, const struct list_parser *p
                struct sheaf_error *err);
 void lines_close(struct lines *lines);
 
-/* Returns the next line without its end, or a CSV record of several lines. It is valid until the
- * next call. A byte order mark before the first line is removed. *number is set to the number of
- * the record's first line. Returns SHEAF_END after the last line. */
+/* Returns the next line without its end. In CSV, a record may consist of several lines. The text is
+ * valid until the next call. A byte order mark before the first line is removed. *number is set to
+ * the number of the record's first line. Returns SHEAF_END after the last line. */
 int lines_next(struct lines *lines, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err);
 

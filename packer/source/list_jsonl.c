@@ -29,9 +29,9 @@ static bool integer_label(json_int_t integer, double *label)
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Adds a label that is a JSON number. The rule is that for labels in text. An integer (without
- * point and exponent) must be exact as a label. Any other number is rounded to a 32-bit float,
- * unless it is a whole number up to 2^53. */
+/* Adds a label that is a JSON number. The rule is the same as for labels in text. An integer
+ * (without point and exponent) must be exact as a label. Any other number is rounded to a 32-bit
+ * float, unless it is a whole number up to 2^53. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
     double value = json_number_value(number);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files in their samples that differ from the names on disk. Aliases ("jpeg=jpg") give
- * fields of several names the same name. Keys can end at the last dot of the base name instead of
- * the first one.
- *
- * For every reader, a key in a shard ends at its first dot. So the dots that stay in a key become
- * underscores: the file IMG.2024.01.02.jpg becomes the field jpg of the sample IMG_2024_01_02. */
+ * Chooses the names that files have in their samples, if they differ from the names on disk.
+ * Aliases ("jpeg=jpg") give fields of several names the same name. Keys can end at the last dot of
+ * the base name instead of the first one. For every reader, a key in a shard ends at its first dot.
+ * So the dots that stay in a key become underscores: the file IMG.2024.01.02.jpg becomes the field
+ * jpg of the sample IMG_2024_01_02. */
 #ifndef PACKER_SOURCE_NAMING_H
 #define PACKER_SOURCE_NAMING_H
 
@@ -22,7 +21,8 @@ struct naming {
     struct buf path;
 };
 
-/* Returns why `field` is an invalid field name, or NULL if it is valid. */
+/* Returns NULL if `field` is a valid field name, and otherwise a text that says why it is
+ * invalid. */
 const char *naming_problem(const char *field);
 
 /* Returns SHEAF_ERR_ARGUMENT if an alias does not have the form FROM=TO, or if TO is not a valid

@@ -24,8 +24,8 @@ struct path_glob {
     bool inverted, anchored, of_directories;
 };
 
-/* Parses a pattern. Returns NULL if it is valid, and otherwise why it is invalid. An invalid
- * pattern would match nothing. */
+/* Parses a pattern. Returns NULL if the pattern is valid, and otherwise a text that says why it is
+ * invalid. An invalid pattern would match nothing. */
 const char *path_glob_parse(const char *text, struct path_glob *glob);
 
 /* `path` is relative to the root. */

@@ -41,7 +41,7 @@ struct source_ops {
     const char *noun;           /* in messages: "directory" */
     enum source_at at;
     enum source_objects objects;
-    /* the suffixes of the names of files of this kind (without the suffix of a codec), ended by
+    /* the suffixes that the names of such files have (not counting the suffix of a codec), ended by
      * NULL; NULL if any name is allowed */
     const char *const *suffixes;
     /* whether the source consists of everything in a directory or prefix, so that the output

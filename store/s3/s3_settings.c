@@ -19,8 +19,8 @@
 #define TAGS_MOST 10            /* S3's own limit */
 #define VARIABLE "SHEAF_S3_"
 
-/* Checks the value of a setting. If the header needs another value, sets *header to it as allocated
- * memory, or to "" if the header must not be sent. */
+/* The type of a function that checks the value of a setting. If the header needs another value, the
+ * function sets *header to it as allocated memory, or to "" if the header must not be sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };

@@ -24,8 +24,8 @@ struct s3_proving {
     bool of_whole;
     /* whether Content-MD5 is sent; any thread sets this field once the store requires it */
     bool content_md5;
-    /* belongs to the bucket; until it is known that the store verifies the checksum, ETags are
-     * compared as if there were no checksum */
+    /* the bucket's record of whether the store verifies the checksum; until this is known, ETags
+     * are compared as if there were no checksum */
     enum s3_repeats *repeats;
 };
 /* Returns how uploads of this object prove that its bytes arrived unchanged. This depends on the

@@ -68,8 +68,8 @@ void s3_xml_page_free(struct s3_xml_page *page);
  * element may have any name. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
-/* Returns SHEAF_OK if the text is a <CompleteMultipartUploadResult>, or a root element whose name
- * begins alike. The content of the element is ignored, because some stores leave it out. The caller
+/* Returns SHEAF_OK if the root element is <CompleteMultipartUploadResult>, or if its name begins in
+ * the same way. The content of the element is ignored, because some stores leave it out. The caller
  * checks the object itself instead. */
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
