@@ -12,9 +12,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* buf_map maps buffers of at least this size outside of malloc. A reader with hundreds of lanes
- * allocates and frees many buffers of different sizes. In malloc, each freed buffer would leave a
- * hole of its own size. */
+/* buf_map maps buffers of at least this size outside of malloc. A reader may have hundreds of lanes
+ * (sequences that it reads side by side), and allocates and frees many buffers of different sizes.
+ * If they came from malloc, each freed buffer would leave a hole of its own size. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

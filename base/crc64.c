@@ -73,9 +73,10 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* x^(D + 63) and x^(D - 1) modulo the polynomial, where D is the number of bits to fold over. The
- * powers are one lower than expected, because the product of two reflected words comes out one
- * power too high. The first factor is for the first of the two words. */
+/* The factors by which fold() multiplies the two words of a 16-byte value: x^(D + 63) for the first
+ * word and x^(D - 1) for the second one, both modulo the polynomial. D is the distance in bits over
+ * which the value is folded. Both powers are one lower than expected, because the product of two
+ * reflected words comes out one power too high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 

@@ -25,9 +25,9 @@ int err_set(struct sheaf_error *err, int code, const char *format, ...)
  * EIO, ESTALE or EMFILE, are faults of the file system or of this machine. */
 bool err_blames_file(int errnum);
 
-/* Adds a reason to an error, for programs that examine errors (enum sheaf_reason in sheaf.h). It is
- * used as in err_because(err, err_set(err, ...), reason). Setting a new message clears the reason.
- * Returns the code. */
+/* Adds a reason to an error, for programs that examine errors (enum sheaf_reason in sheaf.h). Call
+ * it as err_because(err, err_set(err, ...), reason). It returns `code`. A later call that sets a
+ * new message clears the reason. */
 int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
 
 /* Sets an error like err_set. Chooses the code that fits `errnum` and appends ": <strerror>" to the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A heap of pieces of any size, within a memory budget. Pieces, such as the samples of a shuffle
- * buffer, may be freed in any order.
+ * A heap within a memory budget. An allocation from the heap is called a piece, and may have any
+ * size. Pieces, such as the samples of a shuffle buffer, may be freed in any order.
  *
  * Why not malloc? If one thread allocates memory and another thread frees it, malloc keeps the
  * memory in the first thread's arena, which no budget counts, and every new sample would be written
@@ -56,9 +56,10 @@ struct heap {
     uint64_t reserved;          /* upper bound for all ranges together */
     uint64_t most_bytes;        /* upper bound of `size`; the owner may change it */
     struct heap_block *end;     /* the end mark after the last block */
-    /* bit r is set if row r of the lists has a free block */
+    /* bit r is set if there is a free block in row r, which has the lists for blocks of 2^r bytes
+     * and more */
     uint64_t rows;
-    /* for each row, a bit for each of its lists that has a free block */
+    /* for each row: bit i is set if list i of the row has a free block */
     uint32_t slots[HEAP_ROWS];
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
     /* lists of freed small pieces, one list for each size; the piece freed last comes first */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of outstanding work (see inflight.h). The list of items belongs to the planning
- * thread. A lock protects the state that worker threads report. A thread that waits for one item is
- * not woken when other items are done. */
+ * The window of outstanding work (see inflight.h). An item stands for one job or request. Only the
+ * planning thread uses the list of items. A lock protects the state that worker threads report. A
+ * thread that waits for a particular item is not woken when other items are done. */
 #include "base/inflight.h"
 
 #include <stddef.h>
@@ -105,7 +105,8 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Returns the list's link to the next item to collect, or NULL if this item is not done. */
+/* Finds the next item that the window's order allows to collect. Returns the address of the pointer
+ * to this item in the list, or NULL if no such item is done. */
 static struct inflight_item **find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;

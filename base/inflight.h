@@ -54,9 +54,9 @@ struct inflight {
     } locked;
 };
 
-/* Opens a window. The function `cancel` makes the work of an item end soon. It may be NULL; then a
- * cancellation only skips the items of inflight_run that no worker has started. `interrupt` may be
- * NULL (see inflight_next). */
+/* Opens a window. The function `cancel` makes the running work of an item end soon. If `cancel` is
+ * NULL, a cancellation only skips the items that were passed to inflight_run and that no worker has
+ * started. `interrupt` is the flag that inflight_next checks, or NULL. */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
 /* Cancels all outstanding work and waits until it has ended. It must be called before the workers
@@ -88,8 +88,8 @@ struct inflight_item *inflight_next(struct inflight *window);
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits for 50 ms at most, until an item is done. Items that were done before the previous call of
- * this function do not end the wait. */
+/* Waits until an item is done, but at most 50 ms. Only an item that was done after the previous
+ * call of this function ends the wait. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

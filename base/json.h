@@ -8,9 +8,10 @@
 
 #include "sheaf.h"
 
-/* Parses a text with jansson's flags. Returns SHEAF_ERR_MEMORY, or SHEAF_ERR_CORRUPT if the text is
- * not JSON; the reason is then in `found` (may be NULL), not in `err`. The caller must release
- * *value, which is NULL on failure. */
+/* Parses a text with jansson's flags. On success the caller must release *value; on failure *value
+ * is NULL. Returns SHEAF_ERR_MEMORY, with a message in `err`, if memory is exhausted. Returns
+ * SHEAF_ERR_CORRUPT if the text is not JSON; `found` then has the reason, unless `found` is NULL,
+ * and `err` is unchanged. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err);
 /* Parses a line of JSON Lines. On failure `err` has the reason and the column. */

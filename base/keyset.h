@@ -24,11 +24,12 @@ bool keyset_has(const struct keyset *set, const char *key);
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
-/* Variants of keyset_has, and of keyset_check followed by keyset_add, for a key of which only the
- * 64-bit hash is known (see key_hash). */
+/* Used if only the 64-bit hash of a key is known (see key_hash). keyset_has_hash does the same as
+ * keyset_has. keyset_add_hash does the same as keyset_check and then keyset_add. */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
-/* Returns SHEAF_ERR_EXISTS, with a message that the set contains the key. */
+/* Sets and returns the error SHEAF_ERR_EXISTS, with a message that the key is in the set
+ * already. */
 int keyset_refuse(const char *key, struct sheaf_error *err);
 void keyset_free(struct keyset *set);
 

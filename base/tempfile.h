@@ -26,8 +26,9 @@ int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err);
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* Storage for bytes: at first a buffer of at most memory_bytes, and a temporary file when the
- * buffer is full. Before tempfile_open, all fields must be zero and fd -1. */
+/* Storage for bytes. At first the bytes lie in a buffer of at most memory_bytes. When this buffer
+ * is full, the bytes move to a temporary file. Before tempfile_open is called, fd must be -1 and
+ * all other fields zero. */
 struct tempfile {
     char *directory;            /* where the file will be created */
     size_t memory_bytes;        /* largest buffer before a file is created */

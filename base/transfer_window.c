@@ -5,19 +5,21 @@
 
 #include "base/bytes.h"
 
-/* the consumer counts as waiting only if it waited for at least 1/32 of the time */
+/* the consumer counts as waiting in a round only if it waited for at least 1/32 of the round */
 #define HARDLY_WAITED 32u
-/* factor by which twice as many reads must raise the rate; a smaller gain may be chance */
+/* when the number of reads is doubled, the rate must rise by this factor; a smaller gain may be
+ * chance */
 #define WORTH_IT 1.3
 #define REST_ROUNDS 16u
-/* number of rounds before more reads are tried for the first time, unless the link is slow */
+/* number of rounds of measurement before the first trial with more reads, unless the link is
+ * slow */
 #define FIRST_REST 8u
-/* bytes per nanosecond; a link with a higher rate counts as fast, and more reads are not tried */
+/* bytes per nanosecond; at the start, a link counts as fast if it has at least this rate */
 #define QUICK 0.75
 /* bytes per nanosecond; a link with a lower rate counts as slow, and gets more reads at once */
 #define SLOW 0.2
-/* A rate is measured over this number of windows. A single window is not enough, because reads that
- * are under way together also finish together. */
+/* If N reads run at once, a rate is measured over MEASURED_WINDOWS x N reads. N reads are not
+ * enough, because reads that run together also finish together. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -57,7 +59,8 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Ends a round after each full window of reads. Returns whether the round has ended. */
+/* Decides whether the current round of measurement ends. If it does, adjusts the number of reads at
+ * once and returns true. Called whenever that number of further reads is complete. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -75,11 +78,12 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Enlarges the window early if the link is slow at the start. This is the case if the consumer has
- * waited longer for the first reads than a fast link takes for a whole window of usual reads. The
- * window grows in the proportion of the two times. The first reads are small, so that the first
- * sample arrives soon; their time is mostly latency, and says little about the link until it adds
- * up to this limit. */
+/* Raises the number of reads at once before the first round ends, if the link is slow. It counts as
+ * slow if the consumer has waited for the first reads longer than a fast link needs for a whole
+ * window of reads of usual size. The number rises by the factor by which the link is slower than a
+ * fast link. The first reads are small, so that the first sample arrives soon. Their time is mostly
+ * latency, and says little about the link until the waiting time is that long. Returns whether the
+ * number was raised. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

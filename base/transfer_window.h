@@ -24,7 +24,8 @@
 #include <stdint.h>
 
 struct window {
-    /* largest number of reads that memory allows; 0 if transfers are not limited by a window */
+    /* largest number of reads at once that memory allows; 0 if this window does not limit the
+     * reads */
     unsigned most;
     uint64_t read_bytes;        /* size of a usual read */
     unsigned now;               /* number of reads that may be under way */
@@ -34,13 +35,14 @@ struct window {
     unsigned rest;              /* number of rounds until the next trial may begin */
     /* whether the reads that finish now were requested with the present value of `now` */
     bool is_settled;
-    /* The current round of measurement: number of reads since the window last changed. */
+    /* number of reads in the current round of measurement; the next three fields are the bytes of
+     * these reads, the start of the round, and the consumer's total waiting time until then */
     unsigned reads;
     uint64_t bytes, began_ns, stall_ns;
 };
 
-/* Sets or changes the limits of the window. The window keeps the number of reads that it has found
- * to be best, within the new limits. */
+/* Sets or changes the limits for the number of reads at once. The present number, which earlier
+ * rounds have found to be best, stays unchanged if it is within the new limits. */
 void window_fit(struct window *window, unsigned least, unsigned most, uint64_t read_bytes);
 
 /* Reports that the consumer took a read of `bytes` bytes at the time `now_ns`. `stall_ns` is the

@@ -49,8 +49,9 @@ bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout
 
 /* Waits like workers_wait, but returns false when *interrupt becomes nonzero. The flag is checked
  * every 20 ms, so a signal handler may set it. Adds the waiting time to *waited_ns. If `helps` is
- * true, the calling thread runs queued jobs instead of sleeping. For short jobs this saves a
- * wake-up of the thread, and does not need one more thread than there are processors. */
+ * true, the calling thread runs queued jobs instead of sleeping. For short jobs this saves the time
+ * to wake the calling thread. Also, the pool and the calling thread together then need no more
+ * threads than there are processors. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 

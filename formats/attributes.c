@@ -187,8 +187,8 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample as a field or label. Only remembers it if it may be the class
- * name of the label; add_word decides about it later. */
+/* Adds one attribute to the sample, as a field or as labels. But an attribute that may name the
+ * label's class is only noted in `said`; add_word decides later what it becomes. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)

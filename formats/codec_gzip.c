@@ -40,8 +40,9 @@ static const uint8_t last_block[2] = { 0x03, 0x00 };
 /* The last bytes of a deflate flush, which are the lengths of an empty stored block. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
-/* A run of zlib over sizes that may exceed zlib's counters. in_left and out_left are the input and
- * output that remain in addition to z.avail_in and z.avail_out. */
+/* The state while zlib processes buffers that may be larger than zlib's counters can express.
+ * in_left and out_left are the bytes of input and output that remain in addition to z.avail_in and
+ * z.avail_out. */
 struct zlib_run {
     z_stream z;
     size_t in_left, out_left;

@@ -9,9 +9,11 @@
 enum column_role {
     COLUMN_PATH,                /* path, file, file_name, filename, image */
     COLUMN_LABEL,               /* label, labels */
-    /* The column has keys in a list of keys. Its name is key, __key__, or a name of COLUMN_PATH. */
+    /* The column has the keys of samples, in a file that lists keys. The column is called key or
+     * __key__, or has one of the names of COLUMN_PATH. */
     COLUMN_KEY,
-    /* The column has a label, or the name of the label. Its own name is class or class_name. */
+    /* The column has the label, or the name of the label's class. The column is called class or
+     * class_name. */
     COLUMN_CLASS
 };
 

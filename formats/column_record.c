@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and parses the records of a column and the facts about its layers; see column_record.h. */
+ * Makes and parses the records of a column, and the facts that each layer (group of shards) of the
+ * column states; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detection; see detect.h. Compressions that cannot be read are recognised by their magic numbers,
- * and only if no container has verified anything. Otherwise the name would decide, and such files
- * would be reported as damaged shards. */
+ * Detects containers and codecs; see detect.h. A compression that Sheaf cannot read is recognised
+ * by its magic number, but only if the bytes match no container. The file name is considered last.
+ * If it were considered earlier, such files would be reported as damaged shards. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -12,11 +12,12 @@
 #include "base/error.h"
 #include "formats/content.h"
 
-/* The detection of a container is certain if it has at least this number of bytes. */
+/* This number of bytes, without compression, is enough to detect the container. */
 #define RAW_BYTES 1024
 
-/* Returns the name of a compression that cannot be read: of the stream itself, or of the data
- * inside the stream's codec. Returns NULL if no known compression is found. */
+/* Returns the name of the compression with which these bytes begin, or NULL if no known compression
+ * is found. The bytes are the beginning of a stream, or of its content after one decompression.
+ * (Sheaf cannot read data that is compressed twice.) */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);

@@ -8,7 +8,7 @@
 #include "formats/codec.h"
 #include "formats/format.h"
 
-/* Number of bytes to pass to the first call of detect(), if the stream has this number. */
+/* Number of bytes to pass to the first call of detect(). A shorter stream is passed whole. */
 #define DETECT_BYTES ((size_t)4 << 10)
 /* Largest number of bytes that detect() asks for. An LZ4 block has up to 4 MiB, and must be
  * complete before anything can be decompressed. */

@@ -288,8 +288,8 @@ static bool names_itself(const struct example_source *s)
                   field_suffix(image)) == 0;
 }
 
-/* Adds an image that is unchanged since it was read, together with the features that described it.
- * The key is the only other feature that is added. */
+/* Adds an image that is unchanged since it was read, the features that described the image, and the
+ * sample's key. In some cases also adds the image's height and width (see takes_sizes). */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
@@ -507,8 +507,9 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     return SIZE_MAX;
 }
 
-/* Returns whether a sample must be written by example_copy. Such a sample was read from a record of
- * which no features were taken, because it has too many features, odd names or sequences. */
+/* Returns whether a sample must be written by example_copy. Such a sample has a single field that
+ * holds a whole record. The decoder did not make fields of the record's features, because there are
+ * too many, their names are odd, or they are sequences. */
 static bool is_copied(const struct sheaf_sample *s, const struct kept_features *kept)
 {
     return kept != NULL && kept->count == 0 && s->field_count == 1 && s->label_count == 0 &&

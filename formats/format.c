@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of containers, and the detection of a stream's container. Each container returns the
- * number of bits that it could verify (its bid), and the container with the highest bid wins. */
+ * The table of containers, and the detection of a stream's container. Each container has a function
+ * that examines the stream's first bytes and returns the number of bits that it could verify (its
+ * bid). The container with the highest bid wins. */
 #include "formats/format.h"
 
 #include <ctype.h>

@@ -157,7 +157,8 @@ enum { INTEROP_DALI = 1, INTEROP_MXNET = 2, INTEROP_WIDS = 4, INTEROP_ENERGON = 
 struct format_ops {
     enum sheaf_container id;
     const char *name;           /* "tfrecord" */
-    /* other common names, which options accept and which files do not contain */
+    /* other common names of the container; options accept them, but they are never written to
+     * files */
     const char *aliases[2];
     const char *suffix;         /* ".tfrecord" */
     const char *words[2];       /* suffixes of a file's name that indicate the container */
@@ -170,14 +171,14 @@ struct format_ops {
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
-    /* upper limit of the total bytes of a sample's fields; the total must be less; 0 means no
-     * limit */
+    /* the total bytes of a sample's fields must be less than this number; 0 means no limit */
     uint64_t content_most;
-    /* bit mask of the other readers for which index files of a shard can be written */
+    /* bit mask of INTEROP_ values: the foreign programs for which a shard's index files can be
+     * written */
     unsigned interop;
     unsigned interop_always;    /* and which it always has */
-    /* Appends a frame's line to an index file that lists frames. The pointer is NULL if has_members
-     * is set, because the index files then list members instead. */
+    /* Appends a frame's line to an index file that lists frames. This function pointer is NULL if
+     * has_members is set, because index files then list members instead. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
     /* Sets *number to the sample number that our packer stored in a frame. This is the number in

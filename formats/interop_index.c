@@ -17,8 +17,9 @@
 #include "formats/name.h"
 #include "formats/tar.h"
 
-/* The other readers. The table of containers tells which readers can read each container. None of
- * them has random access to compressed shards. */
+/* The foreign programs that have index files of their own. The table of containers (struct
+ * format_ops) tells which of these programs can read each container. None of the programs has
+ * random access to compressed shards. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;

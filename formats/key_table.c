@@ -355,7 +355,8 @@ static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
     return code == SHEAF_OK ? end_bucket(w, err) : code;
 }
 
-/* Reads the records of the buckets from `first` to before `end`, and of the one before them. */
+/* Reads the records of the buckets from `first` up to, but not including, `end`. Also reads the
+ * record of the bucket before `first`, if there is one. */
 static int get_records(const struct key_table_edit *e, uint64_t first, uint64_t end,
                        struct buf *records, struct sheaf_error *err)
 {

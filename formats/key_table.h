@@ -37,9 +37,9 @@ struct key_table {
     uint64_t bytes;             /* of the file */
 };
 
-/* Sets the table up. `keyed` is the number of samples that the table had when it was made; an edit
- * may have removed some of them. Returns SHEAF_ERR_LIMIT if there are more samples than a table can
- * have. */
+/* Initialises the description of a table of keys. `samples` is the present number of samples.
+ * `keyed` is the number of samples for which the table was first made; edits may have removed some
+ * of them since. Returns SHEAF_ERR_LIMIT if there are more samples than a table can have. */
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    uint64_t keyed, struct sheaf_error *err);
 

@@ -68,8 +68,8 @@ int manifest_options_have(const char *options_json, const char *name, bool *has,
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
-/* How packing and appending have changed images. IMAGES_UNKNOWN means that a release which did not
- * count the changes packed images with options that change them. */
+/* The numbers of images that packing and appending have changed. A number is IMAGES_UNKNOWN if an
+ * older release packed with options that change images, because it did not count the changes. */
 #define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
     /* number of images that were converted to plain JPEGs; converted.tsv has a line for each of
@@ -79,16 +79,17 @@ struct manifest_images {
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
-/* Adds up a count that packing and each append have written. "skipped" counts files that were left
- * out, or, in a conversion, samples. "left_out_values" counts values of lists that could not become
- * fields. */
+/* Sets *sum to the total of a count that packing and each append have stored in their options. For
+ * example, "skipped" is the number of files (in a conversion, of samples) that were left out, and
+ * "left_out_values" is the number of values in lists that could not become fields. */
 int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
                  struct sheaf_error *err);
-/* Adds options of the `sources` to the options of a new data set, if they also hold for its
- * samples: class_depth, field_aliases, key_end and the options for images. An option is not added
- * if the sources have different values for it, or if the new data set has the option already.
- * `whole` tells that the data set has all samples of the sources, so that their numbers of changed
- * images hold as well. */
+/* Used for a data set that is made of the samples of other data sets, the `sources`. Adds those
+ * options of the sources to the new data set's options that also hold for its samples: class_depth,
+ * field_aliases, key_end and the options for images. Does not add an option if the sources have
+ * different values for it, or if the new data set has the option already. `whole` tells that the
+ * new data set has all samples of the sources, so that the sources' numbers of changed images hold
+ * as well. */
 int manifest_inherit(const struct manifest *const *sources, size_t count, bool whole,
                      char **options_json, struct sheaf_error *err);
 /* The images of both. */

@@ -44,8 +44,9 @@ struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
-    /* grown + 1 numbers: for each part, the number of samples for which the buckets of its table
-     * of keys were computed (see key_table.h) */
+    /* grown + 1 numbers, one for each part of the data set (the first packing, then each append):
+     * the number of samples from which the number of buckets in the part's table of keys was
+     * computed (see key_table.h) */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;

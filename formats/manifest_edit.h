@@ -35,10 +35,11 @@ static inline bool manifest_edit_is_last(const struct manifest *m)
  * digits to compare. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
-/* Return two facts about the table of keys of a part. manifest_edit_keyed returns the number
- * `keyed` (see key_table.h) for a part that has `samples` samples now. manifest_edit_fingerprint
- * returns the fingerprint that the table states. It is the fingerprint that the data set had when
- * this was its last part, or directly after a later edit. */
+/* Return two facts about one part of the data set. (The first packing made part 0, and each append
+ * another part. Each part has a table of keys.) manifest_edit_keyed returns the argument `keyed` of
+ * key_table_make for a part that has `samples` samples now. manifest_edit_fingerprint returns the
+ * fingerprint in the part's table of keys. It is the data set's fingerprint from when the table was
+ * written: after the append that made the part, or after a later edit. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 

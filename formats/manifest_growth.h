@@ -23,9 +23,10 @@ void manifest_growth_clear(struct manifest *m);
  * append. */
 bool manifest_undo_growth(struct manifest *m);
 
-/* Writes the name of a file of a part: "dataset.index" for the first part, "dataset-1.index" for
- * the first append, and so on; after the second edit, "dataset.e2.index" and "dataset-1.e2.index".
- * `name` is the name of the first part's file. */
+/* Writes the name of a file that each part of a data set has. (The first packing made the first
+ * part, and each append another part.) The name is "dataset.index" for the first part,
+ * "dataset-1.index" for the first append, and so on; after the second edit, "dataset.e2.index" and
+ * "dataset-1.e2.index". `name` is the name of the first part's file. */
 #define GROWN_NAME_BYTES 48
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
 /* Returns whether `text` is a name that manifest_part_name makes from `name`, for any part and any
@@ -33,8 +34,8 @@ void manifest_part_name(const char *name, size_t part, size_t edit, char text[GR
 bool manifest_part_is(const char *text, const char *name);
 
 /* Returns whether the data set had this fingerprint before an append, and sets *samples to the
- * number of samples that it had then. Appends before an edit do not count. `digits` is the number
- * of digits to compare. */
+ * number of samples that it had then. Only the appends after the last edit are considered. `digits`
+ * is the number of digits to compare. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

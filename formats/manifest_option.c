@@ -111,8 +111,9 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
     return number_option(m->options_json, name, value, err);
 }
 
-/* Reads the count `name`. All releases except older ones store it if data was packed with `option`.
- * It is null in a data set that has only some samples of another one. */
+/* Reads the count `name`: the number of images that were changed because of `option`. Sets *value
+ * to IMAGES_UNKNOWN if the data was packed with `option` and the count is missing (older releases
+ * did not store it) or null (a data set with only some samples of another one has null). */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {

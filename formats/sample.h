@@ -65,9 +65,10 @@ static inline size_t sample_slice_count(const struct decode_scratch *scratch)
  * labels. */
 int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err);
 
-/* Makes a sample of the slices and labels. Its fields are in byte order of their suffixes, and
- * their names in lower case. If no class name is given, the class name is the one of the label.
- * Returns SHEAF_ERR_CORRUPT if two fields have the same name. */
+/* Makes a sample of the slices and labels in `scratch`. The sample's fields are in byte order of
+ * their suffixes, and their names are in lower case. If `class_name` is empty, the sample gets the
+ * name of its label's class, if that is known. Returns SHEAF_ERR_CORRUPT if two fields have the
+ * same name. */
 int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);

@@ -244,8 +244,9 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds a field of a tally whose samples follow the samples of `t`. Keeps the key in `from` of the
- * first sample that lacks the field only if no sample of `t` lacks it. */
+/* Adds the counts of one field, `from`, to the tally `t`. The samples that `from` counts follow the
+ * samples of `t`. If all samples of `t` have the field, the first sample that lacks it is the one
+ * that `from` names. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -280,8 +281,8 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* If no later sample has a field, then the first later sample is also the first one that lacks
-     * it. */
+    /* A field that all samples of `t` have, and none of the samples in `behind`, is first missing
+     * in the first sample of `behind`. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 

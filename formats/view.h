@@ -103,15 +103,15 @@ bool view_begins(const void *text, size_t size);
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Writes the conditions as canonical text. The texts `keys` and `not_keys` replace the names of the
- * two key files; NULL keeps the name. If `columns` is not NULL, its texts are appended to the
- * conditions on columns, one to each. */
+/* Writes the conditions of a source as canonical text. In the text, `keys` and `not_keys` replace
+ * the names of the two key files; a NULL pointer keeps the name. If `columns` is not NULL, the text
+ * columns[i] is appended to the i-th condition on a column. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 
 /* Writes the canonical text of a view, with a newline at its end. The caller frees the text. Two
- * views are the same if their texts are equal. If `sources` is not NULL, it replaces the names of
- * the sources (by their fingerprints). Only the first `stages` stages are included. */
+ * views are the same if their texts are equal. If `sources` is not NULL, its texts (fingerprints)
+ * replace the names of the sources. Only the first `stages` stages are included. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

@@ -66,7 +66,8 @@ static bool set_name(json_t *where, const char *name, const char *text)
     return text == NULL || set(where, name, json_string(text));
 }
 
-/* Sets the conditions on columns again, each with its text at the end. */
+/* Appends texts[i] to the i-th condition on a column, in place of a text that was appended before.
+ * If `texts` is NULL, only removes the earlier texts. */
 static bool set_columns(json_t *where, const struct view_where *w, char *const *texts)
 {
     json_t *list = json_object_get(where, "columns");

@@ -9,9 +9,9 @@
 #include "image/image.h"
 
 /* Crops a mask at the same positions at which crop_pixels crops a picture of this size with this
- * seed. Writes one byte for each pixel. The crops of group g of the plan go to out[g]. Returns
- * SHEAF_ERR_CORRUPT if the mask's size differs from the size of the upright `picture`. If `picture`
- * is NULL, the mask may have any size. */
+ * seed. Writes one byte for each pixel. The crops of group g of the plan (element g of
+ * options.views) go to out[g]. Returns SHEAF_ERR_CORRUPT if the mask's size differs from the size
+ * of the upright `picture`. If `picture` is NULL, the mask may have any size. */
 int crop_mask(const struct crop_plan *plan, const void *data, size_t size,
               const struct image_look *picture, uint64_t seed, const struct image_room *room,
               uint8_t *const *out, struct sheaf_error *err);

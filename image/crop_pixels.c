@@ -29,8 +29,9 @@
 #define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
 /* number of bytes at the end of a file in which a JPEG's last marker is expected */
 #define END_BYTES    32u
-/* libjpeg-turbo writes a row at a multiple of 16 or 32 bytes past the caches, as is right for a
- * picture that nobody reads soon. The crops read each row at once, so the row begins elsewhere. */
+/* If a row begins at a multiple of 16 or 32 bytes, libjpeg-turbo writes the row past the CPU's
+ * caches, which suits a picture that nobody reads soon. The crops read each row at once, so rows
+ * begin this number of bytes after such a multiple. */
 #define ROW_OFFSET  4u
 
 struct cropping {
@@ -311,9 +312,10 @@ static void give_any(void *context, uint64_t bytes)
     (void)bytes;
 }
 
-/* Opens a plan, and computes where each group's crops begin in `out`, in which the groups follow
- * each other. `channels` is the number of bytes of a pixel. The caller must free *groups and close
- * the plan, even after an error. */
+/* Opens the plan for the options, and sets (*groups)[g] to the address of the crops of group g. In
+ * `out`, the groups follow each other. A group has the crops of one element of options.views.
+ * `channels` is the number of bytes of a pixel. The caller must free *groups and close the plan,
+ * even after an error. */
 static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, size_t channels,
                       struct crop_plan *plan, uint8_t ***groups, struct sheaf_error *err)
 {

@@ -10,9 +10,9 @@
 #include "image/crop_plan.h"
 #include "image/room.h"
 
-/* Writes the crops of a picture. The crops of group g of the plan go to out[g]. `crops` has room
- * for the box of each crop, or is NULL. SHEAF_ERR_CORRUPT and SHEAF_ERR_UNSUPPORTED mean that this
- * picture is faulty; other pictures are not affected. */
+/* Writes the crops of a picture. The crops of group g of the plan (element g of options.views) go
+ * to out[g]. `crops` has room for the box of each crop, or is NULL. SHEAF_ERR_CORRUPT and
+ * SHEAF_ERR_UNSUPPORTED mean that this picture is faulty; other pictures are not affected. */
 int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uint64_t seed,
                 const struct image_room *room, uint8_t *const *out, struct sheaf_crop_box *crops,
                 struct sheaf_error *err);

@@ -15,7 +15,7 @@
 struct crop_view {
     uint32_t width, height;     /* of the result */
     size_t group;               /* of options.views */
-    /* offset of the crop in the bytes of its group of crops */
+    /* offset in bytes of this crop among the crops of its group, which follow each other */
     size_t at;
     struct crop_range range;
 };
@@ -51,8 +51,8 @@ struct crop_cut {
 /* Returns the part of a picture of this size from which a view of the plan is made. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
-/* Returns the box of a crop for the caller. If the crop is only a window of the resized box, the
- * result is the window's box, rounded to whole pixels. */
+/* Returns the part of the picture that a crop shows. If the crop is only a window of the resized
+ * box, the result is the part of the picture under this window, rounded to whole pixels. */
 struct sheaf_crop_box crop_cut_box(const struct crop_cut *cut, const struct crop_view *view);
 
 #endif

@@ -85,8 +85,8 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    /* `suffixes` are those of file names; formats/sample.c recognises the content of a record
-     * without a file name */
+    /* `suffixes` are the suffixes of file names of this kind. (For records without a file name,
+     * formats/sample.c has its own table of contents.) */
     const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;
@@ -217,7 +217,8 @@ int image_check(const void *data, size_t size, const struct image_room *room,
 }
 
 /* Shrinks a decoded picture to its final size. If the decoder has decoded at a smaller scale, the
- * picture stands for at most the width and height that the header states. */
+ * size of the full picture is computed from the decoded size and the scale, but is at most the size
+ * that the header states. */
 static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                   struct sheaf_error *err)
 {

@@ -44,7 +44,8 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
 enum image_resize { IMAGE_SHORTER, IMAGE_LONGER, IMAGE_EXACT };
 
 struct image_settings {
-    /* An image is shrunk until a side has this number of pixels. 0 keeps the size. */
+    /* An image is shrunk until the side that `mode` selects has this number of pixels. 0 keeps the
+     * size. */
     uint32_t size;
     enum image_resize mode;     /* which side: the shorter, the longer, or both */
     int quality;                /* quality of the JPEG, 1 to 100 */

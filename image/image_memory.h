@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory for decoded images, which several threads share. A thread that needs image memory waits
- * for others to free theirs. A thread that holds image memory waits for nothing else. An image that
- * needs more than all of this memory is an error of its own (SHEAF_REASON_MEMORY) that does not
- * count as a bad image, so that the content of a data set does not depend on the machine. */
+ * for others to free theirs. A thread that holds image memory waits for nothing else. If an image
+ * needs more memory than there is in total, this is an error with the reason SHEAF_REASON_MEMORY.
+ * The image does not count as a bad image and is never skipped, so the content of a data set does
+ * not depend on the machine's memory. */
 #ifndef IMAGE_IMAGE_MEMORY_H
 #define IMAGE_IMAGE_MEMORY_H
 

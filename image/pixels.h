@@ -27,7 +27,8 @@ struct decoding {
     uint32_t width, height;
     unsigned divisor;           /* set by the decoder */
     bool checks;                /* only checks that all pixels are there */
-    /* set by a decoder that needs only one row of this picture in memory */
+    /* set by a decoder that delivers the picture row by row, so that only one row must be in
+     * memory */
     bool by_row;
     /* for PNG only: decodes to one channel of palette indices or grey values; colours and values
      * of 16 bits are refused */
@@ -44,10 +45,11 @@ struct decoding {
 
 /* Refuses a picture that has no pixels, or more than IMAGE_PIXELS_MOST. */
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
-/* Maps memory for a picture of that size. Refuses more than IMAGE_PIXELS_MOST. `library_bytes` is
- * the memory of the decoder's library. All memory that the image will need is taken from the room
- * at once (here, or in crop_pixels.c and planes_jpeg.c, which map no whole picture), because a
- * holder of some memory must not wait for more. */
+/* Maps memory for a picture of this size. Refuses a picture with more than IMAGE_PIXELS_MOST
+ * pixels. `library_bytes` is the memory that the decoder's library needs. All memory that an image
+ * will need is taken from the room at once, because a thread that holds some of the memory must not
+ * wait for more. This is done here, and in crop_pixels.c and planes_jpeg.c, which never map a whole
+ * picture. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
 /* Maps memory for another picture, which must not be larger than the size for which pixels_open has

@@ -52,8 +52,8 @@ static uint32_t staged_rows(unsigned planes)
     return planes == 1 ? STAGED_MOST : RESAMPLE_PIXEL_ROWS;
 }
 
-/* Returns the size of a row that waits to be resampled. A tile, or a sum of pixels, may extend
- * beyond the end of the row. */
+/* Returns the number of bytes to allocate for a row that waits to be resampled. It is more than the
+ * row has, because a tile or a sum of pixels may extend beyond the end of the row. */
 static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
     return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);

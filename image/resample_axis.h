@@ -12,8 +12,9 @@
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
 /* One side of a plane. Its `in` pixels stand for `extent` pixels of the whole picture; the last one
- * may stand for only a part of a pixel. The side is resized to `out` pixels. They stand for
- * `out_extent` pixels and begin `shift` output pixels after the edge. */
+ * may stand for only a part of a pixel. The side is resized to `out` pixels, of which the first one
+ * begins `shift` pixels after the edge of the side. The whole side is `out_extent` output pixels
+ * long, which need not be a whole number. */
 struct resample_side {
     uint32_t in, out;
     double extent, out_extent, shift;

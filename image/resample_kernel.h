@@ -26,9 +26,10 @@ struct resample_pair {
     int16_t high[2], low[2];
 };
 
-/* The weights for one side of the result. Each output pixel is the weighted sum of 2 * `pairs`
- * input pixels, beginning with the input pixel `first`. The weights of at least one more pair are
- * 0. The lists are filled up to a multiple of RESAMPLE_COLUMNS with pixels that have no pairs. */
+/* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
+ * pixels, beginning with the input pixel first[i]. After these weights there is at least one more
+ * pair of weights, which is 0. The arrays have room for a multiple of RESAMPLE_COLUMNS pixels. In
+ * the entries after the last pixel, `pairs` is 0. */
 struct resample_axis {
     /* number of pixels of the result, and a number above the largest number of pairs of a pixel */
     uint32_t size, most;

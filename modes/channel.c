@@ -2,7 +2,7 @@
  *
  * The public functions for channels. A channel is a name that the training platform gives to input
  * data; these functions find the data. channel_config.c parses the platform's configuration. If the
- * configuration says something else than what is found at the channel's path, the path is right. */
+ * configuration contradicts the files at the channel's path, the functions follow the files. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -454,8 +454,8 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
 
 /* ---- Failure -------------------------------------------------------------------------------- */
 
-/* Returns the length of the part of a message that the platform shows. It ends between two
- * characters. */
+/* Returns the length of the part of a message that the platform shows. The part ends with a whole
+ * character. */
 static size_t shown_size(const char *message)
 {
     const size_t size = strlen(message);

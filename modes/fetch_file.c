@@ -171,8 +171,8 @@ static void finish_or_fail(struct fetch_file *f)
     pthread_mutex_unlock(&f->to->lock);
 }
 
-/* Returns the memory of a part to the planning thread. With the last part of a file, also returns
- * the file. */
+/* Adds `bytes` to the progress and reports that the part is done. The planning thread may then free
+ * the part, and after the last part of a file also the file. */
 static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);

@@ -80,9 +80,10 @@ static int check_member(const struct launch_member *member, const char *source,
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process. A batch script, and the shell of salloc, also have the
- * variables of their job, but each is a single process. Only srun sets the number of a job step.
- * Slurm uses two special step numbers for the script and the shell. */
+/* Returns whether srun started this process. In a batch script or in the shell of salloc, the
+ * variables of the job are set as well, although the script or shell is a single process. Only srun
+ * sets an ordinary step number. Slurm uses two special step numbers for the script and the
+ * shell. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };
@@ -287,9 +288,9 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
     return code;
 }
 
-/* Refuses a world that covers all hosts, which shows in its size: it has more processes than this
- * host. Each process would leave samples of this host to processes on other hosts, which do not
- * have them. */
+/* Checks the size of the world. It must be the number of this host's processes, or this number
+ * times the number of hosts. Otherwise it is unknown which processes run on this host, and a
+ * process might leave samples of this host to processes on other hosts, which do not have them. */
 static int check_world(const char *config, const struct launch_member *local,
                        struct sheaf_error *err)
 {

@@ -9,10 +9,10 @@
 
 #include "modes/host_shards.h"
 
-/* Finds the rank among the processes of this host only. It is 0 of 1 if no launcher states more.
- * Returns SHEAF_ERR_ARGUMENT unless the world has the same number of processes on all hosts, or
- * consists of this host's processes only. `config` is the argument of
- * sheaf_world_from_environment. */
+/* Finds the rank of this process among the processes of this host, and their number. If no launcher
+ * has set variables for this, the rank is 0 and the number is 1. Returns SHEAF_ERR_ARGUMENT unless
+ * the world has the same number of processes on all hosts, or consists of this host's processes
+ * only. `config` is the argument of sheaf_world_from_environment. */
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads objects ahead: a window of pieces in the order of the stream. The planning thread begins
- * further pieces as long as the budget and the limit of requests allow, and takes the oldest
- * piece. */
+ * Reads objects ahead in pieces. A piece is a whole small object or a range of a large one. A
+ * window has the pieces that are being read, in the order in which they are delivered. The planning
+ * thread begins further pieces as long as the budget and the limit of requests allow, and delivers
+ * the oldest piece. */
 #include "modes/supply.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "base/flag.h"
 #include "store/read_item.h"
 
-/* Number of requests at once. 128 requests of about 20 ms each fetch 6000 small objects per second.
- * For large objects, fewer are enough. */
+/* Largest number of requests that run at once. If a request takes 20 ms, 128 requests at once fetch
+ * about 6000 small objects per second. For large objects, fewer requests are enough. */
 #define REQUESTS   128
 #define PIECE_BYTES ((size_t)8 << 20)
 
@@ -90,8 +91,8 @@ static void cancel(struct inflight_item *item)
         read_item_cancel(item);
 }
 
-/* Appends a piece to the window. It reads from the open object; if `opened` is NULL, it is complete
- * already. */
+/* Appends a piece of `size` bytes to the window. The piece is read from the open object `opened`.
+ * If `opened` is NULL, nothing needs to be read. */
 static struct supply_entry *append(struct supply *s, size_t size, struct opened *opened)
 {
     struct supply_entry *e = malloc(sizeof(*e) + size);
@@ -206,8 +207,8 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether another piece may be begun. A read of a local file is finished when the call
- * returns, so there is only one at a time. */
+/* Returns whether another piece may be begun. A local file is read before the call that begins the
+ * piece returns, so local pieces are begun one at a time. */
 static bool may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

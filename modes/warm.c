@@ -38,7 +38,8 @@ struct file_warming {
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
     struct {
-        /* the item that is read next; the next field is the position in it */
+        /* index of the file that is read next; `offset` is the position in this file from which it
+         * is read */
         size_t item;
         uint64_t offset;
         uint64_t bytes;         /* that were read */
