@@ -99,8 +99,8 @@ enum sheaf_reason {
     /* code CHANGED: the data set at the destination does not match its manifest */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* code ARGUMENT: the caller gave a plan of a conversion where a plan of files is expected, or
-     * the reverse */
+    /* code ARGUMENT: the plan is of the wrong kind; it is a plan of a conversion instead of files,
+     * or of files instead of a conversion */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -108,7 +108,8 @@ enum sheaf_reason {
     /* code UNSUPPORTED: the data set has no table of keys, or no index */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* in packing: a filter matched no file; a few samples lack a field; files were bad */
+    /* in packing, in this order: a filter matched no file; a few samples lack a field; files were
+     * bad */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* code ACCESS: S3 refuses to write, possibly because a request header is missing */
     SHEAF_REASON_BUCKET_POLICY,
@@ -146,7 +147,8 @@ SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
 /* A field: the bytes of one file. Its name is the part of the file's base name after the first dot,
- * in lower case ("jpg", "seg.png"). Its suffix is the same part as the file has it ("JPG"). */
+ * in lower case ("jpg", "seg.png"). Its suffix is the same part with the file's own upper and lower
+ * case ("JPG"). */
 struct sheaf_field {
     const char *name;
     /* the field's suffix, which differs from `name` only in case; NULL on input means that it
@@ -160,9 +162,9 @@ struct sheaf_field {
  * UTF-8.
  *
  * A sample may have no label. A label is a whole number of magnitude up to 2^53, or a number that a
- * 32-bit float represents exactly. On input, a whole number that is too large for both is refused
- * and never changed. Other numbers are rounded to the nearest 32-bit float, so 0.1 becomes
- * 0.10000000149011612. The same holds for labels in lists and in files called .cls, in every
+ * 32-bit float represents exactly. On input, a fraction is rounded to the nearest 32-bit float, so
+ * 0.1 becomes 0.10000000149011612. A whole number is never rounded; it is refused if it is not a
+ * possible label. The same holds for labels in lists and in files called .cls, in every
  * container. */
 struct sheaf_sample {
     const char *key;
@@ -178,8 +180,8 @@ struct sheaf_sample {
     /* Set by a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
      * corrupt records are counted as well. It is not set for a resumed stream. */
     uint64_t ordinal;
-    /* set by a reader: 1 if this sample was already returned in the epoch and now fills a
-     * shorter lane */
+    /* set by a reader: 1 if this sample was already returned in the epoch, and is repeated to make
+     * a shorter lane as long as the others */
     int repeated;
     /* Set by a reader: a seed for everything that is drawn at random for the sample. It is a hash
      * of the option `seed`, the source, the source's epoch, and the sample's number in the source
@@ -272,8 +274,8 @@ struct sheaf_source_info {
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    /* number of the source's first shard among all shards of the data set, and number of the
-     * source's shards */
+    /* index of the source's first shard among all shards of the data set; and the number of shards
+     * that the source has */
     size_t first_shard, shard_count;
     uint64_t first_number, samples;
     size_t class_count;
@@ -282,8 +284,8 @@ struct sheaf_source_info {
                                                    foreign shards */
     /* URL of an earlier source that appears to be the same data set, or NULL */
     const char *same_as;
-    /* number of samples that the view chose (without a view: of all samples); and the source's
-     * share of an epoch */
+    /* number of the source's samples that the view chose, or of all its samples if there is no
+     * view; and the share of an epoch that comes from this source */
     uint64_t chosen; double share;
     /* the source's weight in the view; and number of its chosen samples that the view also chose
      * from an earlier source */
@@ -291,12 +293,14 @@ struct sheaf_source_info {
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
-    /* 1 if the source has a manifest; for several sources, if each of them has one */
+    /* 1 if the source has a manifest; if there are several sources, 1 if every source has a
+     * manifest */
     int has_manifest;
     /* 1 if the data set can only be read forward, so that its counts are unknown */
     int is_stream;
     enum sheaf_container container; /* 0 if its sources have different ones */
-    /* codec of the shards; if the sources have different codecs, a codec other than NONE */
+    /* codec of the shards; if the sources have different codecs, one of these codecs other than
+     * NONE */
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
     uint64_t bytes, payload_bytes;
@@ -316,8 +320,8 @@ struct sheaf_dataset_info {
     /* Nonzero if fields and classes were counted. field_count is 0 if they were not counted, or if
      * there are more than 256 field names. */
     int counts_fields, counts_classes; size_t field_count;
-    /* number of images that were converted, and made smaller, when the data set was packed; 0
-     * for a view, UINT64_MAX if unknown */
+    /* when the data set was packed: number of images that were converted, and number of images that
+     * were only made smaller; 0 for a view, UINT64_MAX if unknown */
     uint64_t images_converted, images_resized;
     /* number of files that packing left out; for a conversion, number of samples */
     uint64_t skipped;
@@ -406,7 +410,7 @@ struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
     /* default 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
     uint64_t memory_bytes;
-    /* default NULL; it reports no counts, and is called only while sheaf_dataset_read waits */
+    /* default NULL; called, without any counts, while sheaf_dataset_read waits for data */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
 };
@@ -464,13 +468,13 @@ struct sheaf_reader_options {
     /* default 10000; total number of samples in the shuffle buffers of all lanes; 0 only permutes
      * the shards */
     uint64_t shuffle_buffer;
-    /* 0, which means world_size x workers; other values must be a multiple of world_size x
-     * workers */
+    /* default 0, which stands for world_size x workers; number of lanes. Another value must be a
+     * multiple of world_size x workers. */
     uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
-    /* AUTO, which means KEEP for one rank and PAD for several; the action on the remainder of an
-     * epoch */
+    /* default AUTO, which stands for KEEP if there is one rank, and for PAD if there are several;
+     * the action on the remainder of an epoch (see enum sheaf_remainder) */
     enum sheaf_remainder remainder;
     /* default 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the
      * index */
@@ -492,8 +496,8 @@ struct sheaf_reader_options {
     /* default 64 GB; size limit of the cache, from which the least recently used blocks are removed
      * first */
     uint64_t cache_bytes;
-    /* default NULL; or memory_bytes bytes of page-aligned memory for samples (see
-     * sheaf_reader_keep) */
+    /* default NULL; memory of the program in which the reader puts samples: memory_bytes bytes,
+     * aligned to a page (see sheaf_reader_keep) */
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
     /* default NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples.
@@ -579,9 +583,9 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on 
  * shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* Writes the position of the reader `back` samples ago, for programs that read ahead. `back` is at
- * most SHEAF_BACK_MOST, and may reach back to the sample at which the epoch was started or resumed.
- * Otherwise the call returns SHEAF_ERR_ARGUMENT. */
+/* Writes the position that the reader had before it returned the last `back` samples, for programs
+ * that read ahead. Returns SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or reaches
+ * back further than the sample at which the epoch was started or resumed. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
 /* Resumes at a position. Seed, epoch, lanes, buffer size and remainder come from the text. If the
@@ -664,15 +668,16 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    /* default 600; limit in seconds of the wait for a pipe to appear, and then again for its first
-     * byte */
+    /* default 600; largest number of seconds to wait until a pipe appears, and the same again until
+     * its first byte arrives */
     uint64_t wait_seconds;
-    /* NULL, which means that the attributes come from the configuration; or the attributes of an
-     * augmented manifest in a pipe, such as "image-ref,label". The pipe has a RecordIO record for
-     * each attribute of a line, in this order. */
+    /* default NULL: the attributes are those in the platform's configuration. Otherwise the
+     * attributes of an augmented manifest that arrives in a pipe, such as "image-ref,label". The
+     * pipe has a RecordIO record for each attribute of a line, in this order. */
     const char *attributes;
-    /* NULL, which means that the manifest is in the channel's directory; or the path or URL of
-     * dataset.json, which is needed if a host has only a part of the shards */
+    /* default NULL: the manifest is in the channel's directory. Otherwise the path or URL of
+     * dataset.json. It is needed if each host has only a part of the shards, because the manifest
+     * may be on another host. */
     const char *manifest;
 };
 /* Information about a channel. Strings that the platform does not specify are "". */
@@ -780,8 +785,9 @@ struct sheaf_mixing {
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number of labels in SHEAF_MIXING_BATCH
                                                    samples */
-    /* Data for a plot: samples at equal steps of the epoch. point_count is their number, `came`
-     * their position in the epoch, and `lay` their position in the data set, both in [0, 1). */
+    /* Data for a plot, for samples at equal distances in the epoch. point_count is the number of
+     * these samples. For each of them, `came` is its position in the epoch and `lay` its position
+     * in the data set, both in [0, 1). */
     size_t point_count;
     double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS];
 };
@@ -833,12 +839,12 @@ struct sheaf_pack_options {
      * frames */
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
-    /* 0, which means that shard_bytes decides; or the number of shards of each split, at most
-     * its number of samples */
+    /* default 0: the number of shards follows from shard_bytes. Otherwise the number of shards in
+     * each split, which must not exceed the split's number of samples. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    /* NULL (for a list its directory, for an archive the whole archive); directory to which the
-     * paths in a list are relative */
+    /* default NULL: the directory in which the list is, or the whole archive. Otherwise the
+     * directory to which the paths in a list are relative, or a directory in the archive. */
     const char *root;
     /* default 0; with 1, samples are in byte order of their keys instead of shuffled */
     int no_shuffle;
@@ -857,25 +863,27 @@ struct sheaf_pack_options {
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* default 512 MiB; hard limit of the memory, without the plan. A quarter of it is for data on
-     * its way to S3, or the size of one part of an upload if that is more (8 MiB; 1/5000 of the
-     * shard for shards of more than 40 GB). */
+    /* default 512 MiB; hard limit of the memory, without the plan. A quarter of this memory is for
+     * data on its way to S3. If one part of an upload is larger than this quarter, the size of the
+     * part is used instead. (A part has 8 MiB, or 1/5000 of the shard if the shard has more than 40
+     * GB.) */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
     /* default NULL; with dry_run, this function is called for each shard of the plan */
     sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
-    /* default NULL; only for sheaf_packer_open: source_count paths of the sources from which the
-     * program reads. They must not be in `dest`, because overwrite would delete them. */
+    /* default NULL; only for sheaf_packer_open: source_count paths of sources from which the
+     * program reads. The sources must not be in `dest`, because the option overwrite would delete
+     * them. */
     const char *const *sources;
     size_t source_count;
-    /* NULL, which means the identity; or a text that identifies the samples independently of
-     * their location and time */
+    /* default NULL, which stands for the option `identity`; a text that identifies the samples
+     * independently of their location and time */
     const char *origin;
-    /* NULL (everything is packed); or filter_count filters. The last filter that matches a path
-     * decides whether it is packed. A path that matches no filter is packed unless the first filter
-     * packs. */
+    /* default NULL: everything is packed. Otherwise filter_count filters. The last filter that
+     * matches a path decides whether the file is packed. If no filter matches the path, the file is
+     * left out if the first filter packs files, and packed if the first filter leaves files out. */
     const struct sheaf_filter *filters;
     size_t filter_count;
     /* default NULL; called with code SHEAF_OK for information about the run that does not concern
@@ -887,36 +895,39 @@ struct sheaf_pack_options {
     enum sheaf_key_end key_end;
     /* default 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
     int fix_images;
-    /* USUAL, which means NONE in sheaf_convert and MARKERS in other calls. With DECODE, every pixel
-     * of an image must decode. */
+    /* default USUAL, which stands for NONE in sheaf_convert and for MARKERS in other calls; how
+     * images are checked. With DECODE, every pixel of an image must be decodable. */
     enum sheaf_check_images check_images;
     /* default 90; quality (1 to 100) of the JPEGs that packing makes */
     int quality;
     /* default NULL; settings for objects that are written to S3: strings such as "acl=private",
      * ended by NULL */
     const char *const *s3;
-    /* default 0; with N, larger images are made smaller, so that the side that resize_mode selects
-     * has N pixels */
+    /* default 0, which keeps the size; with a number N, larger images are made smaller, so that the
+     * side that resize_mode selects has N pixels */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
     /* default 0; only for sheaf_convert: `reshard` 1 cuts new shards, and `reshuffle` 1 makes a new
      * order from `seed` */
     int reshard, reshuffle;
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
-    /* 0, which means that a class is a whole directory path; with N, a class is the path's first
-     * N parts */
+    /* default 0: the whole path of a file's directory is its class. With a number N, the class is
+     * only the first N parts of this path. */
     uint32_t class_depth;
-    /* default NULL; or a data set, or a file that lists class names (one per line, or a JSON
-     * array). Classes get the numbers that they have there, and any other class is an error. */
+    /* default NULL; a data set, or a file that lists class names (one per line, or a JSON array).
+     * Classes get the numbers that they have in this data set or list. A class that is missing
+     * there is an error. */
     const char *classes;
-    /* default NULL; called for each class of a plan, if dry_run is set or by sheaf_plan_make */
+    /* default NULL; called for each class of a plan, by sheaf_plan_make, and by other calls if
+     * dry_run is set */
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    /* default FAIL; with SKIP, files that have vanished or changed since the scan are left out, if
-     * on_error is SKIP as well */
+    /* default FAIL; the action on a file that has vanished or changed since the scan of the source.
+     * SKIP leaves the file out; on_error must then be SKIP as well. */
     enum sheaf_on_error on_change;
-    /* default NULL (no limit); "10" or "0.5%" of the files. The call fails if on_error SKIP would
-     * leave out more files. */
+    /* default NULL (no limit); the largest number of files that on_error SKIP may leave out, as in
+     * "10", or their share of all files, as in "0.5%". If there are more bad files, the call
+     * fails. */
     const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
@@ -924,15 +935,16 @@ SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_
  * header. Returns NULL if `index` is too large. `values` and `header` may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    /* number of files in the source or part; for sheaf_packer, of fields. Unless the call fails,
-     * files == files_packed + skipped. */
+    /* number of files in the source, or in the part of a plan; for sheaf_packer, number of appended
+     * fields. Unless the call fails, files == files_packed + skipped. */
     uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
-    /* number of shards, and of shards that `resume` kept. For a part that was already published,
-     * `shards` is 0 and shards_kept is the number of the part's shards. */
+    /* `shards` is the number of shards, and shards_kept the number of those that the option
+     * `resume` kept. For a part that was already published, `shards` is 0 and shards_kept is the
+     * number of the part's shards. */
     uint64_t shards, shards_kept;
     /* number of skipped files (for sheaf_packer: of samples); the report file lists each of them */
     uint64_t skipped;
@@ -964,17 +976,19 @@ struct sheaf_pack_result {
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs several sources: directories and lists, or prefixes of one bucket and lists. Keys are
- * relative to the common directory of all sources. Classes are relative to their source; a file
- * directly in a source has the source's name as its class. */
+/* Packs several sources together. Each source is a directory or a list; or each is a list or a
+ * prefix, and all prefixes are in the same bucket. Keys are relative to the common directory of all
+ * sources. Classes are relative to their source; a file directly in a source has the source's name
+ * as its class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Appends samples of such sources to the data set `dataset`, as new shards of the same kind. If
- * shard_bytes is 0, the default in this call, new shards have the size of the existing ones. Known
- * classes keep their numbers, and new classes get the next numbers. Open readers continue
- * undisturbed. A reader that is opened meanwhile sees the data set as before the append or as after
- * it. Resuming at a position from before the append returns SHEAF_ERR_CHANGED.
+/* Appends the samples of sources, which are given as in sheaf_pack_sources, to the data set
+ * `dataset`. They become new shards of the same kind. If shard_bytes is 0, the default in this
+ * call, the new shards have about the same size as the existing ones. Known classes keep their
+ * numbers, and new classes get the next numbers. Open readers continue undisturbed. A reader that
+ * is opened meanwhile sees the data set as before the append or as after it. Resuming at a position
+ * from before the append returns SHEAF_ERR_CHANGED.
  *
  * A file whose key the data set already has counts as a bad file. If only bad files are new, the
  * call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards of an unfinished
@@ -1043,8 +1057,8 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
  * those that the manifest states. Otherwise the file is reported and nothing is replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
-    /* NULL, which means that all files are checked and the damaged ones repaired; or file_count
-     * names of files of the data set. The named files are made again without a check. */
+    /* default NULL: all files are checked, and the damaged ones are repaired. Otherwise file_count
+     * names of files of the data set. These files are made again without a check. */
     const char *const *files;
     size_t file_count;
     /* default NULL; directory to which paths are relative if the source is a list, as in
@@ -1168,17 +1182,19 @@ SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
  * then pack them. */
 struct sheaf_planned;
 struct sheaf_planned_info {
-    /* hash of the plan and its files; hash of everything that determines the data set's bytes */
+    /* `identity` is a hash of the plan and its files. `hash` is a hash of everything that
+     * determines the bytes of the data set. */
     const char *identity, *hash;
     uint64_t samples, shards; size_t class_count, split_count; int label_base;
 };
 SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
     struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
 SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
-/* Reads samples of one shard, from the sample with the number *at on, about 4 MiB of them. The
- * samples are valid until the next call. Sets *at to the number of the sample after them. If
- * `samples` is NULL, only *at is set. The call does not check the fields' content. A sample with a
- * bad file is passed to `report` and left out; if `report` is NULL, it is an error. */
+/* Reads about 4 MiB of samples of one shard, beginning with the sample that has the number *at.
+ * Sets *at to the number of the sample after the last one that was read. The samples are valid
+ * until the next call. If `samples` is NULL, only *at is set. The call does not check the fields'
+ * content. A sample with a bad file is passed to `report` and left out; if `report` is NULL, it is
+ * an error. */
 SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
     struct sheaf_error *error);
@@ -1195,11 +1211,12 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
 /* Names the classes of the labels label_base, label_base + 1, ... It must be called before the
  * first sample is appended.
  *
- * If it is not called, the manifest lists the class names of the samples, from label 0 on, or from
- * label 1 if that is the smallest label. A label without a name in this list is named by its
- * number. TFRecords also keep each sample's own class name. In the other containers, a sample whose
- * class name does not fit into the list is refused with SHEAF_ERR_ARGUMENT. This happens if its
- * label already has another name, or is not an integer from 0 to 2^20 - 1. */
+ * If this function is not called, the manifest lists the class names of the samples. The list
+ * begins with label 0, or with label 1 if that is the smallest label. If a label has no name, the
+ * list has its number as the name. TFRecords also keep each sample's own class name. In the other
+ * containers, a sample whose class name does not fit into the list is refused with
+ * SHEAF_ERR_ARGUMENT. This happens if its label already has another name, or is not an integer from
+ * 0 to 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
 /* Appends a copy of the sample. The call blocks while the memory budget is used up. */
@@ -1292,8 +1309,8 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;
-    /* 0 of 0, which means all shards; otherwise only one part of the shards is read, so that
-     * many machines can share the work */
+    /* default 0 and 0: all shards are read. Otherwise only the shards of part `part` of `parts` are
+     * read, so that many machines can share the work. */
     uint32_t part, parts;
     /* default NULL; called at the end, once for each field of the samples that were read */
     sheaf_field_fn *field;
@@ -1308,8 +1325,8 @@ struct sheaf_verify_result {
     /* number of classes that have no samples; 0 if only a part was read, or if there are
      * problems */
     uint64_t unused_classes;
-    /* number of samples with a label, and of samples with a field cls that does not consist of
-     * numbers */
+    /* number of samples that have a label, and number of samples that have a field cls with content
+     * other than numbers */
     uint64_t labelled, unread_labels;
     /* key and location of the first sample without a label; "" if there is none */
     char unlabelled[512];
@@ -1429,7 +1446,8 @@ struct sheaf_fetch_options {
      * (ShardedByS3Key). */
     uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
-    /* 0, which means one per processor, at most 8; number of threads that write and check files */
+    /* default 0, which stands for one per processor, at most 8; number of threads that write and
+     * check files */
     unsigned threads;
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
@@ -1526,8 +1544,8 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* sizes of an object */
-    /* Number and bytes of the objects of less than 1 kB, 10 kB, ... 1 GB, and of the larger
-     * ones. */
+    /* Element 0 counts the objects of less than 1 kB and their bytes, element 1 the larger objects
+     * of less than 10 kB, and so on up to 1 GB. The last element counts all larger objects. */
     struct { uint64_t objects, bytes; } decades[SHEAF_SURVEY_DECADES];
     int is_dataset;                 /* whether it has a dataset.json written by the packer */
     uint64_t samples;               /* samples of the data set, otherwise 0 */
@@ -1567,12 +1585,14 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    /* 0.08 to 1 (share of the picture's area); 3/4 to 4/3 (width divided by height) */
+    /* default 0.08 to 1 and 3/4 to 4/3; for random crops, the range of a crop's share of the
+     * picture's area, and the range of the crop's width divided by its height */
     double scale[2], ratio[2];
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
-    /* default 0; with 1, the whole JPEG is decoded, which is slower and gives the same pixels */
+    /* default 0: only the part of a JPEG that the crops need is decoded. With 1, the whole JPEG is
+     * decoded, which is slower and gives the same pixels. */
     int decodes_whole;
     const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };

@@ -56,8 +56,8 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns whether the steps that make the picture upright reverse its horizontal direction, which
- * is the horizontal direction before turning. */
+/* Returns whether making the picture upright reverses the direction that is horizontal in the
+ * stored picture. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;

@@ -2,7 +2,7 @@
  *
  * Reads the content of objects ahead, one object after the other and epoch after epoch. Many
  * requests run at the same time: one for each small object, and one for each range of a large
- * object. The bytes are returned in order, in pieces: a piece has the bytes of one request.
+ * object. The bytes are returned in order, in pieces. A piece usually has the bytes of one request.
  *
  *     piece | piece | piece | end of epoch | piece | ...        in the order of delivery
  *       ^ done          ^ under way           ^ not started: the budget is used up
