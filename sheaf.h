@@ -317,8 +317,9 @@ struct sheaf_dataset_info {
      * number of hosts, and number of shards on all hosts. Otherwise 0, 0, and the number of
      * shards. */
     uint32_t host, hosts; size_t all_shards;
-    /* Nonzero if fields and classes were counted. field_count is 0 if they were not counted, or if
-     * there are more than 256 field names. */
+    /* counts_fields is nonzero if the data set's fields were counted, and counts_classes if its
+     * classes were counted. field_count is 0 if the fields were not counted, or if there are more
+     * than 256 field names. */
     int counts_fields, counts_classes; size_t field_count;
     /* when the data set was packed: number of images that were converted, and number of images that
      * were only made smaller; 0 for a view, UINT64_MAX if unknown */
@@ -395,13 +396,14 @@ SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int over
  * samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
-/* Returns when stage `stage` (from 0) of a view begins, as a number of samples since the first
- * epoch; and the weights of the sources in this stage, which are valid as long as the data set.
- * Returns SHEAF_ERR_ARGUMENT if there is no such stage. */
+/* Describes stage `stage` (from 0) of a view. Sets *samples to the number of samples that are read
+ * before the stage begins, counted from the first epoch on. Sets *weights to the weights of the
+ * sources in this stage; they are valid as long as the data set. Returns SHEAF_ERR_ARGUMENT if
+ * there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
-/* Writes a file with the numbers of chosen samples beside the view at `path`. Sets `name` to the
- * file's name, for the view's condition "numbers". */
+/* Writes the numbers of chosen samples to a file in the directory of the view `path`. Sets `name`
+ * to the name of this file, to which the view's condition "numbers" must refer. */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
@@ -613,7 +615,7 @@ struct sheaf_reader_stats {
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    /* number of bytes that came from the cache instead of the store, in whole blocks */
+    /* number of bytes in the whole blocks that came from the cache instead of the store */
     uint64_t cached_bytes;
     uint64_t epoch;                 /* the current one */
     /* number of objects that were not cached because they have no strong ETag */
@@ -625,12 +627,12 @@ struct sheaf_reader_stats {
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
-    /* number of HTTP requests, and of repeated requests, of the whole process; if the reader is
-     * NULL, only these two are set */
+    /* number of HTTP requests of the whole process, and number of those that were repeated; if the
+     * reader is NULL, only these two fields are set */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    /* number of missing values of columns: with SKIP the number of samples left out, with NONE
-     * the number of fields left out */
+    /* how often a column had no value for a sample: with `missing` SKIP, the number of samples left
+     * out; with NONE, the number of fields left out */
     uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -840,7 +842,7 @@ struct sheaf_pack_options {
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
     /* default 0: the number of shards follows from shard_bytes. Otherwise the number of shards in
-     * each split, which must not exceed the split's number of samples. */
+     * each split. A split with fewer samples than that gets one shard for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
     /* default NULL: the directory in which the list is, or the whole archive. Otherwise the
@@ -923,7 +925,7 @@ struct sheaf_pack_options {
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
     /* default FAIL; the action on a file that has vanished or changed since the scan of the source.
-     * SKIP leaves the file out; on_error must then be SKIP as well. */
+     * SKIP leaves the file out if on_error is SKIP as well. */
     enum sheaf_on_error on_change;
     /* default NULL (no limit); the largest number of files that on_error SKIP may leave out, as in
      * "10", or their share of all files, as in "0.5%". If there are more bad files, the call
@@ -942,7 +944,7 @@ struct sheaf_pack_result {
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
-    /* `shards` is the number of shards, and shards_kept the number of those that the option
+    /* `shards` is the number of shards, and shards_kept the number of shards that the option
      * `resume` kept. For a part that was already published, `shards` is 0 and shards_kept is the
      * number of the part's shards. */
     uint64_t shards, shards_kept;

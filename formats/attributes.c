@@ -52,8 +52,9 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute whose name is the best one for a role (it has the lowest
- * rank), or `count` if no attribute has the role. */
+/* Returns the index of the attribute that has a role, such as that of the label (see
+ * column_names.h). If several attributes have this role, chooses the one whose name has the lowest
+ * rank. Returns `count` if no attribute has the role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;

@@ -98,8 +98,9 @@ static bool can_be_label(const json_t *value)
     return true;
 }
 
-/* Returns the attribute whose name is the best one for a role (it has the lowest rank) among those
- * whose value can be a label. Returns NULL if there is none. */
+/* Returns the attribute that has a role (see column_names.h) and a value that can be a label. If
+ * there are several such attributes, returns the one whose name has the lowest rank. Returns NULL
+ * if there is no such attribute. */
 static const struct attribute *best_of(const struct augmented_line *l, enum column_role role)
 {
     const struct attribute *found = NULL;

@@ -234,8 +234,8 @@ static bool is_own_image(const struct kept_feature *f)
 }
 
 /* Returns the index of the field to write as image/encoded, or `count` if there is none. This is
- * the field that was read from image/encoded; or else a field named like an image, unless it was
- * read from another feature, whose name it then keeps. */
+ * the field that was read from image/encoded. If there is no such field, it is a field named like
+ * an image, unless that field was read from another feature and keeps this feature's name. */
 static size_t find_image(const struct example_source *s)
 {
     size_t i;

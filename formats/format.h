@@ -63,8 +63,9 @@ struct format_scan {
      * empty if there was none */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* whether the key of the next frame is not recorded. This is set after damage, because the
-     * frame may be the rest of a damaged sample and is examined twice. */
+    /* tar: whether the next frame's key is left out of the list of keys that finds repeated keys.
+     * This is set after damage, because the frame may be the rest of a damaged sample, and because
+     * it is examined twice. */
     bool skips_key;
 };
 
@@ -220,9 +221,9 @@ struct format_ops {
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
     /* Finds the next plausible frame after damage, and resets the scan. Returns the frame's offset
-     * in `data`, which is greater than 0. If no frame is found, returns the number of bytes that
-     * cannot be part of one. In a tar, the frame found may be the rest of a damaged frame and must
-     * not be trusted. */
+     * in `data`, which is greater than 0. If no frame is found, returns the number of bytes at the
+     * start of `data` that cannot belong to a frame. In a tar, the frame found may be the rest of a
+     * damaged frame and must not be trusted. */
     size_t (*resync)(const uint8_t *data, size_t size);
 
     /* Verifies a whole frame and sets *crc to the value for the index. For a TFRecord this is the

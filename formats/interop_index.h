@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index files that let other readers read our shards:
+ * Index files with which other programs (here called readers) read our shards:
  *
  *     mxnet     RecordIO     SHARD.idx     DALI reads RecordIO with the same file
  *     dali      TFRecord     SHARD.idx     the tfrecord package's .tfindex has the same content

@@ -13,9 +13,11 @@
 /* One side of a crop of a mask. It tells from which pixel of the mask each pixel of the crop takes
  * its value. */
 struct nearest {
-    /* number of pixels of the crop's box, and the mask's pixel at which the box begins */
+    /* number of pixels of the crop's box along this side, and the position in the mask at which the
+     * box begins */
     uint32_t in, first;
-    /* number of pixels of the resized box, and the number of these pixels before the crop */
+    /* number of pixels of the box after resizing, and the number of these pixels that lie before
+     * the crop */
     uint32_t full, skipped;
     bool mirrored;
 };

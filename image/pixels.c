@@ -79,8 +79,8 @@ void pixels_close(struct pixels *p)
 
 /* ---- Orientation ----------------------------------------------------------------------------- */
 
-/* Returns the pixel that becomes the first pixel of row `y` after turning. Sets *step to the
- * distance in bytes from it to the pixel that becomes the second one. */
+/* Returns the address of the pixel that becomes the first pixel of row `y` after turning. Sets
+ * *step to the distance in bytes between pixels that become neighbours in this row. */
 static const uint8_t *first_of_row(const struct turning *p, unsigned orientation, uint32_t y,
                                    ptrdiff_t *step)
 {

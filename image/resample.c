@@ -24,8 +24,8 @@ static size_t in_sixteens(size_t count)
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
 
-/* Returns the number of rows for which the buffer `kept` has room. It is twice the necessary
- * number, so that rows need not be moved each time. */
+/* Returns the number of rows for which the buffer `kept` has room. It is about twice the necessary
+ * number, so that kept rows need not be moved for each new row. */
 static size_t kept_rows(uint32_t most)
 {
     return 4 * (size_t)most + RESAMPLE_ROWS;

@@ -31,7 +31,7 @@
 
 struct sheaf_channel {
     char *name, *root;
-    /* the attributes that the caller has named; NULL if those of the configuration are used */
+    /* the attributes that the caller has named; NULL to use the attributes in the configuration */
     char *attributes;
     /* manifest for a channel whose objects are distributed among hosts; NULL if it is in the
      * channel's directory */

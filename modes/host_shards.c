@@ -209,8 +209,8 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
         dataset_forget_counts(d);
-        /* the numbers in the table of keys are those of the whole data set, so the table cannot
-         * be used */
+        /* the table of keys has the numbers that samples have in the whole data set, so it cannot
+         * be used here */
         d->has_keys = false;
     }
     if (code == SHEAF_OK)
