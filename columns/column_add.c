@@ -38,7 +38,8 @@ struct add {
     char *directory;            /* of temporary files */
     struct sort *by_hash, *by_number;
     uint64_t first;             /* number of the first sample without a record */
-    /* The sum of the hashes of all values of the source. The values may come in any order. */
+    /* Sum of the hashes of all values in the source. The sum is the same for any order of the
+     * values. */
     XXH128_hash_t values;
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
@@ -46,8 +47,9 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value in the form in which the sort stores it: line u64 | is_file u8 | key NUL | extension NUL
- * | data */
+/* A value of the source, and its line number there. The sort stores it in this form:
+ *
+ *     line u64 | is_file u8 | key NUL | extension NUL | data */
 struct value {
     uint64_t line;
     bool is_file;
@@ -360,9 +362,10 @@ static int add_field(struct add *a, struct record_values *all, const struct valu
     return code;
 }
 
-/* Makes fields of the values for one sample. Values with the same extension follow each other, in
- * the order of the source. If the values have different keys, the hashes of these keys are partly
- * equal. */
+/* Makes the fields of one sample from its values. The values are sorted by extension, and values
+ * with the same extension are in the order of the source. The values were assigned to the sample by
+ * a part of the hash of their key. So if their keys differ, the sample is read to find out which
+ * keys it really has. */
 static int make_fields(struct add *a, struct record_values *all, uint64_t number,
                        struct sheaf_error *err)
 {
@@ -446,7 +449,8 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     return code;
 }
 
-/* Returns an error if a key was found to be unknown while its record was made. */
+/* Returns the error about a key that no sample of the base data set has, if such a key was found
+ * while the records were made. */
 static int check_unknown(const struct add *a, struct sheaf_error *err)
 {
     if (a->unknown.code == SHEAF_OK)
@@ -455,8 +459,8 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
     return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
 }
 
-/* Opens the writer of the column. The hash of all values is part of the writer's version, so that a
- * run is resumed only with the values with which it began. */
+/* Opens the writer of the column. Adds the hash of all values to the option `version`, so that an
+ * interrupted run is resumed only if it began with the same values. */
 static int open_writer(const struct add *a, const char *dataset, struct sheaf_column_writer **w,
                        struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_drop: removes a column. The manifest of its first layer is removed first, so that
- * readers see either the whole column or none. Only files whose names a column's files can have are
- * removed. */
+ * sheaf_column_drop: removes a column. A column is stored in layers, each of which is a data set.
+ * The manifest of the first layer is removed first, so that readers see either the whole column or
+ * nothing of it. A file is removed only if its name is one that the files of a column can have. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +101,9 @@ static int take_entry(void *context, const char *name, struct sheaf_error *err)
     return buf_append(&d->files, name, strlen(name) + 1, err);
 }
 
-/* Removes everything by which an unfinished run could continue: its stage, its claim, its journal
- * and its incomplete uploads. Afterwards that run cannot publish. */
+/* Removes everything that is needed to resume an interrupted run: its staged files, its claim, its
+ * journal and its incomplete uploads. After this, the interrupted run can no longer publish the
+ * column. */
 static int remove_run(struct drop *d)
 {
     char *partial = store_join(d->directory, STORE_PARTIAL);
@@ -127,7 +128,8 @@ static int remove_run(struct drop *d)
     return code;
 }
 
-/* Removes the manifest of a layer, if it has one. */
+/* Removes the manifest of a layer (one of the data sets in which a column is stored), if the layer
+ * has a manifest. */
 static int remove_manifest(struct drop *d, size_t layer)
 {
     uint64_t bytes;
@@ -156,7 +158,8 @@ static int remove_layer(struct drop *d, size_t layer)
     d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
     if (code == SHEAF_OK)
         code = remove_run(d);
-    /* The unfinished run may have published the layer before it was stopped. */
+    /* The interrupted run may have published this layer just before it stopped, so remove the
+     * layer's manifest as well. */
     if (code == SHEAF_OK)
         code = remove_manifest(d, layer);
     if (code == SHEAF_OK)

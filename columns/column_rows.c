@@ -23,15 +23,17 @@ struct rows {
     struct sheaf_progress progress;
     struct list_parser parser;
     struct lines lines;
-    /* a copy of the line, or of strings in the line */
+    /* a copy of the current line of the source, or of strings in that line */
     struct buf text;
-    /* for a table: the names in its header, each with a NUL */
+    /* used if the source is a table, such as CSV: the column names in its header, each ended by a
+     * NUL */
     struct buf names;
     size_t key_column, column_count;
     struct sheaf_error *error;  /* of a walk */
 };
 
-/* Returns the extension of the field that a JSON member or a table column becomes. */
+/* Returns the field extension for a member of a JSON object, or for a column of a table, with this
+ * name. */
 static const char *extension_of(const char *name, bool is_json)
 {
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";
@@ -107,7 +109,7 @@ static int split(struct rows *r, const char *text, size_t size, struct sheaf_err
     return list_csv_split(&r->parser, (char *)r->text.data, size, err);
 }
 
-/* Tries separators until the header of a table has a column `key`. */
+/* Tries one separator after another, until the header of the table has a column named `key`. */
 static int table_header(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
 {
     static const char separators[] = { ',', '\t', ';' };
@@ -225,7 +227,8 @@ static int each_object(void *context, const struct store_entry *entry)
     return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, entry, r->error);
 }
 
-/* A directory `path` of the source, in a store that lists one directory at a time. */
+/* A directory of the source whose files and subdirectories are being listed. Used for a store that
+ * lists only one directory at a time. */
 struct level {
     struct rows *rows;
     const char *path;           /* "" or "a/b" */
@@ -287,7 +290,7 @@ static bool ends_in(const char *name, size_t size, const char *end)
     return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Returns the length of a name without the suffix of a codec. */
+/* Returns the length of a file name without a suffix that shows compression, such as .gz. */
 static size_t without_codec(const char *name)
 {
     static const char *const codecs[] = { ".gz", ".zst", ".lz4" };

@@ -9,7 +9,8 @@
 #include "base/watch.h"
 #include "sheaf.h"
 
-/* A value of a column: one field of one sample. The texts are valid during the call only. */
+/* A value of a column: one field of one sample. The pointers are valid only until the function that
+ * receives the value returns. */
 struct column_row {
     const char *key, *extension;
     const void *data;           /* is_file: the file's URL, NUL-terminated */

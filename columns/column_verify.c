@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_verify: checks the layers of a column like data sets. Also checks that each record
- * belongs to its sample of the base data set. */
+ * sheaf_column_verify: checks a column. The column is stored in layers, each of which is a data
+ * set. Checks each layer as sheaf_verify does. Also checks that each record of the column belongs
+ * to the right sample of the base data set. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -31,7 +32,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Compares the records with their samples. sheaf_verify has reported damaged records already. */
+/* Checks that the records of a layer belong to their samples. Skips damaged records, because
+ * sheaf_verify has already reported them. */
 static int read_layer(struct column_pairs *pairs, struct pair_problems *problems,
                       struct sheaf_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_writer: writes a layer of a column with the packer. This file gives each record the
- * number and the checksum of its sample, which it reads from the index of the base data set. It
- * ends shards of the layer where shards of the base end. */
+ * sheaf_column_writer: writes a layer, which is a data set with records of a column, by means of
+ * the packer. This file gives each record the number and the checksum of its sample, which it reads
+ * from the index of the base data set (the data set that the column belongs to). It ends a shard of
+ * the layer only where a shard of the base data set ends. */
 #include "columns/column_write.h"
 
 #include <inttypes.h>
@@ -15,12 +16,14 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* A shard of a layer ends at the end of a shard of the base, once it has this number of bytes or
- * records. So small columns have few objects, and the index of a shard stays small. */
+/* When a shard of the base data set ends, the writer also ends the column's current shard if that
+ * shard has at least this number of bytes or records. So a small column has few objects, and the
+ * index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* The position that is stored with each finished shard in the journal combines two numbers: how
- * many shards of the base are done, and how many values are missing so far. */
+/* The journal stores a position with each finished shard. The position combines two numbers: the
+ * number of finished shards of the base data set, and the number of values that were missing so
+ * far. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -87,8 +90,7 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
     return code;
 }
 
-/* Refuses a name for the column if a field of the base data set has a name that begins with it and
- * a dot. */
+/* Refuses a NAME for the column if the base data set has a field whose name begins with "NAME.". */
 static int check_fields(const struct sheaf_dataset *base, const char *name,
                         struct sheaf_error *err)
 {
@@ -103,7 +105,7 @@ static int check_fields(const struct sheaf_dataset *base, const char *name,
     return SHEAF_OK;
 }
 
-/* Refuses a column if remains of an earlier column with this name were not removed completely. */
+/* Refuses a column if some files of an earlier column with the same name still exist. */
 static int check_leftovers(const struct sheaf_dataset *base, const char *name,
                            struct sheaf_error *err)
 {

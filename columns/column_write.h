@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a layer of a column: one record for each sample of the base data set, in the order of the
- * samples' numbers. */
+ * Writes a layer, which is a data set with records of a column: one record for each sample of the
+ * base data set, in the order of the samples' numbers. */
 #ifndef COLUMNS_COLUMN_WRITE_H
 #define COLUMNS_COLUMN_WRITE_H
 
@@ -31,8 +31,9 @@ int column_options_take(const struct sheaf_column_options *given,
                         struct sheaf_column_options *options, struct sheaf_error *err);
 /* Opens the base data set. It must be a single data set with a manifest. */
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
-/* Checks whether a column can be written, and finds the number of the first sample for it. Sets
- * *layer to the number of the layer to write, or to 0 if no values are missing. Changes nothing. */
+/* Checks whether a column can be written, without changing anything. Finds the layer to write (a
+ * data set with records of the column), and the number of the first sample in the layer. Sets
+ * *layer to the number of the layer, or to 0 if no values are missing. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);
