@@ -61,8 +61,9 @@ struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes)
     return a;
 }
 
-/* Backs the arena from *backed to `end` with memory. Returns false if there is no memory. (If the
- * range were simply touched, the system would kill the process.) */
+/* Allocates memory for the part of the arena from *backed to `end`. Returns false if there is no
+ * memory. (If the part were simply touched, and there were no memory, the system would kill the
+ * process.) */
 static bool back_locked(struct shared_arena *a, size_t *backed, size_t end)
 {
     int code;

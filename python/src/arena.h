@@ -5,10 +5,11 @@
  *     piece ... | free | piece ... | free, no memory yet || a reader's ... | no memory yet |
  *
  * The memory is a memfd with the largest size that it may reach. Only the parts that have been used
- * are backed by memory. A piece is allocated at the lowest free position, so that memory is reused,
- * because fresh memory would have to be cleared and mapped. Only the worker has the tables of
- * pieces. The second part of the memory is for one reader, which puts its samples there
- * (sheaf_reader_options.memory), so that they need no copy.
+ * are backed by memory. The part before the || is divided into pieces, which are allocated and
+ * freed one by one. A piece is allocated at the lowest free position, so that memory is reused,
+ * because fresh memory would have to be cleared and mapped. Only the worker knows which pieces are
+ * allocated. The rest of the memory is for one reader, which puts its samples there
+ * (sheaf_reader_options.memory), so that the samples need not be copied.
  *
  * The functions do not need the GIL and may be called on any thread. A forked child has the same
  * memory; it never gives any of it back. */

@@ -305,7 +305,8 @@ static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
     return list;
 }
 
-/* An array of rows and columns, which the object that stack() returns exports. */
+/* The object that stack() returns. It exports a two-dimensional array by Python's buffer
+ * protocol. */
 struct stack {
     PyObject_HEAD
     struct batch_object *batch;
@@ -347,7 +348,7 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* The address of each row of an array, and the type of its items. */
+/* A two-dimensional array: the address of each of its rows, and the type of its items. */
 struct rows {
     const char **at;            /* an entry for each sample of the batch */
     char *made;                 /* memory made for the rows, or NULL */
@@ -363,7 +364,8 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* Uses the rows where they lie if their distances are equal. Otherwise copies them. */
+/* Uses the rows in place if all neighbouring rows have the same distance in memory. Otherwise
+ * copies the rows. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;

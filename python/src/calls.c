@@ -29,8 +29,8 @@ PyObject *calls_raise(const struct sheaf_error *error)
     return PyErr_Occurred() ? NULL : error_raise(error);
 }
 
-/* Calls the callable with the arguments, whose reference it takes over. If the callable raises an
- * exception, the library's call is interrupted. */
+/* Calls the callable with `args`, and then releases the reference to `args`. If the callable raises
+ * an exception, the running call of the library is interrupted. */
 static void call(struct calls *calls, PyObject *callable, PyObject *args)
 {
     PyObject *result = args == NULL ? NULL : PyObject_Call(callable, args, NULL);

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The opening of a data set, which may continue after the call that requested it was abandoned.
- * It opens sources, or a channel; the texts of a channel are {name, root} or {name, root,
- * manifest}. */
+/* The opening of a data set. It may continue after the caller has stopped waiting for it. It opens
+ * sources or a channel. For a channel, `sources` is {name, root} or {name, root, manifest}. */
 struct dataset_opening {
     char **sources;
     size_t count;
@@ -215,8 +214,8 @@ static void count_stretch(void *context, const struct sheaf_stretch *stretch)
     *(unsigned long long *)context += stretch->samples;
 }
 
-/* Returns the number of samples in an epoch. If hosts share the data set, the number depends on the
- * remainder. */
+/* Returns the number of samples in an epoch. If several hosts share the data set, the number
+ * depends on the argument `remainder`. */
 static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSED(args),
                                  PyObject *keywords)
 {

@@ -12,11 +12,11 @@
 /* largest number of requests of one worker that wait for an answer */
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
-/* a number of requests that is far above the number of workers, so that a gap in the requests is
- * noticed soon */
+/* largest number of separate ranges of requested ordinals to record; far above the number of
+ * workers, because few ranges exist at a time: a gap between two ranges is soon detected */
 #define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
-/* number of samples of a stream that are skipped in one call */
+/* largest number of samples of a stream that one call skips */
 #define PAST_STEP  ((uint64_t)256)
 
 uint32_t *held_word(const struct held *h, size_t number)
@@ -171,8 +171,8 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Copies the reader's error. If the reader was only interrupted, the serving thread is about to
- * end. */
+/* Copies the reader's error to *error. Also stores the error in `h`, unless the reader was only
+ * interrupted, because then the serving thread is about to end. */
 static int fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
@@ -239,7 +239,7 @@ static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf
                             : fail(h, code, error);
 }
 
-/* Reads a stream up to the sample with this ordinal, or to its end. */
+/* Reads a stream up to the sample with this ordinal, or to the end of the stream. */
 static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code = SHEAF_OK;
@@ -376,8 +376,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Collects the kept samples with ordinals from `first` up to, but not including, `end` in `out`,
- * each one once. If the reader was moved back, two pieces may contain the same sample. */
+/* Puts the kept samples with ordinals from `first` up to, but not including, `end` into `out`, each
+ * sample once. If the reader was moved back, a sample may have been read and kept twice. */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -392,8 +392,9 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* Records that the samples in `out` were given to a worker. If a piece has no other samples, only
- * the answer keeps it in memory from now on. */
+/* Records that the samples in `out` were given to a worker. A piece contains the samples that the
+ * reader returned together. When all of them were given away, only the answers keep the piece in
+ * memory. */
 static void give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
@@ -407,9 +408,9 @@ static void give_up(struct held *h)
     }
 }
 
-/* Writes the answer's message from the samples in `out`. With a lease, bytes that are not in the
- * arena yet are copied there. Without a lease, they become part of the message. Returns false if
- * there is no memory. */
+/* Writes an answer with the samples in `out`. If there is a lease (the record of an answer's
+ * memory), field bytes that are not in the arena yet are copied into the arena. If `lease` is NULL,
+ * these bytes become a part of the message. Returns false if memory is exhausted. */
 static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                  char **message)
 {
@@ -441,8 +442,8 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
     return true;
 }
 
-/* Adds references from the lease to the pieces in which the samples lie, one for each piece. The
- * samples of one piece are adjacent. */
+/* Lets the lease (the record of an answer's memory) keep the pieces that contain the samples in
+ * `out`, with one reference to each piece. In `out`, the samples of one piece are adjacent. */
 static bool take_pieces(struct held *h, struct lease *lease)
 {
     lease->pieces = malloc((h->out_count + 1) * sizeof(lease->pieces[0]));
@@ -477,8 +478,8 @@ static int answer_with(struct held *h, int owner, struct serving_answer *answer,
     return SHEAF_ERR_MEMORY;
 }
 
-/* Adds the rank's last sample once more, for requests after the end of its part. Adds nothing if
- * that sample was skipped. */
+/* If the last sample in `out` is the last one of the rank's part of the epoch, appends it to `out`
+ * once more. The copy answers requests for the ordinal after the end of that part. */
 static void repeat_last(struct held *h)
 {
     if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)
@@ -492,8 +493,8 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Returns whether the rank's part of the epoch has these ordinals. The ordinals after its end,
- * which repeat its last sample, count as well. */
+/* Returns whether the ordinals lie in the rank's part of the epoch. The first ordinal after that
+ * part is accepted as well, and stands for a repetition of the last sample. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))

@@ -24,8 +24,8 @@ struct piece {
     const struct sheaf_sample *samples;
     size_t count;
     uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
-    /* number of samples not given to a worker yet; when it becomes 0, the piece is no longer
-     * kept here */
+    /* number of samples that were not given to a worker yet; when it becomes 0, the piece is
+     * removed from the list of kept pieces */
     size_t left;
     size_t users;               /* the list, and the answers */
     struct sheaf_kept *kept;
@@ -36,7 +36,7 @@ struct lease {
     int owner;                  /* -1: free */
     struct piece **pieces;
     size_t piece_count;
-    /* a piece of the arena with bytes that were not in the arena before; or NULL */
+    /* memory that was allocated in the arena for bytes that were not there before; may be NULL */
     void *copy;
     size_t copy_bytes;
 };
@@ -56,9 +56,11 @@ struct held {
     /* ordinal of the next sample that the reader returns; UINT64_MAX if the reader must seek
      * first */
     uint64_t place;
-    /* number of samples in the rank's part of the epoch; after them, the last sample is repeated */
+    /* number of samples in the rank's part of the epoch; a request after them gets the last sample
+     * again */
     uint64_t real;
-    /* how often the last sample was repeated, and total bytes of the fields in these repetitions */
+    /* how often the last sample was repeated, and the total number of bytes in the fields of these
+     * repetitions */
     uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
@@ -94,8 +96,8 @@ void held_skip(struct held *h, uint64_t first);
  * requested. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes the answer for these ordinals; reads their samples if necessary. After the end of a stream,
- * the answer has no samples. The caller frees *message. */
+/* Makes the answer with the samples of these ordinals, and reads them first if necessary. After the
+ * end of a stream, the answer has no samples. The caller frees *message. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_answer *answer, char **message, struct sheaf_error *error);
 /* Returns the word of an answer: the number in shared memory that the receiver sets when it no

@@ -116,7 +116,7 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    /* for a channel: rank and world size when it was opened; 0 of 0 if unknown */
+    /* for a channel: rank and world size when the channel was opened; both are 0 if unknown */
     uint32_t rank, world_size;
     const char *world_by;       /* what says so */
     char *description;          /* of a channel: one line */
@@ -124,7 +124,8 @@ struct dataset_object {
     struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */
 };
 
-/* Returns a new reference to a Dataset. `source` is a Dataset itself, or is opened. */
+/* If `source` is a Dataset, returns a new reference to it. Otherwise opens `source` and returns the
+ * new Dataset. */
 PyObject *dataset_of(PyObject *source);
 
 /* ---- numbered.c --------------------------------------------------------------------------- */
@@ -161,8 +162,8 @@ void hold_drop(struct hold *hold);
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    /* the batch's own array of samples, if they lie in the memory of several holds; it equals
-     * `samples` then; otherwise NULL */
+    /* the array `samples`, if the batch has allocated it, because its samples lie in the memory of
+     * several holds; otherwise NULL */
     struct sheaf_sample *own;
     size_t count;
     struct hold **holds;
@@ -171,8 +172,9 @@ struct batch_object {
 
 /* A batch with no samples. */
 struct batch_object *batch_new(void);
-/* Appends samples and takes over the hold of their memory. The program must not have the batch yet.
- * Returns false, without an exception, if memory is exhausted; nothing was taken over then. */
+/* Appends samples and takes over the hold of their memory. Must be called before the program has
+ * received the batch. If memory is exhausted, returns false without an exception, and the caller
+ * still owns the hold. */
 bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count);
 /* Returns a range of the samples as a batch of its own, or NULL with an exception if memory is
@@ -181,9 +183,9 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* Returns the Batch that lies in a buffer. The bytes of its fields are in the buffer as well, or in
- * the memory `there`. `release` is called for `what` when no part of the batch is used any more. On
- * failure, returns NULL with an exception and releases nothing. */
+/* Returns the Batch that the bytes in a buffer describe (packing.h). The bytes of its fields are in
+ * the same buffer, or in the memory `there`. Calls release(what) when no part of the batch is used
+ * any more. On failure, returns NULL with an exception and releases nothing. */
 PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
                      void *what);
 
@@ -240,11 +242,12 @@ struct calls {
 void calls_take(struct calls *calls, PyObject *keywords);
 void calls_begin(struct calls *calls);      /* lets the GIL go */
 void calls_end(struct calls *calls);
-/* Called after calls_end. Raises the exception of a callable if there is one, otherwise the error.
- * Returns NULL. */
+/* Must be called after calls_end. Raises the exception that a callable has raised, if any.
+ * Otherwise raises an exception for `error`. Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
-/* Functions for the options structs of the library. Their context is a struct calls. */
+/* Callback functions for the options structs of the library. Their argument `context` is a struct
+ * calls. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
 void calls_note(void *context, const char *about, const struct sheaf_error *note);
@@ -271,8 +274,9 @@ struct guard {
 };
 
 int guard_init(struct guard *guard);
-/* Enters the guard after waiting for other threads. Returns -1 with a StateError inside a callable
- * of the same call, and in a forked child. */
+/* Waits until no other thread is in the guard, and enters it. Returns -1 with a StateError in a
+ * forked child. Also returns -1 if this thread is already in the guard. (This happens if a callable
+ * uses the same object that has called it.) */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
 /* returns whether this thread is inside a call that has entered the guard */

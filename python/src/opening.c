@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a reader. This may have to wait for a server, so it runs on another thread. If the program
- * stops waiting, the opening continues in vain. Its data set must live until the opening ends. */
+ * Opens a reader on another thread, because opening may have to wait for a server. If the program
+ * stops waiting, the thread still finishes its work, and the new reader is discarded. The data set
+ * must exist until the thread has finished. */
 #include "reader.h"
 
 #include <stdatomic.h>
@@ -42,9 +43,9 @@ static void run(void *what)
                                 &o->reader, &o->error);
 }
 
-/* Openings that were abandoned and have ended since. A thread that Python does not know cannot
- * release their data sets. (A pending call cannot do it either, because Python may have ended.) The
- * next opening releases them. */
+/* Openings that the program has abandoned and that have ended since. The threads on which they ran
+ * are unknown to Python, so these threads cannot release the data sets. (A pending call cannot do
+ * it either, because Python may have ended.) The next opening releases them. */
 static struct reader_opening *_Atomic left;
 
 static void discard(void *what)

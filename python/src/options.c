@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts keyword arguments to the library's options structs, by tables; and sources to arrays of
- * paths. */
+ * Converts keyword arguments to the library's options structs, as tables of options describe. Also
+ * converts sources to arrays of paths. */
 #include "module.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts Batches to bytes and back, by packing.c, for pickles and for messages between
- * processes. */
+ * Converts Batches to bytes and back, with the functions of packing.c. The bytes are used in
+ * pickles and in messages between processes. */
 #include "module.h"
 
 #include <string.h>
@@ -101,8 +101,8 @@ static bool get(struct packed_span *span, struct packed_span *data, const struct
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    /* If the memory of the fields belongs to the object `what`, this function releases `what`. If
-     * the fields lie in `view`, both pointers are NULL. */
+    /* the function that releases the memory of the fields, and its argument; both are NULL if the
+     * fields lie in `view` */
     hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */

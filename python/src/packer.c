@@ -169,8 +169,8 @@ static PyObject *leave(struct packer_object *self, int code)
     return result;
 }
 
-/* Ends the last call of a packer. Releases its destination before it returns, because Python may
- * free the object itself much later. */
+/* Ends the call that closes a packer. Frees the library's packer, and thereby releases the
+ * destination, before the call returns. Python may free the Packer object much later. */
 static PyObject *leave_for_good(struct packer_object *self, int code)
 {
     struct sheaf_packer *packer = self->packer;

@@ -24,8 +24,8 @@ static size_t aligned(size_t place, size_t alignment)
     return (place + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment of a field, as in sheaf_reader_keep. It is enough for an array of numbers,
- * and fields of the same size are adjacent. */
+/* Returns the alignment of a field with this size, as in sheaf_reader_keep. The alignment is enough
+ * for an array of numbers, and leaves no gap between fields of the same size. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -40,8 +40,8 @@ static bool is_in(const struct packed_extent *there, const struct sheaf_field *f
     return from < there->bytes && field->size <= there->bytes - from;
 }
 
-/* Returns whether field number f of sample number i has the same names as in the previous sample.
- * If so, the names are written only once. */
+/* Returns whether field number f of sample number i has the same names as field number f of the
+ * previous sample. If so, the names are written only once. */
 static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
 {
     const struct sheaf_field *own = &samples[i].fields[f], *before;
@@ -92,8 +92,9 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Copies the fields whose bytes do not lie in `there` to `at`, and records the position of each
- * field's bytes. Returns the end of the copied bytes. */
+/* Copies the bytes of fields to `base`, from offset `at` on, unless they already lie in the memory
+ * `there`. Records the position of each field's bytes. Returns the offset after the copied
+ * bytes. */
 static size_t put_data(const struct sheaf_sample *samples, size_t count,
                        struct packed_field *fields,
                        const struct packed_extent *there, char *base, size_t at)

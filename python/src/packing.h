@@ -27,8 +27,8 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    /* indexes of the sample's first field and first label in the tables; they follow those of
-     * the previous sample */
+    /* number of the sample's fields and number of its labels; in the tables, they follow the fields
+     * and labels of the previous sample */
     uint64_t fields, labels;
     uint64_t number, record;
     uint64_t shard, repeated;
@@ -56,7 +56,7 @@ struct packed_extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    /* largest number of bytes that must be copied; 0 if there are none */
+    /* upper limit of the number of bytes to copy; 0 if nothing must be copied */
     size_t data;
     bool refers;                /* some are there already */
 };
@@ -65,9 +65,9 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
 /* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes head, tables and texts to `base`. Copies the bytes of fields that do not lie in `there` to
- * data + data_at. Offsets of fields in `there` are relative to its start. Returns the end of the
- * copied bytes. */
+/* Writes head, tables and texts to `base`. Fields whose bytes lie in `there` have offsets relative
+ * to the start of `there`. The bytes of other fields are copied to data + data_at. Returns the end
+ * of the copied bytes. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the total number of bytes in the fields of these samples. */

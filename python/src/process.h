@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts about the process that other files need: forks, and threads of this module. Like everything
- * that the serving thread (serving.h) consists of, it does not use Python, so that tests can link
- * it alone. */
+ * Facts about the process that other files need: forks, and threads of this module. Neither this
+ * file nor the files of the serving thread (serving.h) use Python, so that tests can link them
+ * without it. */
 #ifndef PYTHON_PROCESS_H
 #define PYTHON_PROCESS_H
 

@@ -262,8 +262,8 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    /* A call of another thread may be waiting for a server. That call then ends as if the reader
-     * had been closed before it. */
+    /* A call in another thread may be waiting for a server. Interrupt that call. It then ends as if
+     * the reader had been closed before the call began. */
     if (!guard_is_own(&self->guard)) {
         self->closing = true;
         sheaf_reader_interrupt(self->reader);

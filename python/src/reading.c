@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Takes samples from the library and returns them to the program, one by one or in batches; see
- * reader.h. The library may have returned more samples than the program has received. The program's
- * position is this number of samples before the library's position. */
+ * reader.h. The library may already have returned samples that the program has not received. So the
+ * program's position is the library's position minus the number of these samples. */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of the samples to take from the library at once, for a program that takes them one by one.
- * They should stay in the CPU's cache. Also, if the program keeps one sample, all of them stay in
- * memory. */
+/* Limits on how many samples to take from the library at once, for a program that takes samples one
+ * by one. The samples should fit into the CPU's cache. Also, if the program keeps one of them, all
+ * of them stay in memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
@@ -85,7 +85,8 @@ static void release_kept(void *kept)
     sheaf_kept_free(kept);
 }
 
-/* Kept samples in an arena. A forked child has the arena as well. */
+/* Samples in an arena that the program still uses. Their memory is not given back if the process
+ * has forked meanwhile, because the child shares the arena. */
 struct shared {
     struct sheaf_kept *kept;
     struct shared_arena *arena;
@@ -184,9 +185,9 @@ static int rebase(struct reader_object *self)
     return 0;
 }
 
-/* Adds samples until the batch has `want` samples, or until the end of the epoch or an error. If
- * `enough` is set, a single call of the library is enough, even if it returns fewer. Returns -1
- * with an exception on failure. */
+/* Adds samples until the batch has `want` samples, the epoch ends, or an error occurs. If `enough`
+ * is set, calls the library only once, even if the library returns fewer samples. Returns -1 with
+ * an exception on failure. */
 static int fill(struct reader_object *self, size_t want, bool enough)
 {
     if (rebase(self) != 0)

@@ -4,12 +4,12 @@
  * of them.
  *
  *     worker:  batch --message: its word, and where in the arena the fields are--> queue
- *     program: Batch of the message; its word tells when nothing of it is left
+ *     program: Batch of the message; its word tells when nothing of the Batch is left
  *
- * Bytes that are not in the arena yet are copied into a piece of it. Each batch that was sent has a
- * WORD: a number in the arena, which the program sets when it no longer uses any part of the batch.
- * Until then the worker keeps the batch and the piece. Memory that a forked child may still see is
- * never given back, on either side. */
+ * Bytes that are not in the arena yet are copied into a piece (an allocated range) of the arena.
+ * Each batch that was sent has a WORD: a number in the arena, which the program sets when it no
+ * longer uses any part of the batch. Until then the worker keeps the batch and the piece. Neither
+ * process gives back memory that a forked child may still see. */
 #include "arena.h"
 #include "module.h"
 
@@ -177,8 +177,8 @@ static void arena_dealloc(struct arena_object *self)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* The word of a batch (which says that the batch is no longer used), in the program's mapping of
- * the arena. */
+/* The word of a batch: a number in the arena by which the program tells the worker that it no
+ * longer uses the batch. This struct points to the word in the program's mapping of the arena. */
 struct use {
     Py_buffer view;
     uint32_t *word;

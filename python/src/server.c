@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-/* 1 / ARENA_PART of the memory is for bytes that are not in the arena already */
+/* 1 / ARENA_PART of the arena is for bytes that have to be copied into the arena */
 #define ARENA_PART   8u
 
 /* The reports about skipped records. They are stored until the program asks for them. */
@@ -91,8 +91,9 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* A server's reader is opened on a thread of its own. If the program does not wait for the thread
- * any longer, it goes on alone, and the data set is never freed. */
+/* The opening of a server's reader, which runs on its own thread. If the program stops waiting for
+ * that thread, the thread still finishes its work and discards the reader. In this case, the data
+ * set is never freed. */
 struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
@@ -166,8 +167,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     unsigned ranks;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* The program itself pads the epoch, by repeating ordinals. Only if other hosts must pad in
-     * the same way, the library does it. */
+    /* By default, the library does not pad the epoch, because the program itself does so by
+     * repeating ordinals. If other hosts must pad in the same way, a keyword argument makes the
+     * library pad instead. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
         options_set(&options, reader_options_table, keywords) != 0) {

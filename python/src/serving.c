@@ -71,7 +71,8 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
     return true;
 }
 
-/* Passes the answer to a request of this process, which takes over the message. */
+/* Passes an answer to the request that this process has made without a socket. Takes over the
+ * message. */
 static void hand_over(struct serving *s, const struct serving_answer *answer, char *message)
 {
     pthread_mutex_lock(&s->lock);
@@ -91,7 +92,8 @@ static void hand_over(struct serving *s, const struct serving_answer *answer, ch
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Delivers an answer to a client and takes over the message. A client that is gone is removed. */
+/* Delivers an answer to a client, and takes over the message of the answer. If the connection to
+ * the client has ended, removes the client. */
 static void deliver(struct serving *s, struct client *c, const struct serving_answer *answer,
                     char *message)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * One reader for all workers of a rank: a thread that answers requests for samples by their
- * ordinals (numbers in the rank's part of the epoch). Workers send requests over a Unix socket. Its
- * own process makes requests without a socket.
+ * ordinals (numbers in the rank's part of the epoch). Workers send requests over a Unix socket. The
+ * process in which the thread runs makes requests without a socket.
  *
  *     worker: ASK pass, first, count --> thread: reads in order, keeps what is not requested yet
  *     worker: Batch in shared memory <-- ANSWER: message, and the word that ends its use
@@ -67,9 +67,9 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* The position at which a pass begins: an epoch, and an ordinal of this rank's part of it. If ranks
- * share the thread, the lower half of the pass's number is a checksum of the values on which the
- * ranks must agree. */
+/* The position at which a pass (iteration over the loader) begins: an epoch, and an ordinal in this
+ * rank's part of the epoch. If ranks share the thread, the lower half of the pass's number is a
+ * checksum of the values on which all ranks must agree. */
 #define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;
@@ -95,10 +95,10 @@ bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
  * loader), among the ordinals that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
-/* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples, and
- * serving_collect takes its answer. Both wait for about a tenth of a second at most. serving_post
- * returns false if an earlier, abandoned request is not finished by then, and serving_collect if
- * the answer is not ready. The caller frees the message. */
+/* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples. serving_collect
+ * takes the answer; the caller frees the message. Each function waits for at most about a tenth of
+ * a second. After that, serving_post returns false if an earlier, abandoned request is not
+ * finished, and serving_collect returns false if the answer is not ready. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
 /* Abandons the posted request. */

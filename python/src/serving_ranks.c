@@ -23,8 +23,8 @@ static bool has_moved_on(const struct serving *s, uint32_t rank)
     return false;
 }
 
-/* Returns whether one of the rank's workers is in the middle of the pass (iteration over the
- * loader), because it was not told the end of the pass yet. */
+/* Returns whether one of the rank's workers has made requests in the present pass (iteration over
+ * the loader), and was not told the end of the pass yet. */
 static bool is_reading(const struct serving *s, uint32_t rank)
 {
     for (size_t i = 0; i < s->client_count; i++) {
