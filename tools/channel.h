@@ -32,8 +32,9 @@ void channel_options_init(struct channel_options *c);
       .meaning = "where each host has some shards (ShardedByS3Key): path or URL of the data "    \
                  "set's dataset.json, with its index beside it" }
 
-/* Checks that the user named either sources or a channel, but not both. Opens the channel and
- * reports in one line what it contains. Returns -1 to continue, or the exit status. */
+/* Checks that the user named either sources or a channel, but not both. If a channel was named,
+ * opens it and prints one line about its contents. Returns -1 if the command should continue;
+ * otherwise returns the exit status. */
 int channel_open(struct channel_options *c, const struct command *command, size_t count);
 
 /* Opens the data set that the user named, by sources or by a channel. */

@@ -9,8 +9,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Counts the files whose samples the data set already has, instead of printing them, because they
- * are most files of a source that is appended repeatedly. Prints all other reports. */
+/* Counts the files whose samples the data set already has, instead of printing them. If a source is
+ * appended repeatedly, these are most of its files. Prints all other reports. */
 static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *known = context;

@@ -26,16 +26,16 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* The ends of samples in the output, for a pipe that may be closed before all of it is written.
- * They tell which position to save in this case. Used with --save-position only. */
+/* Positions in the output at which samples end. If the pipe is closed before all output was
+ * written, they show which position of the reader to save. Used only with --save-position. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;
     bool broken;                    /* that reader has gone away */
 };
 
-/* If an epoch reads at least AGAIN_TIMES the size of the data, and at least AGAIN_BYTES, this is
- * reported. */
+/* The command reports if an epoch reads at least AGAIN_TIMES the size of the data, and at least
+ * AGAIN_BYTES. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -50,8 +50,8 @@ struct cat {
     uint64_t limit;                 /* samples */
     /* number of the first sample to write, within this reader's part of the epoch */
     uint64_t from;
-    /* the step whose samples are printed, and the batch size; NOT_GIVEN if the user requested no
-     * step */
+    /* number of the training step whose samples are printed, and the batch size; NOT_GIVEN if the
+     * user requested no step */
     uint64_t step, batch;
     struct sheaf_reader_options options;
     struct order_options order;
@@ -80,8 +80,9 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
-/* Returns whether a sample was refused because it repeats the previous sample to pad a lane. In a
- * tar, the two samples would become one. */
+/* Returns whether a sample was refused because it repeats the previous sample. (The reader repeats
+ * a sample if parts of an epoch must be equally long.) In a tar, the two samples would become
+ * one. */
 static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
 {
     return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
@@ -165,7 +166,8 @@ static void show_progress(const struct cat *cat, uint64_t total)
     progress_show(NULL, &progress);
 }
 
-/* Writes samples until the epoch ends or the limit is reached. Returns -1, or the exit status. */
+/* Writes samples until the epoch ends or the limit is reached. Returns -1 on success, or the exit
+ * status after a failure. */
 static int copy_samples(struct cat *cat)
 {
     uint64_t total = sheaf_reader_epoch_samples(cat->reader);
@@ -261,9 +263,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
-/* Returns the number of draws that an epoch of a view with weights leaves out. With the remainder
- * "keep", a lane that is one step shorter than the others skips its last draw (ORDER.md, section
- * 9). */
+/* Returns the number of draws that an epoch of a view with weights leaves out. An epoch consists of
+ * lanes (sequences of samples). With the remainder "keep", a lane that is one step shorter than the
+ * other lanes skips its last draw (ORDER.md, section 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;
@@ -478,9 +480,9 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds the samples of a step, which are a batch of this rank, or batches of all ranks. The epoch's
- * order takes samples of all ranks in turn, so one reader with all lanes returns them. Returns -1,
- * or the exit status. */
+/* Finds the samples of a training step: a batch of this rank, or one batch of each rank. In the
+ * epoch's order, the ranks take turns, so a single reader of all lanes (sequences of samples) can
+ * return the batches of all ranks. Returns -1 on success, or the exit status after a failure. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;
@@ -504,7 +506,7 @@ static int take_step(struct cat *cat, bool all_ranks)
 }
 
 /* Checks the options --from, --step, --batch, --limit and --resume-from against each other. Returns
- * -1, or the exit status. */
+ * -1 if they agree, or the exit status if they do not. */
 static int check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;

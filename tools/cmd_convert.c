@@ -117,7 +117,8 @@ static int convert_columns(char **sources, size_t count, int join,
     return status;
 }
 
-/* Checks the arguments of a conversion that uses no stored plan. Returns -1, or the exit status. */
+/* Checks the arguments of a conversion that uses no stored plan. Returns -1 if they are valid, or
+ * the exit status if they are not. */
 static int check_whole(const struct command *command, size_t count, int container, uint64_t size,
                        const struct sheaf_pack_options *o)
 {

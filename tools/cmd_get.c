@@ -89,8 +89,9 @@ static int put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
-/* Writes the samples with a key. If the user named a field, writes only the samples that have it.
- * Returns -1, or the exit status. */
+/* Writes the samples that have a certain key. If the user named a field that only some of these
+ * samples have, writes only those with the field. Returns -1 on success, or the exit status after a
+ * failure. */
 static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
 {
     size_t lack = 0;

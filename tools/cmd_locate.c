@@ -23,7 +23,8 @@ struct locate {
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
-    /* used with --key if several sources have the key: the source of each sample; otherwise NULL */
+    /* for each sample: the name of its source, if --key was given and several sources have the key;
+     * otherwise NULL */
     const char **sources;
     bool *comes;                    /* whether each sample comes in the replayed epoch */
     size_t count, capacity;

@@ -59,8 +59,8 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
-/* A function of the type sheaf_report_fn. Prints a problem, with advice, that would make a real run
- * fail. */
+/* A function of the type sheaf_report_fn. Prints a problem that would make a real run fail, with
+ * advice about the problem. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;
@@ -166,8 +166,8 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     return STATUS_OK;
 }
 
-/* Returns whether the user gave only options of the run itself. All other options are stored in the
- * plan. */
+/* Returns whether the user gave only options that may be used when a stored plan is carried out.
+ * Most of the other options are stored in the plan. */
 static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
 {
     struct pack_choices c;

@@ -11,8 +11,8 @@
 
 #define CLASSES_SHOWN 10
 
-/* Prints "classes: 0 cat, 1 dog, ..." by one call for each class. The context is the number of
- * classes printed so far. */
+/* Called once for each class, to print the list "classes: 0 cat, 1 dog, ...". *context is the
+ * number of classes that were printed before this one. */
 static void print_class(void *context, const struct sheaf_class_count *count)
 {
     size_t *classes = context;

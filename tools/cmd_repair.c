@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command "sheaf repair": makes those files of a data set again that are damaged or lost. */
+ * The command "sheaf repair": makes the damaged or lost files of a data set again. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -52,7 +52,8 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Reports the values that packing has left out, because the shards do not show them. */
+/* Reports the values that packing has left out. Reading the shards would not show that these values
+ * are missing. */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -63,8 +64,8 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
             info.left_out_values, plural(info.left_out_values));
 }
 
-/* Checks the columns whose names are in the list, which is overwritten. Columns come before the
- * data set itself, because the fields of the data set end the output. */
+/* Checks the columns whose names are in the list `names`, which is overwritten. The columns are
+ * checked before the data set itself, because the output ends with the fields of the data set. */
 static int verify_columns(const struct sheaf_dataset *dataset, char *names,
                           const struct sheaf_verify_options *options,
                           struct sheaf_verify_result *result, struct sheaf_error *error)

@@ -239,7 +239,8 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
-/* Returns whether the user gave an earlier condition of the same kind. */
+/* Returns whether an earlier condition that the user gave has the same kind as condition number
+ * i. */
 static bool is_given_before(const struct settings *s, size_t i)
 {
     const size_t kind = strcspn(s->where.texts[i], "=") + 1;
@@ -395,7 +396,8 @@ static bool has_field(const struct sheaf_sample *sample, const char *name, size_
     return false;
 }
 
-/* Reports field names that the first sample of no source has, because they may be mistyped. */
+/* Reports field names that do not occur in the first sample of any source, because they may be
+ * mistyped. */
 static void say_odd_fields(const char *fields, const struct sheaf_sample *samples,
                            size_t count)
 {
@@ -559,8 +561,8 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Reports how many keys in the file no source has, and names some of them. Returns the number of
- * these keys. If the number cannot be found, reports this and returns 0. */
+/* Reports how many keys of the file occur in no source, and names some of these keys. Returns their
+ * number. If the number cannot be found, reports this and returns 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };
@@ -583,8 +585,8 @@ static size_t say_unknown_keys(const char *file, char **sources, size_t count)
     return unknown;
 }
 
-/* Looks up the keys of the lists in the sources. Returns STATUS_OK; if the user asked for it,
- * returns a failure if a key is unknown. */
+/* Looks up the keys in the user's files of keys in the sources. Returns STATUS_OK, unless a key is
+ * unknown and the user wants the command to fail in this case. */
 static int check_keys(const struct settings *s, char **sources, size_t count)
 {
     const char *const files[] = { s->keys, s->not_keys };

@@ -11,8 +11,8 @@
 /* Rows of an option table for --quiet and --verbose, ended by a row without a name. */
 extern const struct option verbosity_options[];
 
-/* Must be called after the options are parsed. Returns -1, or the exit status if the user gave both
- * --quiet and --verbose. */
+/* Must be called after the options are parsed. Returns the exit status if the user gave both
+ * --quiet and --verbose, and -1 otherwise. */
 int verbosity_begin(void);
 
 /* With --verbose, prints one line in the form of complain(). */

@@ -31,8 +31,8 @@ extern const struct choice distribution_choices[];
       .standard = "the environment's, or 1", .meaning = "of N hosts" }
 
 /* Finds the number of this host and the number of hosts. If they come from the environment and
- * there are several hosts, reports them on standard error. Returns -1 to continue, or the exit
- * status. */
+ * there are several hosts, prints them on standard error. Returns -1 on success, or the exit status
+ * after a failure. */
 int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
 
 #endif

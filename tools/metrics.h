@@ -16,7 +16,7 @@
 /* Writes the first version of the file. Later, each progress report that progress_show receives
  * updates the file. Every metric has the labels command, dataset (the data set that is read or
  * written) and job (SHEAF_JOB, or the name of the file). `path` is NULL if the user wants no
- * metrics. Returns -1, or the exit status if the file cannot be written. */
+ * metrics. Returns -1 on success, or the exit status if the file cannot be written. */
 int metrics_begin(const char *path, const char *dataset);
 /* Records the reader's counts for the metrics. `last` marks the last call before the reader is
  * freed. */

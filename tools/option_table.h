@@ -54,7 +54,8 @@ struct option {
     /* limits of a number or size; if `most` is 0, there is no upper limit */
     uint64_t least, most;
     const struct choice *choices;
-    /* returns the value for a name that `choices` does not list, or -1; may be NULL */
+    /* returns the value for a word that is not in `choices`, or -1 if there is no such value; may
+     * be NULL */
     int (*choice_of)(const char *alias);
     const char *meaning;
     const char *unit;               /* unit of the default, where --help shows one */

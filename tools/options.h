@@ -33,7 +33,8 @@ const char *codec_meaning(void);
     { "codec", OPTION_CHOICE, "NAME", .choice = (codec), .choices = codec_choices(),            \
       .meaning = codec_meaning() }
 
-/* Rows of an option table about bad records. They fill an int and a struct sheaf_reader_options. */
+/* Rows of an option table for the options about bad records. They set an int and a struct
+ * sheaf_reader_options. */
 #define CORRUPT_ROWS(what, reader)                                                              \
     { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = (what), .choices = on_error_choices,       \
       .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
@@ -62,8 +63,8 @@ extern const struct choice duplicate_keys_choices[];
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
-/* Returns the help text for the option that sets S3's request headers. Its row fills a struct
- * option_texts. */
+/* Returns the help text for the option --s3, which sets S3's request headers. S3_ROW is the row of
+ * this option, whose values are stored in a struct option_texts. */
 const char *s3_meaning(void);
 #define S3_ROW(given)                                                                           \
     { "s3", OPTION_TEXTS, "NAME=VALUE", .texts = (given), .meaning = s3_meaning() }
@@ -101,8 +102,8 @@ extern const struct choice missing_choices[];
       .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
                  "with none" }
 
-/* Sets the columns in the options of the reader. Returns -1, or the exit status after an error
- * message. */
+/* Sets the columns in the options of the reader. Returns -1 on success, or the exit status after an
+ * error message. */
 int column_options_give(struct column_options *columns, struct sheaf_reader_options *reader);
 void column_options_free(struct column_options *columns);
 

@@ -24,7 +24,8 @@ void order_options_init(struct order_options *order)
     };
 }
 
-/* Uses the rank and world size of a launcher, if the process was started by one. */
+/* If a launcher started the process, gives the reader the rank and world size that the launcher has
+ * set. Returns -1 on success, or the exit status after a failure. */
 static int take_environment(const struct sheaf_channel *channel,
                             struct sheaf_reader_options *reader)
 {

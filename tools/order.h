@@ -65,15 +65,17 @@ void order_options_init(struct order_options *order);
       .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Completes `reader` with the options that the user gave; otherwise with the values in the
- * environment; otherwise, if `channel` is not NULL, with the hyperparameters of the channel's job,
- * which also change `order`. If the environment states a world of more than one process, reports
- * this on standard error. Returns -1 to continue, or the exit status. */
+/* Completes `reader` with the options that the user gave. If the user gave no rank and world size,
+ * takes them from the environment. If `channel` is not NULL, takes other missing options, such as
+ * the seed, from the hyperparameters of the channel's job; these also change `order`. If the
+ * environment states a world of more than one process, prints this on standard error. Returns -1 on
+ * success, or the exit status after a failure. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 
-/* Refuses options that contradict a position. `text` is the position, read from the file `path`; it
- * states its own order. Returns -1 to continue, or the exit status. */
+/* Refuses options that contradict a saved position, because a position states its own order. `text`
+ * is the position, which was read from the file `path`. Returns -1 if the options agree with it;
+ * otherwise returns the exit status. */
 int order_options_agree(const struct order_options *order,
                         const struct sheaf_reader_options *reader, const char *path,
                         const char *text);

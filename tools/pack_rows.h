@@ -30,15 +30,16 @@ void pack_choices_give_images(const struct pack_choices *choices,
                               struct sheaf_pack_options *options);
 /* Copies the user's choices into the options, except container and codec. */
 void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
-/* Copies all choices of the user into the options. Returns -1, or the exit status if the user chose
- * no container. */
+/* Copies all choices of the user into the options. Returns -1 on success, or the exit status if the
+ * user chose no container. */
 int pack_choices_take(struct pack_choices *choices, const char *command,
                       struct sheaf_pack_options *options);
 
-/* If --quiet suppresses the summary, prints the number of skipped files on standard error. */
+/* With --quiet, no summary is printed. Then this function prints the number of skipped files on
+ * standard error. */
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
-/* Refuses options about skipping if --on-error skip is not given. Returns -1, or the exit
- * status. */
+/* Refuses options about skipping if --on-error skip is not given. Returns -1 if the options are
+ * valid; otherwise returns the exit status. */
 int pack_choices_check(const struct pack_choices *choices, const char *command,
                        const struct sheaf_pack_options *options);
 /* Prints how many files were packed and skipped, as in "; 11 of 12 files packed, 1 file

@@ -35,8 +35,8 @@ double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Returns the fraction of the work that is done: by bytes if their total is known, otherwise by
- * count. Returns a negative number if it is unknown. */
+/* Returns the fraction of the work that is done. Uses the number of bytes if the total is known,
+ * and the count otherwise. Returns a negative number if the fraction is unknown. */
 static double part_done(const struct sheaf_progress *p)
 {
     if (p->total_bytes > 0)

@@ -18,8 +18,9 @@ struct replacement {
 };
 
 /* Checks that the file can be written. An existing file must have the text `mark` near its
- * beginning, because a file of another program must not be replaced. `what` describes such files in
- * messages ("a report of sheaf"). Returns -1, or the exit status after an error message. */
+ * beginning, because a file that another program has written must not be replaced. `what` describes
+ * such files in messages ("a report of sheaf"). Returns -1 on success, or the exit status after an
+ * error message. */
 int replace_check(const char *path, const char *what, const char *mark);
 /* replace_begin and replace_end return an exit status. If it is not 0, they have printed an error
  * message. */

@@ -34,8 +34,8 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    /* Without this, the lines of the two streams could change their order if both are written to
-     * the same file. */
+    /* Flush standard output first. Otherwise its lines and the lines of standard error could appear
+     * in the wrong order if both are written to the same file. */
     fflush(stdout);
     fprintf(stderr, "sheaf: %s\n", line);
 }

@@ -36,8 +36,8 @@ extern const struct command append_command, edit_command, repair_command, pack_c
 /* The running command, set by options_parse. */
 extern const char *command_name;
 
-/* Prints the error "sheaf: <message>" on standard error, in place of a progress line. Errors are
- * printed with --quiet as well. */
+/* Prints the error "sheaf: <message>" on standard error. If a progress line is shown, removes it
+ * first. Errors are printed even with --quiet. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints a note in the form of complain(). A note is information and not an error. --quiet
@@ -72,16 +72,16 @@ int fail_file(const char *path);
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
                  struct sheaf_error *error);
 
-/* Called at the end of a reader. Reports how many records were skipped as corrupt, and how many
- * members of tars belong to no sample. */
+/* Reports how many records the reader skipped as corrupt, and how many members of tars belong to no
+ * sample. Called when the command has finished reading. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
 /* Reports how many samples have the same key as an earlier sample. `first` describes the first of
  * them, or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);
 
-/* Prints the error of a call that took options and could not begin. Returns STATUS_MISUSE if the
- * options were wrong, otherwise STATUS_FAILURE. */
+/* Prints the error of a library call that takes options and failed before its work began. Returns
+ * STATUS_MISUSE if the options were wrong, otherwise STATUS_FAILURE. */
 int refuse(const struct sheaf_error *error);
 
 /* A function of the type sheaf_report_fn that prints one line for each skipped file or record. */

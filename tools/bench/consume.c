@@ -7,7 +7,7 @@
  *                                                     form, read by the library, shuffled
  *     consume RATE EPOCHS SECONDS files WORKERS LIST  a file per sample, whose paths are the lines
  *                                                     of LIST, in a random order
- *     consume RATE EPOCHS SECONDS urls WORKERS LIST   the same with an object per sample, by HTTP
+ *     consume RATE EPOCHS SECONDS urls WORKERS LIST   the same, but LIST has HTTP URLs of objects
  *
  * After SECONDS the program ends early, and prints the figures of the samples so far.
  *

@@ -22,7 +22,7 @@
 #define PIECE_BYTES  ((size_t)2 << 20)
 #define FILE_MOST    ((size_t)64 << 20)
 #define SHARD_BYTES  ((uint64_t)150000000)
-/* number of files, neighbours in the tree, that a thread takes at once */
+/* number of files, adjacent in the tree, that a thread takes at once */
 #define AT_ONCE      64u
 #define THREADS_MOST 64
 

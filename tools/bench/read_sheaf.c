@@ -28,8 +28,8 @@ struct work {
     struct meter meter;
 };
 
-/* Takes an option from the beginning of argv. Returns the number of words that it has, or 0 if argv
- * does not begin with an option. */
+/* Takes an option from the beginning of argv. Returns the number of arguments that the option takes
+ * up, including its name, or 0 if argv does not begin with an option. */
 static int take_option(struct work *work, char *const *argv)
 {
     const char *const name = argv[0];

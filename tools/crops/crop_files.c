@@ -19,8 +19,8 @@
 
 /* ---- Crops of some samples in memory --------------------------------------------------------- */
 
-/* The crops of `count` samples. View 0 has the crops of the images; the other views have those of
- * their masks. */
+/* The crops of several samples. The first view has the crops of the images. Each further view has
+ * the crops of one mask field. */
 struct crops {
     struct sheaf_pixels_pool *pool;
     struct sheaf_pixels_batch *batch;
@@ -37,8 +37,8 @@ static void crops_free(struct crops *c)
     *c = (struct crops){ .pool = c->pool };
 }
 
-/* Makes the crops of the samples. Returns -1, or the exit status after an error message. In both
- * cases, crops_free must be called afterwards. */
+/* Makes the crops of the samples. Returns -1 on success, or the exit status after an error message.
+ * In both cases, crops_free must be called afterwards. */
 static int crops_make(struct crops *c, const struct crop_choice *choice,
                       const struct sheaf_sample *samples, size_t count)
 {
@@ -228,8 +228,8 @@ static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, s
     return status;
 }
 
-/* Handles a sample for which no crops could be made. Returns -1 if it is left out, or the exit
- * status. */
+/* Handles a sample for which no crops could be made. Returns -1 if the sample may be left out;
+ * otherwise returns the exit status. */
 static int leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
                      const struct sheaf_error *found)
 {

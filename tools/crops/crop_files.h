@@ -23,8 +23,8 @@ struct crop_choice {
     char *text;                         /* the names lie here */
 };
 
-/* Parses a choice of crops. `text` is NULL for the defaults. Returns -1, or the exit status after
- * an error message. */
+/* Parses a choice of crops. `text` is NULL for the defaults. Returns -1 on success, or the exit
+ * status after an error message. */
 int crop_choice_parse(struct crop_choice *choice, const char *text);
 void crop_choice_free(struct crop_choice *choice);
 
@@ -33,8 +33,8 @@ void crop_choice_free(struct crop_choice *choice);
  * seed. */
 struct crop_files;
 
-/* Creates the directory. If it exists, it must be empty. Returns -1, or the exit status after an
- * error message. */
+/* Creates the directory. If the directory already exists, it must be empty. Returns -1 on success,
+ * or the exit status after an error message. */
 int crop_files_open(const char *directory, const struct crop_choice *choice, unsigned threads,
                     struct crop_files **files);
 /* The treatment of samples whose image is bad. */
@@ -44,7 +44,7 @@ struct crop_policy {
     uint64_t most;                      /* that may be skipped */
     uint64_t skipped;
 };
-/* Writes the crops of samples. Returns -1, or the exit status after an error message. */
+/* Writes the crops of samples. Returns -1 on success, or the exit status after an error message. */
 int crop_files_put(struct crop_files *files, const struct sheaf_sample *samples, size_t count,
                    struct crop_policy *policy);
 /* Returns the processor time in nanoseconds that making crops has taken so far. NULL is allowed. */

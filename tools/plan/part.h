@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a plan that a command processes: from the option --part I/N, or from a launcher's
- * environment. */
+ * The part of a plan that a command processes. The part is stated by the option --part I/N or by
+ * the environment of a launcher. */
 #ifndef TOOLS_PART_H
 #define TOOLS_PART_H
 
@@ -12,8 +12,9 @@
     what " of part I of N, counted from 0 (without it: Slurm's, Open MPI's, AWS Batch's, " \
     "Kubernetes' or SageMaker's environment)"
 
-/* Finds the part. `text` is the value of --part, or NULL. Without the option and a launcher, the
- * part is 0 of 1. Returns -1, or the exit status. */
+/* Finds the part of the plan to process. `text` is the value of --part, or NULL without this
+ * option. If there is neither the option nor a launcher, the part is 0 of 1. Returns -1 on success,
+ * or the exit status after a failure. */
 int part_take(const char *text, uint32_t *part, uint32_t *parts);
 
 #endif

@@ -59,7 +59,7 @@ static void named_bars(const struct report *r, const struct class_count *list, s
 }
 
 /* Prints bars without names, from the largest class to the smallest. If there are very many
- * classes, each bar shows the mean of several. */
+ * classes, each bar shows the mean of several classes. */
 static void sorted_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const size_t bars = count < BARS_MOST ? count : BARS_MOST;

@@ -316,8 +316,9 @@ static void check_made(const struct report *r)
         fprintf(r->f, "%s</pre>\n", v->problems > c->problem_count ? "..." : "");
 }
 
-/* Prints the first lines of a list (such as skipped.tsv) that packing leaves beside a local data
- * set, or, if it is a split, in the directory above it. */
+/* Prints the first lines of a list of files, such as skipped.tsv, that packing has left in the
+ * directory of a local data set. For a split, the list is in the directory above, and `list` begins
+ * with "../". */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
@@ -348,8 +349,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns an upper bound of the number of appends. The manifest has the fingerprint of each earlier
- * state. */
+/* Returns an upper limit for the number of times that samples were appended to the data set. Counts
+ * the fingerprints of earlier states in the manifest. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
@@ -396,9 +397,9 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* Prints the list NAME.tsv, and the lists NAME-1.tsv, NAME-2.tsv, ... of appended samples. A run in
- * which no file was skipped (or converted) has no such list. All splits share one NAME.tsv in the
- * directory above them. */
+/* Prints the list NAME.tsv, and the lists NAME-1.tsv, NAME-2.tsv, ... of runs that appended
+ * samples. If a run has not skipped (or converted) any file, its list does not exist. All splits
+ * share one NAME.tsv, which is in the directory above them. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
