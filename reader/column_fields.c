@@ -157,7 +157,7 @@ static int check_key(struct sheaf_reader *r, const struct item *item, size_t col
 }
 
 /* Adds the fields of a record that has the form in which our packer writes it. Sets *done to false
- * if the record has another form, or a field whose name has not been made yet. */
+ * if the record has another form, or if it has a field whose name the reader has not made yet. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {

@@ -107,8 +107,9 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Takes one sample from the next lane. Returns SHEAF_OK with an item, which may be bad; if the lane
- * has ended, *ref has no item. Returns SHEAF_END if all lanes have ended. */
+/* Asks the next lane for a sample. If the lane returns one, *ref has its item, which may be bad. If
+ * the lane has ended, returns SHEAF_OK, and *ref has no item. Returns SHEAF_END if all lanes have
+ * ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -143,8 +144,8 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read for all lanes at the same time. So the first samples wait for one read, and not
- * for one read after another. */
+/* Begins to read for all lanes at the same time. Otherwise the first sample of each lane would have
+ * to wait for the reads of the earlier lanes. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;

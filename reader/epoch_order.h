@@ -18,11 +18,11 @@
 #define LONGEST_STAY 12u
 
 struct epoch_order {
-    /* Computes how many structs lane and queue the reader needs for its own lanes. */
+    /* Computes how many structs lane and structs queue the reader needs for its own lanes. */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables for the reader's lanes, and frees earlier tables. The pointer is NULL if
-     * this order has no tables. */
+    /* Makes the tables for the reader's lanes, and frees the earlier tables. `open` is NULL if this
+     * order needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 

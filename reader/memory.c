@@ -16,7 +16,7 @@
  *     tables      10,000 x 16 bytes for the slots of the shuffle buffer                 0.2 MB
  *     reserve     one image of at most 900 kB, its shard's section of 40 kB             1 MB
  *     sections    two shards are open                                                   0.1 MB
- *     reads       of 8 MiB each, 32 under way and one a lane, and a quarter more        346 MB
+ *     reads       of 8 MiB each, 32 under way, one for each lane, and a quarter more    346 MB
  *     heap        the rest; the images that wait take 1.1 GB and a quarter more, so a read has less
  *                 than 8 MiB, and there are fewer: 64 KiB each, 3 under way             1,060 MB
  *
@@ -38,8 +38,8 @@
  * enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
-/* Largest number of remote reads at a time; and the bytes and the number of reads with which an
- * epoch starts. */
+/* REMOTE_READS is the largest number of remote reads at a time. An epoch starts with reads of
+ * REMOTE_FIRST_BYTES in total, but with at least REMOTE_FIRST_READS reads. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
@@ -51,8 +51,8 @@
  * the memory. Such a read waits until the heap has room for all of it. Meanwhile more samples are
  * held only as numbers. */
 #define READ_PART          128u
-/* With more lanes than this, reads of which only some samples were returned hold much of the
- * memory. */
+/* If there are more lanes than this, much of the memory is in reads of which only some samples were
+ * returned so far. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
@@ -66,7 +66,8 @@
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Part of the reserve that is not for the read itself: tables for reading one sample. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Smaller samples are kept in memory, because that is cheaper than reading each of them alone. */
+/* Smaller samples than this are kept in memory until they are drawn. That is cheaper than reading
+ * each of them alone. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
 /* Largest number of shards that may be open at the same time for the draws of all lanes. */
 #define SHARDS_MOST        192u
@@ -75,7 +76,7 @@ struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    /* mean size of a sample, in the shard in which the mean is largest */
+    /* mean size of the samples of one shard; the largest such mean of all shards */
     uint64_t mean;
     uint64_t block;             /* most that a codec block adds to a read */
     /* memory for the index sections of all shards that are open at the same time */
@@ -92,8 +93,8 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Returns an upper bound of how many samples the shuffle buffers of all lanes hold. (In a view, the
- * buffer of each lane and source has at least one slot.) */
+/* Returns an upper bound for the number of samples in the shuffle buffers of all lanes. (In a view,
+ * the buffer of each lane and source has at least one slot.) */
 static uint64_t numbers_drawn(const struct sheaf_reader *r)
 {
     return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;
@@ -176,8 +177,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound for the size of any `slots` samples: takes that number of samples from
- * the shards with the largest mean size. */
+/* Computes an upper bound for the total size of `slots` samples, whichever they are. Assumes that
+ * they come from the shards with the largest mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -297,8 +298,9 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* the memory of the options is not used a second time, because the heap does not report
-         * when the program has stopped using it */
+        /* The memory that the program gave in the options is used only once. It cannot be used
+         * again, because the heap does not report when the program has stopped using the samples in
+         * it. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
@@ -335,8 +337,8 @@ static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
     return SHEAF_OK;
 }
 
-/* Sets the window of remote reads. It begins with a small number of reads, and may grow to the
- * number that memory allows. */
+/* Sets the limits of the window, which is the number of remote reads under way. The window begins
+ * with a small number, and may grow to the number that memory allows. */
 static void fit_window(struct loader *l)
 {
     const unsigned most = (unsigned)l->queued_most - l->lane_count;
@@ -359,8 +361,8 @@ static uint64_t passing_bytes(const struct loader *l, uint64_t left)
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Plans for decompressing codec blocks in parts. A block is decompressed for the samples that are
- * needed now, and again for samples that are needed later. */
+/* Sets the sizes of reads for decompressing codec blocks in parts: a block is decompressed for the
+ * samples that are needed now, and once more for samples that are needed later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -392,8 +394,8 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* A request of a MiB is worth its round trip. So the number of reads is reduced before the
-         * size of a read. */
+        /* A request of 1 MiB or less is not made smaller, because its round trip would then cost
+         * too much. The number of reads is reduced instead. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -408,7 +410,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
         fit_blocks(r, n, left);
 }
 
-/* Returns the working memory of all reads that bring single records of a codec block. */
+/* Returns the total working memory of the reads that bring single records of a codec block. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)

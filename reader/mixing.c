@@ -32,7 +32,7 @@ struct source_drawing {
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* whether the lane that is used now is in the second half of the table of lanes */
+    /* whether the lane that reads now is in the second half of the table of lanes */
     bool is_second;
     /* The line (sequence of samples before shuffling) of the range that is read next. Its lane is
      * in the other half of the table of lanes. NULL if the lane was not begun. */
@@ -286,8 +286,8 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that pads the end of a lane. It is the first sample that the padding lane draws
- * in the epoch. */
+/* Finds the sample that pads the end of a lane. It is the first sample that one of the lanes draws
+ * in the epoch; mix_padding_lane tells which lane. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -438,8 +438,9 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns the number of shards that may be open for one source of a view. Its samples in the
- * shuffle buffer come in pieces, and each piece may be in another shard. */
+/* Returns the number of shards that may be open for one source of a view. The source's samples in
+ * the shuffle buffer come from several pieces (ranges of its samples), and each piece may be in
+ * another shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

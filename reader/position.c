@@ -39,8 +39,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room for more gaps. Removes gaps that are too far back to be needed. If only few were
- * removed, enlarges the table. */
+/* Makes room for more gaps in the table. Removes gaps that are too far back to be needed. If this
+ * removes only few gaps, enlarges the table. */
 static int make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;

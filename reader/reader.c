@@ -206,8 +206,8 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
-/* Decodes item number i of the batch into sample number i. Returns SHEAF_END if the sample is left
- * out. */
+/* Decodes item number i of the batch into sample number i of the batch. Returns SHEAF_END if the
+ * sample is left out. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = r->out[i].ref.item;

@@ -52,8 +52,8 @@ struct sheaf_reader {
     const struct epoch_order *epoch_order; /* the functions of the reader's order (epoch_order.h) */
     struct mixing *mixing;          /* for a view; else NULL */
     uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
-    /* number of turns (requests to a lane for one sample) since the epoch began, including turns of
-     * lanes that had ended */
+    /* number of requests to lanes for a sample since the epoch began, including requests to lanes
+     * that had ended */
     uint64_t turns;
     /* number of turns (requests to a lane for one sample) before the position at which the epoch
      * began or was resumed; sheaf_reader_next reads a stream forward to this position */

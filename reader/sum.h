@@ -10,8 +10,9 @@
 /* Starts to count the samples of an epoch. The epoch's lanes must have been begun. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
-/* Returns whether a sample was taken from a lane that was neither returned nor counted. If so, the
- * reader cannot continue after an error. */
+/* Returns whether a sample is missing in the counts: it was taken from a lane, but neither returned
+ * to the caller nor counted as bad or as left out. If so, the reader cannot continue after an
+ * error. */
 bool sum_is_open(const struct sheaf_reader *r);
 
 /* Called if a stream ends before the position at which it should resume. Returns SHEAF_OK if other

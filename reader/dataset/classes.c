@@ -91,8 +91,8 @@ static bool is_same(const struct merged_names *n, const struct named_classes *li
     return true;
 }
 
-/* Appends the names by which a list is longer than the merged list. The labels of the list's
- * samples do not change. */
+/* Appends to the merged list the names that a longer list has after the end of the merged list. The
+ * labels of the longer list's samples do not change. */
 static int extend(struct merged_names *n, const struct named_classes *list, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -131,8 +131,8 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     return code;
 }
 
-/* Merges list number i into the merged names. Sets *map if the labels of the list's samples must
- * change. */
+/* Merges the class names of list number i into the merged names. Sets *map if the labels of the
+ * list's samples must change. */
 static int take(struct merged_names *n, const struct named_classes *lists, size_t i, uint32_t **map,
                 struct sheaf_error *err)
 {

@@ -11,7 +11,7 @@
 
 #include "formats/format.h"
 
-/* The class names of one data set. The pointers are borrowed. */
+/* The class names of one data set. The caller owns the memory of the pointers. */
 struct named_classes {
     const char *url;            /* for messages */
     const char *const *names;
@@ -41,7 +41,8 @@ struct class_numbers {
     const uint32_t *map;
     size_t count;
     bool rest_stays;            /* labels outside the map stay as they are */
-    /* the first label in the map; the label of the first class in the merged list */
+    /* `first` is the first label in the map. `merged_base` is the label of the first class in the
+     * merged list. */
     int first, merged_base;
 };
 

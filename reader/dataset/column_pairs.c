@@ -14,7 +14,8 @@
 
 #define BATCH 256u
 
-/* Reads the index section that has the base's sample `number`, unless it is in memory already. */
+/* Reads the index section (the index of one shard) that contains sample `number` of the base data
+ * set, unless the section is already in memory. */
 static int find_section(struct column_pairs *p, uint64_t number, struct sheaf_error *err)
 {
     const uint64_t *first = p->base->first_numbers;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the records of a column's layer in order, without the shards of the base, and compares the
- * key of each record with the sample to which it must belong. */
+ * Reads the records of one layer of a column in order. (A layer is one of the data sets that store
+ * the column; see column_sets.h.) Compares the key of each record with the key of the sample to
+ * which the record must belong. Does not read the shards of the base data set. */
 #ifndef READER_COLUMN_PAIRS_H
 #define READER_COLUMN_PAIRS_H
 
@@ -19,13 +20,14 @@ struct column_pairs {
     uint32_t shard;
 };
 
-/* Called for each record of the column. `number` is the number of the record's sample in the base.
- * `problem` is NULL, or says that the record belongs to another sample. */
+/* Called for each record of the column. `number` is the number of the record's sample in the base
+ * data set. `problem` is NULL if the record belongs to this sample; otherwise `problem` says that
+ * it belongs to another one. */
 typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
                            const struct sheaf_error *problem, struct sheaf_error *err);
 
-/* Reads the records of the layer in order. `options` specifies the memory, the threads and the
- * action on damaged records; its options for the order are ignored. */
+/* Reads all records of the column's layer in order. `options` specifies the memory, the threads and
+ * the action on damaged records. Its options for the order of samples are ignored. */
 int column_pairs_read(struct column_pairs *pairs, const struct sheaf_reader_options *options,
                       const volatile int *interrupt, column_pair_fn *each, void *context,
                       struct sheaf_error *err);

@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* A column is small if its records for a shard of the base have at most KEPT_MOST bytes. The reader
- * reserves memory for them before it knows their exact size. So it reserves a quarter more than
- * their usual size, and KEPT_MORE bytes. */
+/* A column is small if its records for one shard of the base data set have at most KEPT_MOST bytes.
+ * The reader reserves memory for these records before it knows their exact size. So it reserves a
+ * quarter more than their usual size, and KEPT_MORE bytes on top. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 
@@ -86,8 +86,8 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
-/* Checks that a layer belongs to the source data set in its present state, or in a state before
- * samples were appended. */
+/* Checks that a layer of a column was made for the source data set, either in its present state or
+ * in a state before samples were appended. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {
@@ -201,7 +201,8 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
     return NULL;
 }
 
-/* Finds the column's records for the shard of the base whose first sample has this number. */
+/* Finds the column's records for one shard of the base data set. The shard has `samples` samples,
+ * and the first of them has the number `number`. */
 static int find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                       struct column_place *place, struct sheaf_error *err)
 {
@@ -376,8 +377,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
-/* Returns the size of `samples` records if each has the mean size of the records in the layer's
- * shard. */
+/* Estimates the size of `samples` records of a column: assumes that each has the mean size of the
+ * records in the layer's shard. */
 static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 {
     const struct manifest_shard *m = p->layer == NULL ? NULL

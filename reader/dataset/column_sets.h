@@ -28,7 +28,7 @@ struct column_layer {
 struct column_set {
     struct column_layer *layers;        /* in the order of the numbers that they cover */
     size_t count;
-    /* The number of samples of the base that have a record, counted from the first one. */
+    /* The column has records for the samples 0 to end - 1 of the base data set. */
     uint64_t end;
 };
 
@@ -64,7 +64,7 @@ struct columns {
     struct column_place *places;        /* `count` for each shard of the data set */
     struct column_set *sets;            /* `count` for each source */
     size_t set_count;
-    /* The most memory that opening one shard of a column needs until the shard is open. */
+    /* While one shard of a column is being opened, at most this number of bytes is needed. */
     uint64_t opening_bytes;
 };
 
@@ -83,16 +83,16 @@ static inline const struct column_place *columns_place(const struct columns *c, 
     return &c->places[shard * c->count + column];
 }
 
-/* This function and the following ones accept NULL for `c` and then return 0. `samples` is the
- * number of samples of the base's shard. */
+/* This function and the following ones accept NULL for `c`, and then return 0. `samples` is the
+ * number of samples in the shard of the base data set. */
 
 /* Returns the memory that the columns of an open shard need for their indexes. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
 /* Returns the largest size of one sample's records. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
 /* Returns the memory that an open shard needs to keep the records of one column, or 0 if the
- * records are too large to be kept. If the records do not fit into this memory, they are not
- * kept. */
+ * records are too large to be kept. If the records turn out not to fit into this memory, they are
+ * not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
 /* Returns the usual size of all columns' records for a shard of the base. */

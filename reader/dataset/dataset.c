@@ -57,9 +57,9 @@ static void find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* Makes the stem of each shard (the beginning of the keys that are made up for its records). A
- * shard that a manifest lists keeps the short stem, because its table of keys was made with that
- * stem. */
+/* Makes the stem of each shard. The stem is the beginning of the keys that are made up for the
+ * shard's records. A shard that a manifest lists keeps the short stem, because its table of keys
+ * was made with that stem. */
 static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -441,7 +441,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
     return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
-/* Opens the data set of a manifest that was read with this result, if there is one. */
+/* Opens the data set whose manifest is in `file`. Sets *dataset to NULL if `file` has no manifest.
+ * `code` is the result of reading the manifest; if it is an error, it is returned unchanged. */
 static int open_found(const char *source, struct manifest_file *file, int code,
                       struct sheaf_dataset **dataset, struct sheaf_error *err)
 {

@@ -49,8 +49,8 @@ struct sheaf_dataset {
     const struct format_ops *format;    /* in a union: of its first source */
     /* codec of the shards, or NULL; for a union, the codec of a source that has one */
     const struct codec_ops *codec;
-    /* for foreign shards: the known names and sizes; for a union: its shards, classes and
-     * fingerprint */
+    /* For foreign shards: their known names and sizes. For a union: its shards, classes and
+     * fingerprint. */
     struct manifest manifest;
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
@@ -98,8 +98,8 @@ struct sheaf_dataset {
     struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
-    /* whether a sample's class name is found in `manifest` by its label, instead of in the
-     * sample */
+    /* whether a sample's class name is taken from `manifest`, by the sample's label, and not from
+     * the sample itself */
     bool renames_classes;
     /* A source's. */
     uint32_t first_shard, end_shard;    /* its shards in the union */
@@ -200,8 +200,8 @@ bool dataset_is_manifest_path(const char *source);
  * SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
-/* Opens the data set in a directory. Returns SHEAF_ERR_NOT_FOUND if it has no manifest, without
- * looking for a run that is still writing it. One request is enough. */
+/* Opens the data set in a directory with a single request. Returns SHEAF_ERR_NOT_FOUND if the
+ * directory has no manifest. Does not check whether a run is still writing the data set. */
 int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
                            struct sheaf_error *err);
 
@@ -233,8 +233,8 @@ int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *e
  * otherwise it stays. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Changes the directory of the shards. Used after the manifest was reduced to some of its
- * shards. */
+/* Changes the directory in which the shards are. Used after shards were removed from the
+ * manifest. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
 /* Computes the tables that follow from the shards in the manifest: first sample numbers, stems and
@@ -307,8 +307,8 @@ int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Marks the counts as unknown, because they belong to a whole data set and `d` is only a part of
- * it. */
+/* Marks the field and class counts as unknown, because they are the counts of a whole data set and
+ * `d` is only a part of it. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */

@@ -326,9 +326,9 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
     return same;
 }
 
-/* Returns whether two sources have the same number of samples and bytes. Such equality is evidence
- * that they are the same only if not all samples can have the same size, so otherwise returns
- * false. */
+/* Returns whether two sources appear to be the same because they have the same classes and the same
+ * numbers of samples and bytes. If all samples of a source may have the same size, equal numbers
+ * prove nothing, and the function returns false. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {

@@ -18,7 +18,7 @@ struct class_drawing {
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    /* for each label: number of samples to select, and number of samples selected so far */
+    /* For each label: the number of samples to select, and the number selected so far. */
     uint64_t *wanted, *drawn;
     size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
@@ -35,7 +35,8 @@ static uint64_t count_chosen(const struct sheaf_dataset *d)
     return d->view != NULL ? count : dataset_samples(d);
 }
 
-/* Returns the number of a sample, given its rank among the samples that the view has chosen. */
+/* Returns the number in the data set of the sample `rank` of the view. The samples that the view
+ * has chosen are counted from 0. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
@@ -64,8 +65,8 @@ static void count_labels(struct class_drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* Decides how many samples of each label are selected. If there are more labels than samples
- * wanted, selects one sample for each of some evenly spaced labels. Otherwise selects several
+/* Decides how many samples of each label are selected, `count` in total. If there are more labels
+ * than that, selects one sample for each of some evenly spaced labels. Otherwise selects several
  * samples for each label, as evenly as the labels' sample counts allow. */
 static size_t share(struct class_drawing *g, size_t count)
 {

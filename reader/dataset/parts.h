@@ -19,8 +19,8 @@ struct dataset_part {
     char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 
-/* Makes the parts of a data set from its manifest. Its files are in `directory`. There is at least
- * one part. */
+/* Makes the parts of a data set from its manifest. There is at least one part. `directory` is where
+ * the data set's files are. */
 int parts_make(const struct manifest *m, const char *directory, struct dataset_part **parts,
                size_t *count, struct sheaf_error *err);
 void parts_free(struct dataset_part *parts, size_t count);

@@ -27,15 +27,15 @@ struct look {
     struct job job;                 /* ours */
 };
 
-/* Returns the number of URLs at the beginning of the list that should be probed in one call. It is
- * 1 if the first shard is a local file. */
+/* Returns how many URLs, from the first one on, should be probed in one call. Returns 1 if the
+ * first shard is a local file. */
 size_t look_count(const char *const *urls, size_t count);
 
-/* Finds the sizes of `count` shards. The result for each shard is in its struct look. The function
- * returns an error only if probing itself failed. */
+/* Finds the sizes of `count` shards. The result for each shard, including an error, is in its
+ * struct look. The function itself returns an error only if probing was not possible. */
 int look_sizes(struct look *looks, size_t count, struct sheaf_error *err);
 
-/* Finds the sizes, codecs and containers of `count` shards. Errors are returned as by
+/* Finds the sizes, codecs and containers of `count` shards. Errors are reported as by
  * look_sizes. */
 int look_inside(struct look *looks, size_t count, struct sheaf_error *err);
 

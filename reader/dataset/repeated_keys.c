@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds repeated keys. An entry of the sort consists of a hash, a shard and a record. When the
- * entries are sorted in this order, samples with the same key are adjacent, and the first of them
- * comes first. */
+ * Finds repeated keys by sorting. Each sample has one entry, with the hash of its key, its shard
+ * and its record. Entries are sorted by these three numbers in this order. So samples with the same
+ * key are adjacent, and the earliest of them comes first. */
 #include "reader/dataset/repeated_keys.h"
 
 #include <inttypes.h>

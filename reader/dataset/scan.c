@@ -216,8 +216,9 @@ static int begin_sample(struct header_scan *s, struct sheaf_error *err)
     return code;
 }
 
-/* Scans one part of the shard. If an error concerns this part, s->offset is still at the start of
- * the part; only a suspect sample (one that follows damage) is skipped. */
+/* Scans one part of the shard. If the part is bad, s->offset stays at the start of the part. A
+ * sample that follows damage is suspect, because its beginning may be missing; such a sample is
+ * skipped. */
 static int step(struct header_scan *s, struct sheaf_error *err)
 {
     struct part part;
@@ -280,8 +281,8 @@ static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* The extent of a sample's files, and the first extent with the same key. Extents are sorted by the
- * position of that first extent. */
+/* One extent, which is the range of a sample's files, and the first extent with the same key. A
+ * list of these is sorted by the position of the first extent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };
@@ -322,8 +323,9 @@ static void sort_joining(struct header_scan *s, struct joining *list, uint64_t c
     qsort(list, count, sizeof(list[0]), by_first);
 }
 
-/* Fills in an index section whose samples were joined. The bytes of the shard after the last sample
- * become its last piece. */
+/* Fills in an index section whose samples were joined. The section lists the shard's pieces, one
+ * for each extent. The bytes after the last sample become one more piece, at the end of the
+ * list. */
 static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {

@@ -38,8 +38,8 @@ void scan_open(struct header_scan *s, const struct format_ops *format, struct st
  * reason, and the number of lost bytes if nothing was found after the damage. The function may then
  * be called again to continue. */
 int scan_run(struct header_scan *s, struct sheaf_error *err);
-/* Makes an index section of the samples that were found. It has no CRCs. If samples were joined, it
- * has pieces. */
+/* Makes an index section for the samples that were found. The section contains no CRCs. If samples
+ * were joined, it also lists the pieces of which they consist. */
 int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err);
 /* Returns the number of tar members scanned so far that belong to no sample. */
 uint64_t scan_passed_over(const struct header_scan *s);

@@ -55,8 +55,8 @@ static int take_digits(const char *text, uint64_t *number)
     return size;
 }
 
-/* Parses the beginning or the end of a range, which is a letter or a number. Returns its length, or
- * 0 if it is neither. */
+/* Parses one bound of a range, which is a letter or a number. Returns the length of its text, or 0
+ * if the text is neither. */
 static int take_end(const char *text, bool is_letter, uint64_t *end)
 {
     if (!is_letter)
@@ -146,8 +146,8 @@ static int expand_range(const char *text, const struct brace *b, pattern_fn *eac
     return code;
 }
 
-/* Expands the texts between the commas of a brace expression. They may contain braces
- * themselves. */
+/* Expands the texts between the commas of a brace expression. Each text may itself contain
+ * braces. */
 static int expand_list(const char *text, const struct brace *b, pattern_fn *each, void *context,
                        struct sheaf_error *err)
 {

@@ -29,7 +29,7 @@ static bool is_kept(const struct sheaf_dataset *source, const struct sheaf_field
     return false;
 }
 
-/* Removes the fields that the view does not keep from the sample. */
+/* Removes from the sample all fields that the view does not keep. */
 static int keep_fields(const struct sheaf_dataset *source, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

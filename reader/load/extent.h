@@ -18,7 +18,7 @@ struct run {
     size_t count;
     /* whether this run is read together with the previous run, which precedes it in the shard */
     bool joins;
-    /* number of positions of the lane's sequence before this run that the read leaves out */
+    /* Before this run, this number of positions of the lane's sequence is left out of the read. */
     uint32_t skipped;
 };
 
@@ -45,8 +45,8 @@ struct extent {
 };
 /* Returns the extent of the records themselves. */
 struct extent extent_of(const struct run *run);
-/* Returns the extent of all codec blocks that contain the records. For an uncompressed shard, the
- * result is that of extent_of. */
+/* Returns the extent of all codec blocks that contain the records. If the shard is not compressed,
+ * returns the same extent as extent_of. */
 struct extent extent_of_blocks(const struct run *run);
 /* Returns whether all records lie in a single codec block, so that they can be decompressed
  * alone. */

@@ -22,7 +22,7 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->limit = limit;
     f->read = read;
     f->context = context;
-    /* Room for a frame, the header after it, and one more piece of the stream. */
+    /* Room for the frame, for the header after the frame, and for one more piece of the stream. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;
@@ -122,9 +122,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. Output of the same call that may belong to the damaged
- * member is dropped. Output of members that ended before the damage is kept, and the damage is
- * reported after this output. */
+/* Handles damage in the compressed stream. A codec call may return output from both a damaged
+ * member and earlier members. Drops the output that may belong to the damaged member. Keeps the
+ * output of the members that ended before; the damage is reported after this output. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -198,8 +198,8 @@ static bool is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns whether an error is caused by the data, including errors after which the shard cannot be
- * read further. */
+/* Returns whether the error is caused by bad data. This includes errors after which the shard
+ * cannot be read further. */
 static bool is_of_data(int code)
 {
     return is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
@@ -211,8 +211,8 @@ static int place_error(const struct frames *f, uint64_t offset, struct sheaf_err
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, f->records);
 }
 
-/* Puts the location of the end of the last frame before an error message. This frame has not been
- * returned to the caller yet. */
+/* Puts a location before an error message: the end of the last frame, which has not been returned
+ * to the caller yet. */
 static int place_end(const struct frames *f, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ",
@@ -251,8 +251,8 @@ static int resync(struct frames *f, struct sheaf_error *err)
         if (skip < shown && skip != 0) {
             struct part part;
 
-            /* Bytes at the end of the window may look like the beginning of a header. The format
-             * then asks for more bytes. */
+            /* The last bytes of the window may look like the beginning of a header. The format then
+             * asks for more bytes. */
             code = f->format->part(&f->scan, f->window.data + f->used,
                                    f->window.size - f->used, f->at_end, &part, err);
             format_scan_restart(&f->scan);
@@ -271,7 +271,7 @@ static int resync(struct frames *f, struct sheaf_error *err)
     }
 }
 
-/* Adds to the error about damage at `offset` that no record was found after the damage. */
+/* Adds to the message about damage at `offset` that no record was found after the damage. */
 static void tell_lost(struct frames *f, uint64_t offset, struct sheaf_error *err)
 {
     const bool is_known = !f->dead || f->stored_bytes != UINT64_MAX;

@@ -32,10 +32,11 @@ struct frames {
     struct codec_stream *codec;     /* NULL: none */
     enum sheaf_codec codec_kind;
     frames_read_fn *read;
-    /* Goes back to the first stored byte and forgets the bytes that were read, because they
-     * may have been damaged in transit. Returns false if the bytes cannot be read again. The
-     * caller sets it after frames_open; NULL means never. It is called at most once: the bytes
-     * are then read by a new frames_open, which sets it to NULL. */
+    /* Makes the next read start again at the first stored byte, because the bytes that were read
+     * before may have been damaged in transit. Returns false if the bytes cannot be read again. The
+     * caller sets this pointer after frames_open; NULL means that the bytes cannot be read again.
+     * frames_repeat calls the function at most once, because it then opens the struct frames anew,
+     * which sets the pointer to NULL. */
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* as frames_open has it */
@@ -52,8 +53,8 @@ struct frames {
     bool dead;
     bool is_broken;                 /* the error `broken` follows the bytes in the window */
     struct sheaf_error broken;
-    /* whether the next call returns the error `kept`, which follows a complete frame or other
-     * damage */
+    /* whether the next call of frames_next returns the error `kept`, which was found after a
+     * complete frame or after other damage */
     bool has_kept;
     struct sheaf_error kept;
     bool ended;                     /* no frame was found after damage */
@@ -72,8 +73,8 @@ struct frames {
     uint64_t records;               /* returned, or found to be bad */
     uint64_t stored_bytes;          /* size of the shard; UINT64_MAX if unknown */
     uint64_t stored_read;           /* of them */
-    /* Number of bytes after damage in which no record was found. If the compressed stream is
-     * damaged, it is a number of stored bytes. */
+    /* Number of bytes after damage in which no record was found. In a damaged compressed stream,
+     * stored bytes are counted, otherwise uncompressed bytes. */
     uint64_t lost_bytes;
     /* number of tar members before the last damage that belong to no sample */
     uint64_t passed_over;
@@ -91,8 +92,8 @@ struct frame {
     uint32_t crc;                   /* as format_ops.check computes it */
 };
 
-/* Opens the reader. `limit` is the size of the largest frame that is accepted. If the caller knows
- * the size of the shard, it sets stored_bytes after this call. */
+/* Opens the reader. `limit` is the size of the largest frame that is accepted. A caller that knows
+ * the size of the shard sets f->stored_bytes after this call. */
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
                 frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
 
@@ -103,9 +104,9 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
  * After any other error, the reader cannot continue. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
-/* Reads the shard again up to the frame that was returned last. The caller calls it after it found
- * that frame damaged by a checksum from elsewhere. Returns SHEAF_END if the shard cannot be read
- * again. (frames_next itself reads the shard again once if it finds damage.) */
+/* Reads the shard again, up to and including the frame that was returned last. Called if a checksum
+ * that is stored outside the shard shows that this frame is damaged. Returns SHEAF_END if the shard
+ * cannot be read again. (If frames_next itself finds damage, it reads the shard again once.) */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 /* Returns the number of tar members before the last damage that belong to no sample. */

@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* The horizon (the draw up to which samples are read ahead) is moved on when 1 / DUE_PART of the
- * distance to it is left. */
+/* Samples are read ahead for the draws up to a certain one, which is the horizon. The horizon is
+ * moved to later draws when 1 / DUE_PART of the draws before it are left. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -71,8 +71,8 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* Returns the step of the shuffle at which a position of the lane's sequence enters the shuffle
- * buffer. */
+/* Returns the step of the shuffle at which the sample at `position` of the lane's sequence enters
+ * the shuffle buffer. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
@@ -117,8 +117,9 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Lists the samples that are in the shuffle buffer as numbers only and will be drawn within the
- * known steps, in the order in which they will be drawn. */
+/* Lists the samples that should be read now. Their numbers are in the shuffle buffer, but their
+ * bytes are not in memory, and it is known at which step they will be drawn. The list is in the
+ * order of these steps. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -139,7 +140,8 @@ static size_t list_wanted(const struct horizon *h, struct wanted *list)
     return count;
 }
 
-/* Begins a read. If memory is short, waits until another read has finished. */
+/* Begins a read (a job that brings samples into memory). If memory is short, first waits until
+ * another read has finished. */
 static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
 {
     struct sheaf_error ignored;
@@ -160,9 +162,9 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads those samples at the beginning of `list` that lie in the same codec block. Returns how many
- * they are. If there is no memory for the read, the shuffle buffer keeps only the numbers of these
- * samples, and they are read later. */
+/* Reads the samples at the beginning of `list` that lie in the same codec block. Returns their
+ * number. If there is no memory for this, only the numbers of these samples stay in the shuffle
+ * buffer, and the samples are read later. */
 static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
                          const struct wanted *list, size_t count)
 {
@@ -203,8 +205,8 @@ static size_t read_block(struct horizon *h, struct loader *l, struct shard *shar
     return n;
 }
 
-/* Reads the samples of the list that are in the same shard as the list's first sample. Returns
- * their number. */
+/* Reads those samples of the list that are in the same shard as its first sample. Returns the
+ * number of these samples. */
 static size_t read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                          size_t count)
 {

@@ -22,13 +22,15 @@
 #include "reader/order/sequence.h"
 
 struct horizon {
-    /* .drawn is NULL if the draws are not known in advance; then all samples are wanted */
+    /* Tells when the samples will be drawn. If foresight.drawn is NULL, the draws are not known in
+     * advance, and all samples are wanted in memory. */
     struct foresight foresight;
     struct sequence *sequence;
     const struct order_line *line;
     struct ref *slots;              /* the lane's */
     uint64_t slot_count;
-    /* number of samples in the shuffle buffer that may be in memory, and number that are */
+    /* `most` is the number of samples of the shuffle buffer that may be in memory. `held` is the
+     * number of samples that are in memory now. */
     uint64_t most, held;
     uint32_t far;
     uint32_t due;                   /* the step at which FAR is moved on */
@@ -50,10 +52,11 @@ void horizon_close(struct horizon *horizon);
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
-/* Records that the lane has drawn a sample. `ref` is the sample, or its number. */
+/* Records that the lane has drawn a sample. `ref` refers to the sample, or has its number if the
+ * sample is not in memory. */
 void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
                   const struct ref *ref);
-/* Records that a sample or a number has entered the shuffle buffer. */
+/* Records that a sample, or only its number, was put into the shuffle buffer. */
 static inline void horizon_came(struct horizon *h, const struct ref *ref)
 {
     h->held += ref->item != NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a shard whose samples were joined, as if the files of each sample were adjacent. The object
- * consists of the pieces of another object, in the order of the index. */
+ * Reads a shard whose samples were joined, as if the files of each sample were adjacent. This is
+ * done by an object that reads pieces of the original object, in the order of the index. */
 #ifndef READER_LOAD_JOINED_H
 #define READER_LOAD_JOINED_H
 
 #include "formats/index.h"
 #include "store/store.h"
 
-/* If the index section has pieces, replaces *object by an object that reads the pieces in order.
- * The section must outlive the new object. Closing the new object also closes the original one. On
- * failure *object is unchanged. */
+/* If the index section lists pieces, replaces *object by a new object that reads these pieces in
+ * order. The section must outlive the new object. Closing the new object also closes the original
+ * one. On failure, *object does not change. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
 /* Returns the original object if joined_wrap has replaced it, otherwise `object` itself. */

@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "reader/load/warm.h"
 
-/* At the start of a lane, samples can be returned before the shuffle buffer is full. They are read
- * alone, one for each EARLY_OF_SLOTS places in the buffer. */
+/* At the start of a lane, some samples are returned before the shuffle buffer is full. Each of them
+ * is read by itself. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
-/* The number of draws by which the place of a future draw in the shuffle buffer is loaded into the
- * CPU's cache in advance. */
+/* The lane knows in advance which slots of the shuffle buffer it will draw from. A slot is loaded
+ * into the CPU's cache this number of draws before it is needed. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -26,8 +26,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Sets an entry for a drawn sample that is known by its number only, because its record was not
- * read yet. */
+/* Makes the entry for a sample that was drawn but not read yet, so that only its number is
+ * known. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -202,8 +202,8 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Loads the slots of future draws into the CPU's cache. The shuffle knows these slots in advance.
- * If a stream ends earlier, the slots are wrong, which does no harm. */
+/* Loads the slots of future draws, which the shuffle knows in advance, into the CPU's cache. If a
+ * stream ends earlier, these are the wrong slots, which does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {
@@ -235,8 +235,8 @@ static struct ref draw(struct lane *lane)
     return ref;
 }
 
-/* Returns the sample that the lane draws from its shuffle buffer next. Returns only its number if
- * the sample is not in memory. */
+/* Returns the sample that the lane draws from its shuffle buffer next. If the sample is not in
+ * memory, returns only its number. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {
@@ -257,8 +257,9 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 
 /* ---- What is due ---------------------------------------------------------------------------- */
 
-/* Loads a sample that will soon be returned into the CPU's cache while the caller works with
- * earlier samples. Loads its head in the heap, its item, and its first bytes. */
+/* Loads the beginning of a sample's memory into the CPU's cache, while the caller works with
+ * earlier samples. The sample will be returned soon. Its memory begins with the head of the heap's
+ * piece; the item and the first bytes of the record follow. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
@@ -291,8 +292,9 @@ static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf
     return SHEAF_OK;
 }
 
-/* Begins to read a sample that was drawn as a number. Returns SHEAF_END if its shard is not open
- * yet, or if memory has no room. */
+/* Begins to read a sample of which only the number was in the shuffle buffer when it was drawn.
+ * Returns SHEAF_END if the sample's shard is not open yet, or if there is no memory for the
+ * read. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -340,8 +342,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
-/* Waits for the first sample that was drawn but not returned. If the items of its read lie in
- * separate pieces, the sample is removed from the read. */
+/* Waits until the first sample that was drawn but not returned is in memory. If each item of a read
+ * has memory of its own, the sample then no longer needs the read, and gives it up. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;

@@ -46,7 +46,7 @@ struct lane {
     struct due due[LANE_DUE];   /* a ring: */
     unsigned first, count;
     unsigned lead;              /* number of draws made in advance */
-    /* number of drawn samples that are known as numbers and for which no read was begun */
+    /* number of drawn samples that are not in memory and for which no read was begun */
     unsigned numbers;
     bool has_ended;
     struct horizon horizon;
@@ -83,11 +83,11 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
  * finished, puts one of its samples into the lane's shuffle buffer. Errors are ignored here,
  * because they occur again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
-/* Begins to read the samples that the lane has drawn from its shuffle buffer as numbers, because
- * they are not in memory. */
+/* Begins to read the samples that were drawn from the shuffle buffer but are not in memory. */
 void lane_read_ahead(struct loader *loader, struct lane *lane);
 
-/* Returns whether it is known that the next call of lane_next returns SHEAF_END. */
+/* Returns whether the lane is known to have ended. The next call of lane_next then returns
+ * SHEAF_END. */
 static inline bool lane_has_ended(const struct lane *lane)
 {
     return lane->has_ended;

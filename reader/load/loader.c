@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may reuse buffers that are larger than it needs: up to twice its need plus this number of
- * bytes. */
+/* A read may reuse the buffers of an earlier read if they are not much too large. They may have up
+ * to twice the bytes that the new read needs, and KEPT_MORE_BYTES more. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -138,7 +138,8 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory from the budget. Sets *reserved to whether it came from the reserved part. */
+/* Takes memory from the budget. Sets *reserved to whether the memory came from the reserved part of
+ * the budget. */
 static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool *reserved)
 {
     *reserved = false;

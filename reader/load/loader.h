@@ -43,9 +43,9 @@ struct loader {
     struct queue *queues;
     /* number of this reader's lanes; for a view, multiplied by the number of sources */
     uint32_t lane_count;
-    /* Number of queues. It is lane_count, or twice that number if a view already reads the ranges
-     * of samples that its lanes will draw from next. The second half of the queues is then for
-     * these ranges. */
+    /* Number of queues. There is one for each lane. A view may also read ahead the ranges of
+     * samples from which its lanes will draw next. Then there are twice as many queues, and the
+     * second half is for these ranges. */
     uint32_t queue_count;
     /* whether samples stay in memory until they are drawn; otherwise each sample is read when it
      * is drawn */
@@ -82,7 +82,8 @@ struct loader {
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
 
-/* Waits until the shard is open. Returns the result of opening it, or SHEAF_ERR_INTERRUPTED. */
+/* Waits until the shard is open. Returns the result of opening the shard, or
+ * SHEAF_ERR_INTERRUPTED. */
 int loader_open_shard(struct loader *loader, struct shard *shard, struct sheaf_error *err);
 bool loader_shard_is_open(struct loader *loader, struct shard *shard);
 
@@ -93,15 +94,16 @@ enum loader_share {
     LOADER_NOW,                 /* otherwise the reserve */
 };
 
-/* Begins a read. Takes over the caller's references to the runs' shards, which must be open.
- * Returns SHEAF_END if there is no memory for the read. The new read has one user. */
+/* Begins a read, which is a job that brings records of a shard into memory. The caller's references
+ * to the shards in the plan now belong to the read; these shards must be open. Returns SHEAF_END if
+ * there is no memory for the read. The number of users of the new read is 1. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins to read a single record. If the record is compressed, chooses a way of decompressing for
+/* Begins to read a single record. If the shard is compressed, decompresses the record in a way for
  * which there is enough memory. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
-/* Makes a read that has no plan, to be filled by a stream. */
+/* Makes an empty struct read without a plan, which a stream will fill with samples. */
 int loader_new_read(struct loader *loader, uint64_t memory, struct read **read,
                     struct sheaf_error *err);
 
@@ -128,9 +130,9 @@ static inline uint64_t loader_room(const struct loader *l)
     return heap_room(l->heap);
 }
 
-/* Returns the memory that is needed to read a single record of an open shard. */
+/* Returns the memory that is needed to read one record of an open shard by itself. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Returns SHEAF_ERR_LIMIT, because even the reserved memory has no room for the record. */
+/* Reports that even the reserved memory has no room for the record. Returns SHEAF_ERR_LIMIT. */
 int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
                    struct sheaf_error *err);
 

@@ -22,8 +22,8 @@
 #include "reader/load/shard_pool.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-/* largest gap in a local shard that is read and dropped; skipping such a gap by another read
- * would cost more */
+/* Unwanted bytes between two wanted records of a local shard are read and dropped if there are at
+ * most this number of bytes. Two separate reads would cost more. */
 #define GAP_LOCAL        ((uint64_t)64 << 10)
 #define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
 #define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
@@ -37,8 +37,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    /* the sample's item (its record in memory); entries with the same sample number share an
-     * item */
+    /* The sample's item, which is its record in memory. Entries with the same sample number share
+     * an item. */
     struct item *item;
 };
 
@@ -286,8 +286,8 @@ static int plan_of(const struct call *c, const struct record_group *g, struct re
     return SHEAF_OK;
 }
 
-/* Assigns a position in the part's block to each requested record of the group, beginning at
- * *slot. */
+/* Assigns memory to each requested record of the group. The memory is in the part's block, from
+ * *slot on. */
 static void place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
@@ -338,8 +338,8 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
     return SHEAF_OK;
 }
 
-/* Ends the read of a group and passes its items to the entries. Frees the errors of records that
- * were read but not requested. */
+/* Ends the read of a group, and frees its buffers and the errors of its bad records. The items are
+ * not freed, because they are in the part's block. */
 static void end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;

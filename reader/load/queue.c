@@ -14,8 +14,8 @@
 #include "reader/load/stretch.h"
 #include "reader/load/warm.h"
 
-/* number of samples at the start of a lane that do not wait until their files are in the
- * kernel's cache */
+/* This number of samples at the start of a lane is read at once, even if their files are not in the
+ * kernel's cache yet. */
 #define DRAWS_COLD 32u
 #define LOOK_NS    5000000u     /* time between two checks whether a read is late */
 
@@ -67,7 +67,7 @@ void queue_append(struct loader *l, struct queue *q, struct read *r)
     l->queued++;
 }
 
-/* Begins the next read of the queue. Returns SHEAF_END if there is no memory for it now. */
+/* Begins the next read of the queue. Returns SHEAF_END if there is no memory for the read now. */
 static int begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
                       struct sheaf_error *err)
 {
@@ -148,8 +148,8 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns whether there is memory for two reads like this one. A read that is not needed yet is
- * begun only if there is. */
+/* Returns whether there is memory for two reads like this one. If there is not, a read that is not
+ * needed yet is not begun. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return !l->keeps || loader_room(l) >= 2 * read_needs_of(plan).pieces;
@@ -343,8 +343,8 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Returns the lane whose next read is needed first, or NULL if all reads are planned. If `ahead` is
- * set, includes lanes of a view that begin to read before their first sample is needed. */
+/* Returns the queue of the lane whose next read is needed first, or NULL if all reads are planned.
+ * If `ahead` is set, includes lanes of a view that read before their first sample is needed. */
 static struct queue *neediest(struct loader *l, bool ahead)
 {
     struct queue *found = NULL;
@@ -370,7 +370,8 @@ static int pump(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = plan_read(l, q, err);
-        /* The memory is needed for other lanes, or it is too early to read ahead for this lane. */
+        /* The read is not needed yet. Either its memory is needed for other lanes, or it is too
+         * early to read ahead for this lane. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;
@@ -409,8 +410,8 @@ static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
     return loader_wait(l, r, err);
 }
 
-/* Plans a read for the next position if necessary, and waits until the read has finished or is
- * late. */
+/* Plans a read for the next position unless there is one already. Then waits until this read has
+ * finished or is late. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

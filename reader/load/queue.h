@@ -29,8 +29,8 @@ struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
     const struct order_line *line;  /* the line that has its places */
     const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
-    /* Approximate number of positions that the lane uses in a round (in which each lane returns one
-     * sample): 1, except for lanes of a view. */
+    /* Approximate number of samples that the lane draws in one round, in which each lane of the
+     * reader returns one sample. It is 1, except for lanes of a view. */
     double pace;
     /* number of positions in the ranges that the lane has already read in this epoch */
     uint64_t before;
@@ -56,8 +56,7 @@ struct queue {
     struct shard *alone;
 };
 
-/* Begins the queue of a lane. The caller sets up `sequence` afterwards. The shuffle must be at its
- * start. */
+/* Begins the queue of a lane. The caller sets up `sequence` after this call. */
 int queue_begin(struct loader *loader, struct queue *queue, uint32_t lane,
                 const struct order_line *line, struct sequence *sequence,
                 struct sheaf_error *err);
@@ -74,10 +73,11 @@ struct queue_ops {
     void (*cancel)(struct queue *queue);        /* queue_cancel; NULL: nothing runs on its own */
     void (*end)(struct queue *queue);           /* frees what `begin` made; NULL: nothing */
 };
-/* The queue of a lane whose sequence of samples is known in advance. Its reads are planned by the
- * index. (queue.c) */
+/* The queue of a lane whose sequence of samples is known in advance. The index shows which bytes
+ * each read needs. (queue.c) */
 extern const struct queue_ops queue_planned;
-/* A stream: the sequence is known only as it arrives. (queue_stream.c) */
+/* The queue of a stream, whose sequence of samples becomes known only as the samples arrive.
+ * (queue_stream.c) */
 extern const struct queue_ops queue_streamed;
 
 /* Makes a stream end soon. */
@@ -108,7 +108,8 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 
 /* For the kinds of queues: */
 
-/* Appends a read, which begins at the first position that is not planned. */
+/* Appends a read to the queue. The first sample of the read is at the first position that is not
+ * planned yet. */
 void queue_append(struct loader *loader, struct queue *queue, struct read *read);
 /* Removes the queue's first read. All its samples must have been returned. */
 void queue_remove_first(struct loader *loader, struct queue *queue);

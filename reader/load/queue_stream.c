@@ -27,7 +27,8 @@ static void end_stream(struct queue *q)
     stream_close(q->stream);
 }
 
-/* Gives each stream empty reads in advance, which the stream's worker thread fills. */
+/* Gives empty reads to each stream in advance. The stream's worker thread fills them with
+ * samples. */
 static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
     for (uint32_t i = 0; i < l->lane_count; i++) {
@@ -67,10 +68,10 @@ static void remove_read(struct loader *l, struct queue *q)
     q->waiting--;
 }
 
-/* Takes memory from the budget for a sample of a stream; before it arrived, its size was unknown.
- * If the sample goes to a shuffle buffer, copies it to an allocation of its own. Otherwise the
- * program gets the sample in the stream's buffer, and may keep it, so the whole buffer is taken
- * from the budget. */
+/* Takes memory from the budget for a sample of a stream. This is done after the sample has arrived,
+ * because its size was not known earlier. If the sample goes to a shuffle buffer, copies the sample
+ * to an allocation of its own. Otherwise the program gets the sample in the stream's buffer, and
+ * may keep it, so the whole buffer is taken from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -31,8 +31,8 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the size of the read's tables: for requests of columns, for runs, and for parts of codec
- * blocks. */
+/* Returns the size of the tables of a read. They list the requests for columns, the runs of
+ * records, and the parts of codec blocks. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
     return plan->runs[0].shard->column_count * sizeof(struct fetch)

@@ -88,8 +88,8 @@ struct read_needs read_needs_of(const struct read_plan *plan);
 /* Returns an upper bound of the memory for a read of one record of this shard whose item lies in
  * the read's block. The shard's index section is not needed. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
-/* Returns the additional memory that a read of one record needs for its columns. `columns` may be
- * NULL. */
+/* Returns the additional memory that a read of one record needs for the record's columns. `columns`
+ * may be NULL. */
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
 /* Returns the size of the piece of memory for a single item of an open shard. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
@@ -138,8 +138,8 @@ struct read {
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* the first position of its queue that it has, */
-    /* number of positions that the read covers, and number of these that the queue has already
-     * returned */
+    /* `span` is the number of positions that the read covers. `taken` is the number of these
+     * positions that the queue has already returned. */
     size_t span, taken;
     size_t users;               /* number of references to it */
     /* if the items lie together: the items, each followed by its columns; otherwise NULL */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object ahead in a window of pieces. The oldest piece contains the read position or
- * follows it. */
+ * Reads an object ahead. Several consecutive pieces of the object are read or requested at the same
+ * time, and form a window. The oldest piece either contains the read position or begins after it.
+ * */
 #include "reader/load/read_ahead.h"
 
 #include <stdlib.h>
@@ -49,7 +50,8 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Moves to the next piece of the window. Sets `here` to NULL if no further piece was started. */
+/* Moves to the next piece of the window. Sets a->here to NULL if no request for a further piece was
+ * sent. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)

@@ -22,8 +22,8 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* memory for all bytes of the range; or memory for only the bytes of its records, one after
-     * another */
+    /* Memory for all bytes of the range, or only for the bytes of the range's records, one record
+     * after another. */
     uint8_t *data;
     /* memory for the .lst lines of the range; NULL if it has none */
     char *names;
@@ -159,8 +159,8 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Returns the number of bytes between `begin` and `end` that the shard really has. A truncated
- * shard has fewer. */
+/* Returns how many of the bytes from `begin` to `end` the shard's object really has. A truncated
+ * shard has fewer than expected. */
 static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
 {
     const uint64_t there = shard->object->bytes;
@@ -223,8 +223,9 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `stored` begins with the read's first block and has `have` bytes. If
- * the block is incomplete or damaged, uses the beginning that can be decompressed. */
+/* Decompresses a codec block. `stored` points to the stored bytes from the read's first block on,
+ * of which there are `have`. If this block is incomplete or damaged, decompresses as much of its
+ * beginning as possible. */
 static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -370,8 +371,8 @@ static int check_column(struct pass *p, const struct turn *t, const struct shard
     return mark_bad(p, t->item, t->record, &error);
 }
 
-/* Checks an item's records in all columns, and stores pointers to them in the item. If items lie in
- * pieces of their own, moves the records to `home`. */
+/* Checks an item's records in all columns, and stores pointers to these records in the item. If
+ * each item has a piece of memory of its own, first moves the records to `home`. */
 static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
 {
     const struct shard *shard = p->whole.shard;
@@ -400,8 +401,8 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
     return code;
 }
 
-/* Stores pointers to a good item's data and name in the item, and moves the bytes there if
- * necessary. */
+/* Stores pointers to data and name in an item whose record is good. If the item has a piece of
+ * memory of its own, first moves the bytes there. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {
@@ -521,8 +522,8 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Computes the number of bytes that the runs occupy in memory: the bytes of their data, and the
- * bytes of their names and columns, which come after all data. */
+/* Computes how much memory the bytes of the runs need. Sets *data to the size of the records. Sets
+ * *names to the size of the names and columns, which are stored after all records. */
 static void measure(const struct work *w, uint64_t *data, uint64_t *names)
 {
     *data = *names = 0;
@@ -538,8 +539,8 @@ static void measure(const struct work *w, uint64_t *data, uint64_t *names)
     }
 }
 
-/* Finds the memory into which data and names are read. This is the read's block. If items lie in
- * pieces of their own, it is a buffer, from which the bytes are moved later. */
+/* Finds the memory into which data and names are read. If each item has a piece of memory of its
+ * own, this is a buffer, from which the bytes are moved later. Otherwise it is the read's block. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;

@@ -31,8 +31,8 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
-/* Allows frames that are larger than the limit, in only one walk at a time. `large` is the shared
- * memory for such frames, and must outlive the walk. */
+/* Allows the walk to read frames that are larger than its limit. Several walks share the memory
+ * `large`, and only one of them at a time has such a frame. `large` must outlive the walk. */
 static inline void walk_use_large(struct walk *w, struct frames_large *large)
 {
     w->frames.large = large;

@@ -415,9 +415,9 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. If the shard was opened with reserved memory and the new user only
- * reads ahead, unreserved memory must first replace the reserved memory. Returns false if there is
- * not enough. */
+/* Adds a user to an open shard. If the shard was opened with reserved memory but the new user only
+ * reads ahead, replaces this memory by unreserved memory. Returns false if there is not enough
+ * unreserved memory. */
 static bool join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

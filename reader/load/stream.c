@@ -27,7 +27,7 @@ struct stream {
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
     uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
-    /* index, in the epoch's order of shards, of the shard that is read now or next */
+    /* the shard that is read now or next, as an index into the epoch's order of shards */
     size_t place;
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* all shards have been read */
@@ -79,7 +79,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
 
 uint64_t stream_memory(const struct stream *s)
 {
-    /* The memory of one more read is for the window of bytes in which frames are found. */
+    /* The bytes in which frames are found need a window. It has as much memory as one more read. */
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
@@ -317,7 +317,8 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
     return error->code;
 }
 
-/* Makes an item of a bad record's error. After any other error, the stream cannot continue. */
+/* Stores the error of a bad record in the item. Any other error is returned, and the stream cannot
+ * continue after it. */
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
@@ -413,7 +414,8 @@ static uint64_t passed_over_now(struct stream *s)
     const uint64_t all = s->passed_over +
                          (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
 
-    /* the number may wrap below 0; when the shard is closed, its count is added again */
+    /* `passed_over` may wrap below 0. It becomes correct when the shard is closed, because the
+     * shard's count is added then. */
     s->passed_over -= all;
     return all;
 }

@@ -11,7 +11,8 @@
 
 struct stream;
 
-/* Largest number of a stream's reads at a time, and the approximate size of one read in bytes. */
+/* STREAM_READS is the largest number of reads that a stream has at a time. STREAM_READ_BYTES is the
+ * approximate size of one read. */
 #define STREAM_READS      2u
 #define STREAM_READ_BYTES ((size_t)1 << 20)
 

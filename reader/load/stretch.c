@@ -16,8 +16,8 @@
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
 /* Returns the size of a lane's next read. The first reads of a lane are small, so that the first
- * sample does not wait for many others. They have the usual size if codec blocks are decompressed
- * in parts, because the block would otherwise be decompressed again for the next read. */
+ * sample does not wait for many others. This is not done if codec blocks are decompressed in parts,
+ * because small reads would decompress the same block again and again. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->in_parts ? l->read_most : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
@@ -28,8 +28,10 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns the position at which a read that begins with this record should end: after `bytes`
- * bytes, or, if memory allows, at the end of the codec block that contains this position. */
+/* Returns the position at which a read that begins with the record `record` should end. The read
+ * should have about `bytes` bytes. In a compressed shard it ends at the last end of a codec block
+ * within these bytes. It ends at the end of the record's own block if there is no such position, or
+ * if blocks are decompressed in parts. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -74,9 +76,9 @@ struct course {
 };
 
 /* Adds a record to the read. Returns false if the read should end before this record, at c->stop.
- * Gaps that are not read move c->stop on by their size. `resumed` tells that the samples in the gap
- * were already returned before the position at which the epoch was resumed. Such gaps are never
- * read, so that resuming reads as little as possible. */
+ * Gaps that are not read move c->stop on by their size. `resumed` is set if the samples in the gap
+ * were returned before the position at which the epoch was resumed. Such a gap is never read, so
+ * that resuming reads as little as possible. */
 static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                 struct stretch *t)
 {

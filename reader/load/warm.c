@@ -104,8 +104,8 @@ static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t in
     return count;
 }
 
-/* Sets w->shard to the shard that is read into the kernel's cache next. Returns false if the shard
- * is not open yet. */
+/* Begins to open the shard whose samples are read into the kernel's cache next, and sets w->shard
+ * to it. Returns false if the shard is not open yet. */
 static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;

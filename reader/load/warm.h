@@ -53,7 +53,8 @@ void warmth_cut(const struct warmth *warmth, struct loader *loader, uint64_t byt
 /* Removes the first `count` due records. A read has taken them, together with their references to
  * shards. */
 void warmth_took(struct warmth *warmth, size_t count);
-/* Removes the first record if it was due, because it is read in another way. */
+/* Called when the sample at the next position is read without this struct. Removes its record from
+ * the records that are due, if it is the first of them. */
 void warmth_pass(struct warmth *warmth, struct loader *loader);
 
 #endif

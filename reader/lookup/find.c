@@ -37,8 +37,8 @@ static int by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Finds the candidates for the keys in all sources, in order, with their numbers in the data
- * set. */
+/* Finds samples that may have one of the keys, in one source after another. Their numbers are the
+ * numbers in the data set, and not in the source. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)

@@ -31,8 +31,8 @@ struct key_file {
     const volatile int *interrupt;
 };
 
-/* Called if the file with the table is invalid. If its header shows that it belongs to another data
- * set, reports this instead. */
+/* Called if the file with the table of keys is invalid. If the file's header shows that the file
+ * belongs to another data set, replaces the error by a message that says so. */
 static int explain(const struct key_file *f, int code, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
@@ -319,7 +319,8 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Some consecutive buckets of the table: their records, and the checksums of their ranges. */
+/* Some consecutive buckets of the table of keys. Each struct key_bucket has the range and the
+ * checksum of one bucket. */
 struct bucket_piece {
     uint64_t first, end;
     struct key_bucket *buckets;

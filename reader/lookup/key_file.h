@@ -19,9 +19,9 @@ struct key_match {
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
-/* Reads and checks the whole table of keys of a part of the source. `sum` is the sum of
- * key_table_part over the part's samples. If it is NULL, only the table itself is checked. Returns
- * SHEAF_END if the part has no table, which is allowed. */
+/* Reads and checks the whole table of keys of one part of the source. `sum` is the sum of
+ * key_table_part over the part's samples. If `sum` is NULL, only the table itself is checked.
+ * Returns SHEAF_END if the part has no table, which is allowed. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

@@ -83,9 +83,9 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
     return code;
 }
 
-/* Adds to the results that the wanted sample comes at this step of a lane. A lane's first sample
- * may come once more at the end of this lane or of other lanes, as padding; adds these steps as
- * well. */
+/* Adds a result: the lane returns the wanted sample at this step. If this is the lane's first
+ * sample, also adds the steps at which lanes repeat it as padding, at the end of this lane or of
+ * other lanes. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {

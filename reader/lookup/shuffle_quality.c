@@ -102,7 +102,7 @@ static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the sample that lane number i returns next. Returns SHEAF_END if the lane has ended. */
+/* Finds the sample that lane number i returns next. Returns SHEAF_END if the lane has ended. */
 static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
                        struct sheaf_error *err)
 {

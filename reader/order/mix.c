@@ -172,7 +172,7 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step at which one more draw does not exceed the source's share. */
+/* Returns the first step at which one more draw from the source does not exceed its share. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

@@ -39,7 +39,7 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* Returns the number of the source's entries in the table before entry `at`, which is at most the
+/* Returns how many entries of the source the table has before entry `at`. `at` must be at most the
  * period. */
 static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
@@ -56,8 +56,8 @@ static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
     return low - p->firsts[source];
 }
 
-/* Returns how many of the next `steps` entries of the table belong to the source, from entry `at`
- * on. After its end, the table repeats. */
+/* Returns how many of the table's next `steps` entries, from entry `at` on, belong to the source.
+ * The table repeats after its end. */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -67,8 +67,9 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - rank_of(p, source, at);
 }
 
-/* Returns the number of steps from entry `at` to the source's entry number `count` after it. The
- * source must have entries. */
+/* Counts the source's entries in the table from entry `at` on, beginning with 0. Returns how many
+ * steps after `at` the entry number `count` is. The table repeats after its end. The source must
+ * have entries. */
 static uint64_t find_entry(const struct mix_places *p, size_t source, uint64_t at, uint64_t count)
 {
     const uint64_t number = rank_of(p, source, at) + count, weight = weight_of(p, source);

@@ -38,8 +38,9 @@ int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);
 
-/* Finds the range of a lane's draws from a source in the epoch: from *first up to, but not
- * including, *end, counted as in mix_turns_begin. */
+/* Sets *first and *end to the range of a lane's draws from a source in the epoch. *end is not
+ * included. As in mix_turns_begin, draws are counted from the beginning of the run if there are
+ * weights, otherwise from the beginning of the epoch. */
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 

@@ -125,8 +125,8 @@ static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t blo
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);
 }
 
-/* Returns the number of steps in a block. If `weights` is not NULL, sets weights[i] to the number
- * of these steps that draw from source i. */
+/* Returns the number of steps in a block of steps. If `weights` is not NULL, sets weights[i] to the
+ * number of these steps that draw from source i. */
 static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t *weights)
 {
     uint64_t steps = 0;

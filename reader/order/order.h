@@ -66,9 +66,9 @@ struct order_chosen {
     uint32_t first_shard, end_shard;    /* of which these belong to the source */
 };
 
-/* Returns the number of samples in a piece of a source that has `chosen` chosen samples. A piece is
- * not larger than a lane's share of a source epoch, so that the samples of a small source also
- * change lanes from one source epoch to the next. */
+/* Returns the number of samples in a piece (range of consecutive chosen samples) of a source with
+ * `chosen` chosen samples. A piece is not larger than a lane's share of a source epoch, so that the
+ * samples of a small source also change lanes from one source epoch to the next. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
@@ -95,8 +95,8 @@ struct order_run {
  * line of shards it may be greater, because the line repeats itself. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* Returns the first later position that is in another shard or in another piece. Two neighbouring
- * pieces may be in the same shard. */
+/* Returns the first position after `place` that is in another shard or another piece than `place`.
+ * Two neighbouring pieces may be in the same shard. */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
@@ -128,7 +128,8 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Returns whether the lane's input number `input` repeats a sample of the epoch. */
+/* Returns whether input number `input` of the lane is a repetition of a sample that the epoch
+ * already has. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;

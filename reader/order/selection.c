@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds chosen numbers by their rank, and ranks by the numbers; see selection.h. */
+ * Finds the chosen number with a given rank, and the rank of a given number; see selection.h. */
 #include "reader/order/selection.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static bool is_set(const uint64_t *bits, uint64_t number)
     return (bits[number / 64] >> (number % 64) & 1) != 0;
 }
 
-/* Returns the first number, from `from` on, whose bit has the value `set`. Returns `total` if there
- * is none. */
+/* Returns the first number, from `from` on, whose bit is 1 if `set` is true, or 0 if it is false.
+ * Returns `total` if there is no such number. */
 static uint64_t find_bit(const uint64_t *bits, uint64_t total, uint64_t from, bool set)
 {
     while (from < total) {

@@ -37,10 +37,11 @@ int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
 void selection_free(struct selection *s);
 
 /* Returns the chosen number with the rank `rank`, which must be less than the count. Sets *run to
- * how many consecutive numbers from there on are chosen. It is at least 1, and may be less than the
- * true value. */
+ * how many consecutive numbers, from the returned one on, are chosen. *run is at least 1. It may be
+ * less than the true value. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
-/* Sets *rank to the rank of a chosen number. Returns false if the number is not chosen. */
+/* Sets *rank to the rank of a number, which is how many smaller numbers are chosen. Returns false
+ * if the number itself is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
 /* Returns how many numbers are chosen in both selections. Both must have the same total. */
 uint64_t selection_shared(const struct selection *a, const struct selection *b);

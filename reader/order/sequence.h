@@ -50,7 +50,8 @@ int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);
 
-/* Returns the input at a position of a sequence AS DRAWN. It is a part of sequence_input. */
+/* Returns the input at a position of a sequence AS DRAWN. Called only by sequence_input, which
+ * handles both kinds of sequence. */
 uint64_t sequence_drawn(struct sequence *sequence, uint64_t position);
 
 static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
@@ -68,14 +69,15 @@ static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
     return order_lane_place(&s->range, sequence_input(s, position));
 }
 
-/* Returns whether the sample at this position repeats a sample of the epoch. */
+/* Returns whether the sample at this position is a repetition of a sample that the epoch already
+ * has. */
 static inline bool sequence_repeats(struct sequence *s, uint64_t position)
 {
     return order_lane_repeats(&s->range, sequence_input(s, position));
 }
 
-/* Returns the slot of the shuffle buffer that the sample at a position fills. The position must be
- * less than `fill`. */
+/* Returns the slot of the shuffle buffer that the sample at `position` fills. `position` must be
+ * less than sequence->fill. */
 static inline uint64_t sequence_slot(const struct sequence *s, uint64_t position)
 {
     return s->fill_slots == NULL ? position : s->fill_slots[position];

@@ -18,8 +18,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
     for (uint64_t i = 0; i < s->filled; i++)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* Without shuffling, the buffer has one slot, so a draw has only one outcome and only the
-         * number of steps matters. */
+        /* Without shuffling, the buffer has one slot. Each draw can only take that slot, so only
+         * the number of steps matters. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;

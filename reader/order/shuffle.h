@@ -10,8 +10,8 @@
 #include "base/rng.h"
 #include "reader/order/order.h"
 
-/* The state of a shuffle. At the start, `filled` slots are filled, at most order_buffer_slots(),
- * and input i is in slot i. All inputs below `next` are in a slot or were emitted. */
+/* The state of a shuffle. At the start, input i is in slot i for all i below `filled`, which is at
+ * most order_buffer_slots(). Later, each input below `next` is in a slot or was emitted. */
 struct shuffle {
     struct rng rng;
     uint64_t filled;

@@ -41,7 +41,8 @@ struct sheaf_pixels_batch {
     size_t job_count;
 };
 
-/* A job that makes the crops of those samples of a batch that no other job has taken. */
+/* A job that makes crops. Takes one sample of a batch after another, until all of them are taken by
+ * this job or other jobs. */
 struct crop_job {
     struct job job;
     struct sheaf_pixels_batch *batch;

@@ -130,8 +130,8 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* The count is not known before for remote shards. They are not scanned when they are opened,
-     * because they are read completely here. */
+    /* For remote shards, the number of samples was not known before. They are read completely here,
+     * so they were not scanned when they were opened. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "

@@ -56,8 +56,8 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number of a frame's sample. In data sets that the packer made, the numbers have gaps
- * where it skipped samples. */
+/* Finds the number of the sample in a frame. In data sets that the packer made, some numbers are
+ * missing, because the packer skipped those samples. */
 static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                      struct sheaf_error *err)
 {

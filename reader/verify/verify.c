@@ -66,8 +66,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    /* size limit for frames (stored records) that every thread may read at any time; larger frames
-     * are read by one thread at a time */
+    /* Frames (stored records) of up to this size are read by all threads at the same time. Only one
+     * thread at a time may read a larger frame. */
     size_t frame_limit;
     struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
@@ -602,8 +602,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        /* there are twice as many checks as threads, so that a shard whose reads are slow does
-         * not delay other shards */
+        /* There are twice as many checks as threads, so that other shards need not wait for a shard
+         * whose reads are slow. */
         code = run_checks(&all, 2 * threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);

@@ -17,8 +17,8 @@ int verify_fields(const struct sheaf_dataset *dataset, const struct sheaf_verify
                   struct sheaf_verify_result *result, struct sheaf_error *err);
 void verify_fields_free(const struct sheaf_dataset *dataset, struct tally *counted);
 
-/* Returns the number of classes, among `count` ones, that have no sample. A split may lack some
- * classes, so this is not a problem. */
+/* `samples` has the number of samples of each of `count` classes. Returns how many of the classes
+ * have no sample. A split may lack some classes, so this is not a problem. */
 uint64_t verify_unused(const atomic_uint_fast64_t *samples, size_t count);
 
 #endif

@@ -7,8 +7,8 @@
 #include "reader/lookup/key_file.h"
 #include "store/interrupt.h"
 
-/* Checks the table of keys of a part of the data set. `sum` is the sum of key_table_part over its
- * samples, or NULL if the sum is unknown. */
+/* Checks the table of keys of one part of the data set. `sum` is the sum of key_table_part over the
+ * part's samples, or NULL if this sum is unknown. */
 static int check_part(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                       const struct sheaf_verify_options *options,
                       struct sheaf_verify_result *result, struct sheaf_error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file that stores the samples which a view's conditions on keys have chosen; see
- * chosen_file.h. */
+ * A file that stores which samples a view's conditions on keys have chosen; see chosen_file.h. */
 #include "reader/view/chosen_file.h"
 
 #include <stdio.h>

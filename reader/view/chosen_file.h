@@ -28,7 +28,8 @@ uint64_t *chosen_file_find(const struct chosen_file *f, uint64_t id, uint64_t to
 /* Adds the bits of a source. */
 int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const uint64_t *bits,
                     struct sheaf_error *err);
-/* Writes the file if entries were added. Entries that were not used are dropped. */
+/* Writes the file if entries were added. Entries that were not used since the file was read are
+ * dropped. */
 int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *err);
 
 #endif

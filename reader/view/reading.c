@@ -46,8 +46,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen samples of a shard. The first of them has the rank `rank`. Returns the rank that
- * follows the shard's last chosen sample. */
+/* Adds the chosen samples of a shard. `rank` is the number of chosen samples in earlier shards.
+ * Returns this number for the next shard. */
 static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                           uint64_t rank)
 {
@@ -76,8 +76,8 @@ static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t r
                                           of->first_numbers[shard + 1];
 }
 
-/* Provides the index section of a shard. If *own is not NULL afterwards, the caller frees it. The
- * sections of foreign shards are already in memory. */
+/* Sets a pointer to the index section of a shard. If *own is not NULL afterwards, the caller must
+ * free it. The sections of foreign shards are already in memory, and are not freed. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)

@@ -48,7 +48,8 @@ static int read_text(const char *url, char **text, size_t *size, struct sheaf_er
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* There may be no such object, or the name may belong to a directory or a large shard. */
+    /* There may be no object with this name, or it may be the name of a directory or a large
+     * shard. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
@@ -487,7 +488,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* the text has names and not what identifies their content */
+        /* The stored text has the names of the key files. It does not have the hashes of their
+         * content. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }
     if (code == SHEAF_OK)

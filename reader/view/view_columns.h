@@ -7,8 +7,8 @@
 
 #include "reader/view/view_keys.h"
 
-/* Makes a text for each condition on a column, which identifies the column's content: the
- * fingerprints of its layers, separated by commas. The caller frees them with
+/* Makes one text for each condition on a column. The text identifies the column's content: it has
+ * the fingerprints of the column's layers, separated by commas. The caller frees the texts with
  * view_columns_forget. */
 int view_columns_identify(const struct choice *choice, char ***texts, struct sheaf_error *err);
 void view_columns_forget(const struct view_where *where, char **texts);

@@ -263,8 +263,8 @@ struct view_keys {
     bool has_keep, has_bad;
 };
 
-/* If there is a list of keys, a pattern is compared with the keys of the list, otherwise with all
- * keys of the data set. */
+/* If there is a list of keys, compares a pattern only with the keys of the list. Otherwise compares
+ * the pattern with all keys of the data set. */
 int view_keys_select(struct choice *c, const struct view_keys *k, const struct view_keys_how *how,
                      struct sheaf_error *err)
 {

@@ -14,8 +14,9 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
                       const struct order *order, struct sheaf_error *err);
 void view_replay_free(struct view_replay *replay);      /* NULL is allowed */
 
-/* Finds the source of the lane's next step, and the sample's rank among the chosen samples of this
- * source. Returns SHEAF_END at the end of the lane. A sample that pads the lane is not returned. */
+/* Finds the source from which the lane's next step draws, and the sample's rank, which counts the
+ * chosen samples of this source from 0. Returns SHEAF_END at the end of the lane. A sample that
+ * pads the lane is not returned. */
 int view_replay_next(struct view_replay *replay, uint32_t lane, size_t *source, uint64_t *rank,
                      struct sheaf_error *err);
 

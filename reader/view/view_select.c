@@ -131,8 +131,8 @@ static int find_or_select(struct choice *c, const struct view_keys *keys,
            ? chosen_file_add(how->file, id, c->total, c->bits, err) : code;
 }
 
-/* Evaluates the conditions on keys and columns. Gives `where` a text that identifies the content of
- * the files of keys and of the columns. */
+/* Evaluates the conditions on keys and columns. Stores in `where` a text that identifies the
+ * content of the key files and of the columns. */
 static int select_by_reading(struct choice *c, struct view_where *where,
                              const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -215,7 +215,7 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        /* the text has names and not what identifies their content */
+        /* The text has the names of the key files. It does not have the hashes of their content. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
