@@ -4,12 +4,13 @@
  *
  *     lane 0:  turns --> source 2 --> [struct lane of (lane 0, source 2)] --> sample
  *
- * For each lane of the order, there is one struct lane for each source, with its own shuffle buffer
- * and its own reads ahead. Those for the reader's lane i begin at index i * sources. Such a struct
- * lane reads one stretch: a range of the samples in an epoch of the source. When the stretch is
- * used up, it begins the next one. For remote data the table of lanes has two halves. As soon as
- * all reads of a stretch are planned, the next stretch begins in the other half and is read ahead,
- * so that its first sample does not have to be waited for. */
+ * For each lane of the order, there is one struct lane for each source, with its own shuffle
+ * buffer and its own reads ahead. The structs for the reader's lane i begin at index i *
+ * sources. Such a struct lane reads one stretch: a range of the samples in an epoch of the
+ * source. When the stretch is used up, the struct lane begins the next one. For remote data the
+ * table of lanes has two halves. As soon as all reads of a stretch are planned, the next stretch
+ * begins in the other half and is read ahead, so that its first sample does not have to be
+ * waited for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +175,8 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Makes the struct lane that has read the source's next range of samples ahead the present one. */
+/* The struct lane that has read the source's next range of samples ahead now becomes the lane from
+ * which samples are drawn. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);

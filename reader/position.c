@@ -78,9 +78,10 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns how often a lane was asked for a sample until sample number `samples` was returned. This
- * includes lanes that had no sample. A resumed stream is read forward only by the first call of
- * sheaf_reader_next. Until then, its position is nevertheless the one at which it was resumed. */
+/* Returns how many requests for a sample the lanes got until sample number `samples` was returned.
+ * This includes requests to lanes that had no sample. A resumed stream is read forward only by the
+ * first call of sheaf_reader_next. Until then, its position is nevertheless the one at which it was
+ * resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: compares the number of samples that the epoch should have with the numbers
- * that were returned, and counted as bad; see sum.c. */
+ * The sum of an epoch: checks that the number of samples that the epoch should have equals the
+ * number of samples that were returned or counted as bad; see sum.c. */
 #ifndef READER_SUM_H
 #define READER_SUM_H
 

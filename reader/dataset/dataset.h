@@ -106,7 +106,7 @@ struct sheaf_dataset {
     /* range of the source's sample numbers in the union; also set if the data set is not in a
      * union */
     uint64_t first_number, end_number;
-    /* number of the source's first part among the parts of all sources (see parts.h) */
+    /* index of the source's first part (see parts.h), counting the parts of all sources from 0 */
     size_t first_part;
     uint32_t *class_map;                /* see classes.h; NULL if its labels stay; */
     size_t class_map_count;             /* of labels, */
@@ -171,8 +171,8 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the number of a source's first part among the parts of all sources in `d`. The result is
- * a difference, because `d` may itself be a source of a union. */
+/* Returns the index of the source's first part, counting the parts of all sources of `d` from 0.
+ * The index is computed as a difference, because `d` may itself be a source of a union. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -194,7 +194,7 @@ static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t 
            ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
-/* Returns whether the name of the source is a name that manifests have. */
+/* Returns whether the last component of `source` is the file name that every manifest has. */
 bool dataset_is_manifest_path(const char *source);
 /* Opens the source as a data set if it has a manifest. Otherwise sets *dataset to NULL and returns
  * SHEAF_OK. */
@@ -261,7 +261,7 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
         else
             high = middle;
     }
-    /* an empty shard has the same first number as the next shard, so it is skipped */
+    /* an empty shard has the same first sample number as the next shard, so it is skipped */
     while (d->samples[low] == 0)
         low++;
     return low;

@@ -245,8 +245,9 @@ static bool is_beside(const char *a, const char *b)
 }
 
 /* Refuses shards that were named one by one if a packing run has not finished in their directory,
- * because some shards are still missing. There are no runs in stores that cannot be written to.
- * Each remote directory costs requests, so only the first few directories are checked. */
+ * because some shards are still missing. Does not check stores that cannot be written to, because
+ * no packing run writes to them. Each remote directory costs requests, so only the first few
+ * directories are checked. */
 static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
 {
     unsigned left = REMOTE_DIRECTORIES;

@@ -48,7 +48,8 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
 /* ---- What the seeds of samples depend on ----------------------------------------------------- */
 
-/* a stream numbers the samples of each shard from 0, so the shard goes into the upper bits */
+/* a stream numbers the samples of each shard from 0, so the number of the shard is stored in the
+ * bits above the sample's number */
 #define SHARD_SHIFT 40
 
 static uint64_t samples_of(const struct sheaf_dataset *d, size_t i)

@@ -22,8 +22,8 @@ struct run {
     uint32_t skipped;
 };
 
-/* Returns the number of runs, from the first one on, that are read as one range. Sets *whole to the
- * range from their first record to their last. */
+/* Returns how many runs, from the first one on, are read together as one range of the shard. Sets
+ * *whole to this range, from its first record to its last. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
@@ -55,10 +55,11 @@ bool extent_is_in_block(const struct run *run);
 /* Returns the number of stored bytes in the extent's codec blocks, or 0 if the shard is not
  * compressed. */
 uint64_t extent_stored(const struct run *run, const struct extent *extent);
-/* Returns the size of the .lst lines of `count` records, beginning with `first`. */
+/* Returns the size of the lines for `count` records in the shard's .lst file, beginning with the
+ * record `first`. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
-/* Returns the size of the additional data of a run of records: their .lst lines and their records
- * in columns. */
+/* Returns the size of the data that a run of records has outside the shard: its lines in the .lst
+ * file, and its records in columns. */
 uint64_t extent_beside(const struct run *whole);
 /* Returns the number of uncompressed bytes that a read of these runs brings into memory, depending
  * on how blocks are decompressed. */

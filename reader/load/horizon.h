@@ -46,9 +46,9 @@ int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
 
-/* Returns whether it is known when a sample will be drawn that has not entered the shuffle buffer
- * yet. If so, horizon_wants returns whether the sample is wanted in memory. `position` is the
- * sample's position in the lane's sequence. */
+/* Called for a sample that has not entered the shuffle buffer yet, at `position` of the lane's
+ * sequence. Returns whether it is known when the sample will be drawn. If so, horizon_wants returns
+ * whether the sample is wanted in memory. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
@@ -62,8 +62,8 @@ static inline void horizon_came(struct horizon *h, const struct ref *ref)
     h->held += ref->item != NULL;
 }
 
-/* Moves FAR on if few steps are left before it, and begins to read the samples that are now
- * wanted. */
+/* Samples that will be drawn before the step FAR are wanted in memory. If few steps are left before
+ * FAR, moves FAR on, and begins to read the samples that are now wanted. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

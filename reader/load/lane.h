@@ -75,7 +75,8 @@ void lane_clear(struct loader *loader, struct lane *lane);
  * SHEAF_ERR_INTERRUPTED. May also be called again after SHEAF_ERR_LIMIT, once the caller has
  * released its samples. */
 int lane_next(struct loader *loader, struct lane *lane, struct ref *ref, struct sheaf_error *err);
-/* Reads a record that the lane has already returned once more. Results are those of lane_next. */
+/* Reads once more a record that the lane has already returned. The results are those of
+ * lane_next. */
 int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err);
 

@@ -97,9 +97,9 @@ static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
 
 /* Returns the next sample of the sequence, or its number. Returns SHEAF_END if there are no more
  * samples (the end of a stream is known only then). Returns QUEUE_LATER if the sample is not in
- * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. If the
- * samples go to a shuffle buffer, the function may return a sample whose read has not finished, if
- * later reads have finished. */
+ * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. For a shuffle
+ * buffer, the function does not wait for a late read: it returns a sample that is still being read
+ * if later reads have finished. */
 static inline int queue_take(struct loader *loader, struct queue *queue, bool waits,
                              struct ref *ref, struct sheaf_error *err)
 {

@@ -13,7 +13,7 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* The runs of one read operation while the job works on them, with the memory for their bytes. */
+/* Runs (ranges of records) that are read in one operation, and the memory for their bytes. */
 struct pass {
     struct work *work;
     const struct run *runs;
@@ -64,7 +64,8 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* Returns the address for the bytes of an item that lies in a piece of its own. */
+/* For an item that has a piece of memory of its own: returns the address after the item, where its
+ * record's bytes are stored. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;

@@ -33,12 +33,12 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns the number of targets, from `first` on, that are in the same lane. Returns 0 at the
- * end. */
+/* Returns how many targets (requested samples), from `first` on, are in the same lane. Returns 0 at
+ * the end. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
-/* Finds the steps at which one lane emits its targets, if they are before step `limit`. The targets
- * must be sorted by input. `shuffle` must be at its start. */
+/* Finds the steps at which one lane emits its targets (requested samples). Ignores steps from
+ * `limit` on. The targets must be sorted by input. `shuffle` must be at its start. */
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 

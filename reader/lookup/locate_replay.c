@@ -79,7 +79,8 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* The state of following the targets of one lane, in the order of their inputs. */
+/* The state of a replay, which follows the targets (requested samples) of one lane in the order of
+ * their inputs. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
@@ -90,8 +91,8 @@ struct replay {
     size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Sets the step of all targets with the same input to `step`. Returns the first target with another
- * input. */
+/* Sets the step of `first`, and of all targets (requested samples) with the same input, to `step`.
+ * Returns the first target with another input. */
 static struct locate_target *pass(const struct replay *r, struct locate_target *first,
                                   uint64_t step)
 {

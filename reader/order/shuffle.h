@@ -62,9 +62,9 @@ void shuffle_replay(struct shuffle *shuffle, uint64_t steps, uint64_t *slots);
 
 #define SHUFFLE_FORESEE_MOST 32u
 
-/* Computes which slots the next `steps` steps will emit, at most SHUFFLE_FORESEE_MOST. An input is
- * described by the slot in which it is now, or UINT64_MAX if it is not in the buffer yet. Returns
- * the number of steps foreseen. */
+/* Foresees the next `steps` steps, at most SHUFFLE_FORESEE_MOST. Sets slots[i] to the slot that now
+ * has the input which step i will emit, or to UINT64_MAX if this input is not in the buffer yet.
+ * Returns the number of steps foreseen. */
 unsigned shuffle_foresee(const struct shuffle *shuffle, unsigned steps, uint64_t *slots);
 
 #endif

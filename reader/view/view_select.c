@@ -110,8 +110,8 @@ static int select_read(struct choice *c, const struct view_keys *keys,
     return code;
 }
 
-/* Takes the result from the file beside the view, or evaluates the conditions. The file needs a
- * fingerprint, which only a data set with a manifest has. */
+/* Takes the chosen samples from the file beside the view if the file has them. Otherwise evaluates
+ * the conditions. The file needs a fingerprint, which only a data set with a manifest has. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -215,7 +215,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        /* The text has the names of the key files. It does not have the hashes of their content. */
+        /* The error message shows the names of the key files, and not the hashes of their
+         * content. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
