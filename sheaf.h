@@ -342,9 +342,9 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
  * is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Writes the identity of the samples as 32 digits. It is a hash of the fingerprint and the
- * locations of the shards; for foreign shards it also covers inodes and times, or ETags. Returns
- * SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
+/* Writes the identity of the samples as 32 hexadecimal digits. It is a hash of the fingerprint and
+ * the locations of the shards; for foreign shards it also covers inodes and times, or ETags.
+ * Returns SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
@@ -488,8 +488,8 @@ struct sheaf_reader_options {
     /* default FAIL; SKIP skips bad records. Records with more than 1,024 fields or 65,536 labels
      * are bad as well. If all records are bad, the epoch ends with SHEAF_ERR_CORRUPT. */
     enum sheaf_on_error on_corrupt;
-    /* default UINT64_MAX (no limit); number of bad records that SKIP may skip; the next bad record
-     * is an error */
+    /* default UINT64_MAX (no limit); largest number of bad records that SKIP may skip; one more bad
+     * record is an error */
     uint64_t max_corrupt;
     sheaf_report_fn *report; void *report_context;  /* NULL; called in next() for each skipped
                                                        record */
@@ -1147,7 +1147,7 @@ struct sheaf_plan_info {
     /* for a conversion: fingerprint of the data set at `root` that is converted; "" if files are
      * packed */
     const char *fingerprint;
-    /* hash, as 32 digits, of everything that determines the bytes of the data set */
+    /* 32 hexadecimal digits: a hash of everything that determines the bytes of the data set */
     const char *hash;
     enum sheaf_container container;
     enum sheaf_codec codec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * CRC-32C (Castagnoli), computed by ISA-L, which chooses the fastest implementation for the CPU at
- * run time. Also the masked form of the CRC that TFRecord stores. */
+ * run time. This file also has the masked form of the CRC, which TFRecord files store. */
 #ifndef BASE_CRC32C_H
 #define BASE_CRC32C_H
 

@@ -410,7 +410,8 @@ static void push_small(struct heap *h, void *piece, size_t size)
     **list = (struct heap_small){ .next = top };
 }
 
-/* Returns the piece of exactly this size that was freed last, or NULL. */
+/* Returns a freed small piece of exactly this size, the last one that was freed. Returns NULL if
+ * there is no such piece. */
 static void *pop_small(struct heap *h, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;

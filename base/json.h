@@ -29,7 +29,7 @@ char *json_dump_text(const json_t *value, size_t flags);
 
 /* Returns the first byte at or after `text` that is not a blank. */
 const char *json_text_blanks(const char *text, const char *end);
-/* Returns the end of the value that begins at `text`, or `end` if the value is incomplete. */
+/* Returns the end of the JSON value that begins at `text`, or `end` if the value is incomplete. */
 const char *json_text_value(const char *text, const char *end);
 
 #endif

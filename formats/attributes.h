@@ -38,7 +38,7 @@ void attributes_free(struct attributes *attributes);
  * 0. */
 size_t attribute_ref_size(const char *name);
 
-/* Decodes the consecutive records of one line into a sample. */
+/* Decodes the consecutive RecordIO records of one manifest line into a sample. */
 int attributes_decode(const struct attributes *attributes, const struct record *record,
                       const struct decode_context *context, struct decode_scratch *scratch,
                       struct sheaf_sample *sample, struct sheaf_error *err);

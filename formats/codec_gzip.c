@@ -2,8 +2,8 @@
  *
  * gzip (RFC 1952) on top of raw deflate.
  *
- * This file and not zlib writes the header and the trailer. So they contain no time and no
- * operating system, and a member can be assembled from pieces:
+ * This file and not zlib writes the header and the trailer. So the header and trailer do not depend
+ * on the time or the operating system. A gzip member can be assembled from pieces:
  *
  *     begin()   header
  *     block     deflate blocks, the last of them empty and ending at a byte (full flush)

@@ -168,8 +168,8 @@ static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
                    "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
-/* Decompresses data frames that state their size, and rejects anything else. libzstd alone would
- * also accept skippable frames. */
+/* Decompresses frames with data, each of which must state its raw size. Rejects anything else, such
+ * as skippable frames, which libzstd itself would accept. */
 static int decompress_frames(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *raw,
                              size_t raw_size, struct sheaf_error *err)
 {

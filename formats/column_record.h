@@ -47,12 +47,14 @@ struct column_value {
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
                          struct column_value values[COLUMN_VALUES_MOST], size_t *count);
 
-/* Reads the facts about the base from a layer's manifest. Returns SHEAF_ERR_CORRUPT if the manifest
- * has none. */
+/* Reads the facts about the base (the data set to which the column belongs) from the manifest of a
+ * layer (one group of the column's shards). Returns SHEAF_ERR_CORRUPT if the manifest has no such
+ * facts. */
 int column_facts_read(const struct manifest *manifest, struct column_facts *facts,
                       struct sheaf_error *err);
-/* Returns a copy of a manifest's options with the facts about the base added. The caller frees the
- * copy. Returns NULL if memory is exhausted. */
+/* Returns a copy of a manifest's options to which the facts about the base (the data set to which
+ * the column belongs) have been added. The caller frees the copy. Returns NULL if memory is
+ * exhausted. */
 char *column_facts_add(const char *options_json, const struct column_facts *facts);
 
 #endif

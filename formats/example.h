@@ -29,7 +29,7 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
                           const struct sheaf_field *field);
 
 /* Returns the suffix for an image that has no file name. `format` is the value of image/format; if
- * it is NULL, the image's content decides. The result may lie in `name`. */
+ * it is NULL, the image's content decides. The result may be static or point into `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,
                                  char name[16]);
 

@@ -148,8 +148,8 @@ static bool parse_example(const uint8_t *data, size_t size, size_t most,
 
 /* ---- Features as they are ----------------------------------------------------------------- */
 
-/* Keeps every feature of an Example that was parsed, for a caller that will encode the sample
- * again. */
+/* Keeps every feature of a parsed Example in the scratch memory, for a caller that will later
+ * encode the sample as an Example again. */
 static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
                          struct sheaf_error *err)
 {

@@ -168,14 +168,15 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether a kept feature exists and its field still has the feature's own name. */
+/* Returns whether `f` is a feature called `name`, and the field that was made of it still has this
+ * name. `f` may be NULL. */
 static bool is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* Returns the kept feature from which the field was read, if the field's data is unchanged. Returns
- * NULL otherwise. */
+/* Returns the feature from which the field was read, if that feature was kept and the field's data
+ * is unchanged. Returns NULL otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -208,7 +209,8 @@ static const struct kept_feature *own_field(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns whether the numbers in a kept feature equal the sample's labels. */
+/* Returns whether the numbers in a kept feature (a feature as it was read) equal the sample's
+ * labels. */
 static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
 {
     struct wire feature = { f->data, f->data + f->size };

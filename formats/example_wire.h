@@ -66,7 +66,8 @@ static inline bool wire_delimited(struct wire *w, struct wire *content)
     return true;
 }
 
-/* An iterator over the values of an Int64List or FloatList, whether they are packed or not. */
+/* An iterator over the values of an Int64List or FloatList. It reads protobuf's packed form as well
+ * as the form with a tag before each value. */
 struct wire_numbers {
     struct wire list, packed;
     bool floats;

@@ -182,9 +182,10 @@ struct format_ops {
      * has_members is set, because index files then list members instead. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
-    /* Sets *number to the sample number that our packer stored in a frame. This is the number in
-     * the plan; samples that were skipped keep their numbers. `joined` is scratch memory. This
-     * function pointer is NULL for a container whose frames hold no numbers. */
+    /* Sets *number to the sample number that our packer stored in a frame. It is the sample's
+     * number in the packing plan, so numbers are missing if samples were skipped. `joined` is
+     * scratch memory. This function pointer is NULL for a container whose frames hold no
+     * numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 
@@ -206,10 +207,10 @@ struct format_ops {
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
-    /* Finds the next part of the stream at `data`, of which `size` bytes, at least one, are shown.
-     * `at_end` tells that the stream has no more bytes. Returns SHEAF_OK and sets *part; or returns
-     * SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT with a message that states what was
-     * found and expected (the caller adds shard and offset). The next call must begin after the
+    /* Finds the next part of the stream at `data`, of which the caller shows `size` bytes, at least
+     * one. `at_end` tells that the stream has no more bytes. Returns SHEAF_OK and sets *part; or
+     * returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT with a message that states what
+     * was found and expected (the caller adds shard and offset). The next call must begin after the
      * part, or at the same position after PART_MORE. If `at_end` is set, the function does not
      * return PART_MORE. The caller must check that a part does not extend past the end of the
      * stream. */

@@ -403,8 +403,8 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* Allocates the parsed section. All arrays follow the struct; arrays with larger alignment come
- * first. */
+/* Allocates the parsed section. All arrays lie after the struct in the same allocation; arrays with
+ * larger alignment come first. */
 static int allocate(struct parser *p, struct sheaf_error *err)
 {
     const uint64_t samples = p->words[WORD_SAMPLES];

@@ -122,8 +122,8 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* Returns the largest memory that a parsed section can take, without the 16 bytes for each gap and
- * piece. */
+/* Returns the largest memory that a parsed section with these counts can take. Gaps and pieces,
+ * which take 16 bytes each, are not included. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
 /* Returns the size in bytes of the frame (stored record) of sample i. */

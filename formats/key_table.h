@@ -73,8 +73,9 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* Searches a bucket, whose checksum was verified, from byte *at on. Returns whether it found a
- * sample whose key may have this hash, and sets *number and moves *at past the entry. */
+/* Searches a bucket for a key's hash, beginning at byte *at. The bucket's checksum must have been
+ * verified. If an entry may belong to this hash, sets *number to the sample's number in the entry,
+ * moves *at past the entry, and returns true. Otherwise returns false. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 

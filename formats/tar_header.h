@@ -33,8 +33,8 @@ static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Adds up sixteen bytes at a time, with the instruction for the sum of absolute differences (here
- * from zero). */
+/* Adds up the bytes of a header, sixteen at a time. Uses the instruction for the sum of absolute
+ * differences between bytes, where the second operand is zero. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const __m128i zero = _mm_setzero_si128();

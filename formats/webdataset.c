@@ -55,9 +55,9 @@ static void take_path(const struct tar_member *m, struct member_path *path)
         path->problem = m->problem;
 }
 
-/* Splits a member's path into key and suffix. Returns false if the member belongs to no sample;
- * webdataset skips such members too. A member that webdataset would accept and we cannot read
- * counts as damage to its sample only. */
+/* Splits a member's path into key and suffix. Returns false if the member belongs to no sample; the
+ * webdataset library also skips such members. If webdataset would accept a member that this library
+ * cannot read, only the member's sample counts as damaged. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)

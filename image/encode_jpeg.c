@@ -83,8 +83,8 @@ static void write_pixels(struct jpeg_writing *w, const struct pixels *pixels, in
     jpeg_finish_compress(codec);
 }
 
-/* Collects pointers to the rows of a plane. Repeats the last column to the right and the last row
- * downwards, as the encoder itself does to fill whole blocks. */
+/* Collects pointers to rows of a plane. To fill whole blocks, repeats the last column to the right
+ * and the last row downwards, as libjpeg's encoder does for ordinary input. */
 static void rows_of(const struct plane *plane, uint32_t first, JSAMPROW rows[2 * DCTSIZE])
 {
     for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {

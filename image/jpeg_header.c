@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the header of a JPEG as a decoder would, without the rest of the file. */
+ * Reads the header of a JPEG with libjpeg, to find out whether a decoder accepts it. Does not read
+ * the rest of the file. */
 #include "image/jpeg_header.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory for pictures, and their orientation. The memory is mapped as pages, so that it returns to
- * the system at once. malloc would keep the memory of the largest picture. */
+ * the system as soon as a picture is closed. malloc would keep as much memory as the largest
+ * picture needed. */
 #include "image/pixels.h"
 
 #include <string.h>

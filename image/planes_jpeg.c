@@ -139,7 +139,8 @@ static int open_planes(struct shrinking *s)
     return code;
 }
 
-/* Reads rows of each component, the number that the decoder delivers at once. */
+/* Reads the next rows of each component. Their number is the number that the decoder delivers at
+ * once. */
 static void read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;

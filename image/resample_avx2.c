@@ -83,8 +83,8 @@ AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns,
         }
 }
 
-/* The sums of sixteen output pixels, eight in each vector, for the upper and lower parts of the
- * weights. */
+/* The sums of sixteen output pixels, eight pixels in each vector. There are separate sums for the
+ * upper and the lower parts of the weights. */
 struct sums {
     __m256i high[2], low[2];
 };

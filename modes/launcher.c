@@ -23,9 +23,9 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    /* TOGETHER: the launcher sets both variables or none, so if only one is set, the launch has
-     * failed. IN_STEP: every process of a Slurm job has the variables, but they count only in a job
-     * step. */
+    /* TOGETHER: the launcher sets both variables or neither, so it is an error if only one of them
+     * is set. IN_STEP: every process of a Slurm job has the variables, but they are used only in a
+     * job step. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 

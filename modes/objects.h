@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The objects of a source, as whole objects without keys or samples. SageMaker gives a training job
- * the objects of a prefix, a manifest or an augmented manifest. sheaf_fetch, sheaf_feed and
- * sheaf_survey work on such objects.
+ * the objects that have a common prefix, or the objects that a manifest or an augmented manifest
+ * lists. sheaf_fetch, sheaf_feed and sheaf_survey work on such objects.
  *
  * A UNIT is shuffled, and given to a host, as a whole. It is one object, or everything that one
  * line of an augmented manifest names. */

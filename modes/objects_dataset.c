@@ -138,8 +138,9 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
                       : dataset_refuse_unfinished_split(o->root, err);
 }
 
-/* Adds a file of the data set. If the program may not list the store, the store answers "access
- * denied" for a file that does not exist. */
+/* Adds a file of the data set to the objects. If `may_lack` is set, adds the file only if it
+ * exists. The answer "access denied" also means that it does not exist, because a store that the
+ * program may not list gives this answer for a missing file. */
 static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
 {
     struct objects *o = context;
