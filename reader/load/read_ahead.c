@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads an object ahead. Several consecutive pieces of the object are read or requested at the same
- * time, and form a window. The oldest piece either contains the read position or begins after it.
- * */
+ * time, and form a window. The oldest piece contains the read position, or begins after it. */
 #include "reader/load/read_ahead.h"
 
 #include <stdlib.h>
