@@ -12,8 +12,8 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
-    /* number of new shards; 0 if the packer cuts shards by size, or if they begin where the old
-     * shards begin */
+    /* number of new shards; 0 if the packer cuts shards by size, or if new shards begin where the
+     * old shards begin */
     uint64_t shards;
     /* payload of the data set, of which each new shard gets an equal share; 0 if each shard gets
      * an equal number of samples */

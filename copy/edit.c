@@ -86,8 +86,8 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* ---- The output ------------------------------------------------------------------------------ */
 
-/* Opens the output for the changed shards, under their new names. `hash` is the hash that
- * identifies the run. */
+/* Opens the output for the changed shards, which get new names. `hash` is the hash that identifies
+ * the run. */
 static int open_output(struct edit *e, struct in_place *place, const char *hash,
                        struct sheaf_error *err)
 {

@@ -158,7 +158,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 /* Returns the memory for the plan's samples from block.first up to, but not including,
  * block.end. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Adds the memory for the end of a block, and returns the total. */
+/* Adds the memory for the end of a block to `need`. Returns the total memory. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Enlarges the buffers to at least these sizes. Afterwards the buffers do not grow. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);

@@ -136,8 +136,8 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* Commits a finished shard. If another process has finished the same shard meanwhile, the journal
- * entry of that process replaces the entry of this one. */
+/* Commits a finished shard. If another process has finished the same shard meanwhile, this process
+ * uses the journal entry of the other process instead of its own. */
 static void run_commit(struct job *job)
 {
     struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));

@@ -13,8 +13,8 @@
 struct field_map;
 struct kept_features;
 
-/* Parses "FROM=TO,...". Returns SHEAF_ERR_ARGUMENT if the text is malformed or contains a field
- * twice. */
+/* Parses "FROM=TO,...". Returns SHEAF_ERR_ARGUMENT if the text is malformed or if a field occurs
+ * twice in it. */
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err);
 /* NULL is accepted here and in the functions below. */
 void field_map_free(struct field_map *map);

@@ -14,7 +14,8 @@ int pack_onto(const char *const *sources, size_t count, const char *dest, const 
               plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
               struct sheaf_pack_result *result, struct sheaf_error *error);
 
-/* Sets `names` to the names of the other splits that the manifest of a split lists. */
+/* Sets `names` to the names of the other splits of the same data. The manifest of each split lists
+ * them. */
 int pack_other_splits(const char *manifest, char names[SPLIT_LIMIT][SPLIT_NAME_BYTES],
                       size_t *count, struct sheaf_error *error);
 

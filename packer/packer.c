@@ -266,8 +266,8 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Records an error after which the packer cannot continue, because another run may have taken its
- * destination. */
+/* Called after an error from which the packer cannot continue, because another run may have taken
+ * the packer's destination. Returns `code`. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     give_up(p);

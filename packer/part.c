@@ -24,8 +24,8 @@ struct part_run {
     struct sheaf_pack_result result;
 };
 
-/* Opens the source of the files. An archive in a store is first copied to a local file, which may
- * take long. */
+/* Opens the source of the files. If the source is an archive in a store, it is first copied to a
+ * local file, which may take long. */
 static int open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;

@@ -44,7 +44,7 @@ int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *
  * again. */
 bool resumed_has_place(const struct resumed *resumed);
 /* Called when the program has appended its last sample. Returns SHEAF_ERR_CHANGED if the finished
- * shards have more samples than the program. */
+ * shards have more samples than the program has made. */
 int resumed_check_end(const struct resumed *resumed, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whether samples can be packed while the plan is made. A split with a fixed number of
- * samples of each class must get only good samples; otherwise bad samples are found only by
+ * Tests samples while the plan is made: whether they can be packed. A split with a fixed number of
+ * samples of each class must get only good samples; otherwise bad samples would be found only by
  * packing. */
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H

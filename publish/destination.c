@@ -205,8 +205,8 @@ struct inspected_names {
      * for DEST itself if the run has splits */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
-    /* a file in the directory whose name Sheaf uses for a file other than a shard; NULL if there
-     * is none */
+    /* a file in the directory that has a name which Sheaf uses for files other than shards; NULL if
+     * there is none */
     char *stray;
     struct sheaf_error *err;
 };

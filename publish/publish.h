@@ -53,8 +53,8 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 /* An edit of the data set output->grows. */
 struct publish_edit {
     const char *plan;           /* its hash */
-    /* Numbers of the shards that were written again, in ascending order. The journal has an entry
-     * for each of them under its new name. */
+    /* Numbers of the shards that were written again, in ascending order. For each of them, the
+     * journal has an entry under the shard's new name. */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */
@@ -88,7 +88,7 @@ struct publish_to {
     const struct output *output;
     const char *directory;
 };
-/* Writes a file, as a function of the type interop_put_fn. The context is a struct publish_to. */
+/* A function of the type interop_put_fn, which writes a file. `to` must be a struct publish_to. */
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 

@@ -7,7 +7,7 @@
 #include "publish/output.h"
 #include "publish/publish_keys.h"
 
-/* Collects the content of a split's index, and facts for the manifest while the index is
+/* The content of a split's index, and facts for the manifest. Both are collected while the index is
  * written. */
 struct publish_index {
     const struct output *output;

@@ -52,7 +52,7 @@ struct cached_object {
     struct task *tasks;
 };
 
-/* A read of a cached object that is running or has ended. Finished tasks are reused. */
+/* A read from a cached object. It is running or has ended. Finished tasks are reused. */
 struct task {
     struct job job;
     struct task *next;
@@ -200,8 +200,8 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     return code;
 }
 
-/* Reads `count` blocks from `first` on that this thread has claimed. All of them are missing in the
- * cache, and the caller needs all their bytes. */
+/* Reads `count` blocks, from number `first` on, which this thread has claimed. All of them are
+ * missing in the cache, and the caller needs all their bytes. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {

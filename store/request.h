@@ -134,8 +134,8 @@ int request_init(struct request *request, const struct target *target, enum http
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Called by `classify` for a response that names another region. Returns whether the request, and
- * all later requests to its target, can go there. */
+/* Called by `classify` for a response that names another region. Returns whether this request, and
+ * all later requests to its target, can be sent to that region. */
 bool request_follow(struct request *request, const char *region);
 
 /* Sets a header that every attempt sends. `name` must be static and in lower case. */

@@ -3,10 +3,10 @@
  * Decides when a network transfer has stalled. The functions have no side effects: the clock is an
  * argument.
  *
- * A transfer has an allowance of `limit_ns` of silence. Time uses the allowance up, and each byte
- * that arrives restores a `least_bytes`th of it. When the allowance is used up, the transfer has
- * stalled. So a transfer that stops is noticed `limit_ns` after its last byte, and a server that
- * sends very slowly is noticed as well. */
+ * A transfer may be silent for `limit_ns` in all; this is its allowance. Passing time uses the
+ * allowance up, and each byte that arrives restores a fraction of it, 1 / `least_bytes`. When the
+ * allowance is used up, the transfer has stalled. So a transfer that stops is noticed `limit_ns`
+ * after its last byte, and a server that sends very slowly is noticed as well. */
 #ifndef STORE_STALL_H
 #define STORE_STALL_H
 

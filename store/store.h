@@ -145,7 +145,7 @@ struct store_ops {
 
     int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
     /* Reads exactly `size` bytes at `offset`. Returns SHEAF_ERR_TRUNCATED if the object ends
-     * before, SHEAF_ERR_CHANGED if the object is no longer the one that was opened, or
+     * earlier, SHEAF_ERR_CHANGED if the object is no longer the one that was opened, or
      * SHEAF_ERR_IO. Handles short reads, EINTR and retries. */
     int (*read)(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);

@@ -71,7 +71,7 @@ struct plan_file {
 int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
 void plan_file_close(struct plan_file *file);
 
-/* Returns access to the plan's samples, which are read shard by shard. */
+/* Returns a struct through which the samples of the plan can be read, shard by shard. */
 struct plan_rows plan_file_rows(const struct plan_file *file);
 
 /* Returns whether the object begins as a plan does. */

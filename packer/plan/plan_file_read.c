@@ -98,7 +98,8 @@ static int read_part(struct store_object *object, uint64_t offset, uint64_t byte
     return code;
 }
 
-/* Takes the table entry of one shard. The section of the shard must begin at `offset`. */
+/* Parses the entry of one shard in the plan's table of shards. The section of the shard must begin
+ * at `offset`. */
 static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t offset,
                       uint64_t end, struct sheaf_error *err)
 {

@@ -55,7 +55,8 @@ typedef int plan_load_fn(const void *context, size_t first, size_t end, struct p
 /* A plan whose samples are stored elsewhere. */
 struct plan_rows {
     const struct plan *plan;
-    /* the section of each shard; the loader defines the meaning of offset and bytes */
+    /* the location of each shard's section; only the function that loads the sections interprets
+     * `offset` and `bytes` */
     const struct plan_section *sections;
     plan_load_fn *load;
     const void *context;

@@ -105,8 +105,8 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Reports a bad file. `named` is the name under which it would be packed. If this name has a key,
- * all files with the key are left out. */
+/* Reports a bad file. `named` is the name under which the file would be packed. If this name has a
+ * key, all files with the key are left out. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
 /* Returns the name of a file for messages: its location if it is packed under another name,

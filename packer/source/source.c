@@ -323,8 +323,8 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
-/* Returns the directory of a path without symbolic links. If the directory does not exist, returns
- * the nearest existing directory above it. */
+/* Returns the directory of a path, with symbolic links resolved. If this directory does not exist,
+ * returns the nearest existing directory above it. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;

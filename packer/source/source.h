@@ -196,10 +196,10 @@ int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *ou
 /* Sets *out to whether the path is clutter (see clutter.h). It is for sources that know whole
  * paths, such as listings. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
-/* Records an entry that is neither a file nor part of a sample as a problem. */
+/* Records a problem: an entry is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
                 struct sheaf_error *err);
-/* Records a line or an entry of a list that does not yield a file as a problem. */
+/* Records a problem: a line or an entry of a list does not yield a file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
 /* Finds the label of an entry. `code` and `found` are the result of the line's parser. Returns

@@ -525,7 +525,8 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
                    "blocks of zeros that end a tar, so it was cut short", t->end);
 }
 
-/* Reads the tars in a range of a file, which may contain several tars, one after another. */
+/* Reads the members of all tars in a range of a file. The range may contain several tars, one after
+ * another. */
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {

@@ -115,8 +115,9 @@ static int add_text(struct list_reading *r, const struct line_key *key,
                          err);
 }
 
-/* Adds another file of the line's sample. Its field has the suffix of the file's name; if the
- * sample has this suffix already, NAME.SUFFIX; if the file has no suffix, NAME. */
+/* Adds another file of the line's sample as a field. The field is named by the suffix of the file.
+ * If the suffix is that of the sample's first file, the field is named COLUMN.SUFFIX, with the name
+ * of the file's column. If the file has no suffix, the field is named COLUMN. */
 static int add_file(struct list_reading *r, const struct line_key *key,
                     const struct list_field *field, uint32_t label, struct sheaf_error *err)
 {

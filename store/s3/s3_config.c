@@ -252,9 +252,9 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* Reads the number of attempts. AWS's retry modes differ in how they wait; here there is only one
- * way: the waits have jitter, become longer each time, and are at least as long as the service
- * requests. */
+/* Reads the number of attempts. AWS's retry modes differ in how they wait between attempts. Here
+ * there is only one way. The waits have jitter, become longer each time, and are at least as long
+ * as the service requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

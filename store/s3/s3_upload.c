@@ -93,7 +93,7 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* Sends a Content-MD5 with the next attempt, and with all later parts of the object. */
+/* Adds a Content-MD5 to the next attempt, and to all later parts of the object. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
