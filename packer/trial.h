@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests samples while the plan is made: whether they can be packed. A split with a fixed number of
+ * While a plan is made, tests whether samples can be packed. A split with a fixed number of
  * samples of each class must get only good samples; otherwise bad samples would be found only by
  * packing. */
 #ifndef PACKER_TRIAL_H
