@@ -113,7 +113,7 @@ static enum output_ask ask_of(const struct edit *e)
 /* ---- Purge ----------------------------------------------------------------------------------- */
 
 /* Removes the files that edits have replaced. If an earlier run was killed while it removed such
- * files, this run takes it over. */
+ * files, this run takes over from that run. */
 static int purge(struct edit *e, struct sheaf_error *err)
 {
     struct in_place place = { .prefix = NULL };

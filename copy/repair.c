@@ -183,8 +183,8 @@ static int run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* An earlier repair may have been killed after its last file. Its claim is removed here if
-         * possible. */
+        /* An earlier repair may have been killed after it had repaired its last file. The claim of
+         * that repair is removed here if possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {
         code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);

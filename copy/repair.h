@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A repair makes those files of a data set again that are damaged or lost.
+ * A repair makes the damaged or lost files of a data set again.
  *
  *     manifest --repair_check.c--> damaged files --repair_plan.c--> shards from their source files
  *                                               \--repair_copy.c--> files from a copy

@@ -146,7 +146,7 @@ int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
 struct running {
     const struct pack_run *run;
     struct engine engine;
-    /* for each shard, whether an earlier run has finished it so that it is kept */
+    /* for each shard, whether the shard is kept, because an earlier run has finished it */
     bool *kept;
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };

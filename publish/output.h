@@ -18,7 +18,7 @@ struct output {
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;        /* list of readers that get index files; or NULL */
     const char *prefix;
-    /* a flag, or NULL; once it is not 0, the run stops waiting for a lock */
+    /* NULL, or a flag; once the flag is not 0, the run stops waiting for a lock */
     const volatile int *interrupt;
     /* sources from which the run reads, which must not be inside DEST; or NULL */
     const char *const *sources;

@@ -62,7 +62,7 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
 /* The type of a function that finds the size and stamp of a file. Returns SHEAF_ERR_NOT_FOUND if
- * there is no such file; in this case it need not set a message. */
+ * there is no such file; the error then need not have a message. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 

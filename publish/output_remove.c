@@ -178,8 +178,8 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the files of one part of a data set (the first samples, or those of one append) that was
- * never edited. */
+/* Removes the index, the table of keys and the reports of one part of a data set: the first
+ * samples, or the samples of one append. No edit may have changed the part. */
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {

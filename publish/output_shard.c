@@ -221,8 +221,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 #define LOCK_WAIT_NS 20000000l
 
 /* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
- * or commit. A run that makes a new data set holds it as long as it packs, but the claim has shown
- * such a run before. Only the caller's interrupt flag ends the wait. */
+ * or commit. A run that makes a new data set holds the lock as long as it packs; but its claim has
+ * been noticed before, so this function does not wait for such a run. Only the caller's interrupt
+ * flag ends the wait. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -92,7 +92,8 @@ struct publish_to {
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
-/* Adds the classes that the manifest does not have yet. Its array must have room for them. */
+/* Adds the classes that the manifest does not have yet. The manifest's array of classes must have
+ * room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
 /* Writes other readers' index files for the whole data set. `name` is the name of the split, or

@@ -102,8 +102,8 @@ static int changed(const struct remote_reading *g, const char *what, const char 
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* Handles the first response for an object that was opened without a request. The response
- * determines the object; all later responses must come from the same one. */
+/* Handles the first response for an object that was opened without a request. This response
+ * determines the object; all later responses must come from the same object. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = object_of(g->read);

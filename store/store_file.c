@@ -6,7 +6,8 @@
  * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. It is renamed to DIR/NAME when it is
  * complete and on the disk. So a partial file is never visible under its name, and two processes
  * that write the same name do not interfere. The directory .sheaf-partial is created on demand and
- * removed with its last file. The owner of a killed process's temporary files must remove them. */
+ * removed with its last file. The temporary files of a killed process stay until a later run
+ * removes them (store_sweep). */
 #include "store/local_read.h"
 #include "store/local_stage.h"
 #include "store/local_sweep.h"

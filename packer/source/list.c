@@ -60,8 +60,8 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether the text is an integer. The caller has found that it is not a valid label, so it
- * is too large. It must not silently become the name of a class. */
+/* Returns whether the text is an integer. Called for a text that is not a valid label. If the text
+ * is an integer, it is too large for a label, and must not silently become the name of a class. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');

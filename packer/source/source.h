@@ -174,8 +174,8 @@ void scan_end(struct scan *scan);
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
 /* Adds a file with its attributes, or records why it is bad. Also checks for an interrupt and shows
- * the progress. `named` is the path under which the file is packed, or NULL if this follows from
- * its own path. */
+ * the progress. `named` is the path under which the file is packed. If it is NULL, that path
+ * follows from the file's own path. */
 int scan_add(struct scan *scan, const char *path, const char *named, const struct stat *st,
              uint32_t label, struct sheaf_error *err);
 int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
@@ -193,8 +193,8 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* Sets *out to whether the filter leaves the path out. Counts the paths that are left out. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
-/* Sets *out to whether the path is clutter (see clutter.h). It is for sources that know whole
- * paths, such as listings. */
+/* Sets *out to whether the path is clutter (see clutter.h). Used by sources that know whole paths,
+ * such as listings. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records a problem: an entry is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

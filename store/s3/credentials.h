@@ -25,8 +25,8 @@ struct credentials {
     unsigned users;             /* atomic */
 };
 
-/* Returns a set of credentials with one user, or NULL if memory is exhausted. All strings are
- * copied. `session_token` may be NULL or empty. */
+/* Returns a new set of credentials with one reference, which the caller must release. Returns NULL
+ * if memory is exhausted. All strings are copied. `session_token` may be NULL or empty. */
 struct credentials *credentials_new(const char *access_key_id, const char *secret_access_key,
                                     const char *session_token, int64_t expires_ms);
 void credentials_release(struct credentials *set);      /* NULL is fine */

@@ -163,8 +163,8 @@ static int failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Gets memory for the next part. If the writer must wait for memory, it is certain to get it,
- * because parts that hold memory are being sent. */
+/* Gets memory for the next part. The writer may have to wait for memory. The wait will end, because
+ * other parts that hold memory are being sent. */
 static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -341,8 +341,8 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     return same;
 }
 
-/* Turns NOT_FOUND into CHANGED if the write was to replace an object, because that object no longer
- * exists. */
+/* If the write was to replace an object and has failed with NOT_FOUND, turns the error into
+ * CHANGED, because that object no longer exists. */
 static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
                 struct sheaf_error *err)
 {
