@@ -23,9 +23,9 @@ struct augmented_line {
     size_t count;
 };
 
-/* Parses a line. Returns SHEAF_END if the line is blank. Returns SHEAF_ERR_CORRUPT if it is not a
- * JSON object, or if an object in it has the same name twice. The results point into the text. The
- * caller must call augmented_line_free in any case. */
+/* Parses a line. Returns SHEAF_END if the line is blank. Returns SHEAF_ERR_CORRUPT if the line is
+ * not a JSON object, or if any JSON object in the line has the same name twice. The results point
+ * into the text. The caller must call augmented_line_free in any case. */
 int augmented_line_parse(const char *text, size_t size, struct augmented_line *line,
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);

@@ -257,7 +257,7 @@ size_t format_stem(const char *name);
 
 /* Returns the container of an uncompressed stream from its first bytes, or NULL if no known
  * container matches. 1024 bytes are enough; a shorter stream must be passed whole. If the content
- * cannot decide (an empty stream), the name decides. */
+ * does not show the container (as in an empty stream), the file name `name` decides. */
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name);
 
 void format_scan_reset(struct format_scan *scan);

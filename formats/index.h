@@ -19,7 +19,7 @@ struct index_writer {
     struct buf sizes;           /* varint: frame sizes */
     struct buf crcs;            /* u32le */
     struct buf names;           /* varint: size of each .lst line with its newline */
-    /* varint: for each sample its label + 1, or 0 if the sample has no label */
+    /* one varint for each sample: its label + 1, or 0 if the sample has no label */
     struct buf labels;
     /* pairs of varints: number of samples since the last gap, size of the gap in bytes */
     struct buf gaps;

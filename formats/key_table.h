@@ -58,8 +58,8 @@ struct key_range {
     size_t size;
 };
 
-/* Returns the byte range of the records that locate a bucket. It has two records, or one for the
- * first bucket. */
+/* Returns the byte range of the records that locate a bucket. For the first bucket the range has
+ * one record, for any other bucket two. */
 struct key_range key_table_records(const struct key_table *table, uint64_t bucket);
 
 /* A bucket, as its record describes it. */

@@ -129,7 +129,7 @@ static bool parse_number(const char *text, size_t size, double *label)
     return isfinite(*label);
 }
 
-/* Parses the digits that number_size has found as a double. */
+/* Converts a number, whose length number_size has found, to a double. */
 static bool parse_double(const char *text, size_t size, double *number)
 {
     char copy[NUMBER_LIMIT];

@@ -123,8 +123,8 @@ void manifest_part_name(const char *name, size_t part, size_t edit, char text[GR
     snprintf(text, GROWN_NAME_BYTES, "%.*s%s%s%s", stem, name, number, mark, name + stem);
 }
 
-/* Skips the text `mark` and the digits after it. Returns the position after them, or `text` if it
- * does not begin with them. */
+/* If `text` begins with the text `mark` and one or more digits, returns the position after the
+ * digits. Otherwise returns `text`. */
 static const char *skip_number(const char *text, const char *mark)
 {
     const size_t size = strlen(mark);

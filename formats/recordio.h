@@ -14,8 +14,9 @@
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
 /* Finds the content of the record at the beginning of `data`. If the record has several parts, they
- * are joined at the end of `joined`. This buffer must have room for `size` more bytes, because it
- * must not grow. Sets *used to the number of bytes of the record, including header and padding. */
+ * are joined at the end of `joined`. This buffer must already have room for `size` more bytes,
+ * because growing could move its content. Sets *used to the number of bytes of the record,
+ * including header and padding. */
 int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err);

@@ -14,8 +14,8 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* Offsets of bytes that announce another block: in GNU's header of a sparse file, and in the blocks
- * of the file's map. */
+/* A GNU sparse file has further header blocks with the map of the file. These are the offsets of
+ * the byte that announces another such block: in the header, and in a block of the map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 

@@ -67,7 +67,8 @@ struct resample_place {
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the step with which resample_axis_open must be called for the horizontal axis. */
+/* Returns the argument `step` with which resample_axis_open must be called for the horizontal
+ * axis. */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, with axes (weights) that the caller has computed and
  * keeps. If there are three planes, the caller adds rows of pixels of four bytes. */

@@ -62,8 +62,9 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* Compares the file's MD5 with the object's ETag. If they differ, this is an error only if the
- * store states that its ETags are MD5s. Otherwise *checked is set to false. */
+/* Compares the file's MD5 with the object's ETag. If the two differ, returns an error if the store
+ * states that its ETags are MD5s. If the store does not state this, sets *checked to false, because
+ * the file could not be checked. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];

@@ -28,7 +28,7 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-/* seed of the hash from which the fingerprint of a host's part of a data set is made */
+/* seed of the hash that serves as the fingerprint of one host's part of a data set */
 #define HOST_SEED 0x686f7374u
 
 /* ---- Which shards are here ------------------------------------------------------------------ */

@@ -92,8 +92,8 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* Sets *keep to whether the existing data set or shards may be used while the run of this claim has
- * not finished. */
+/* A claim is the file by which a packing run announces itself. Sets *keep to whether the existing
+ * data set or shards may be used before the run of this claim has finished. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
@@ -109,8 +109,8 @@ static int claim_keeps(const struct objects *o, const char *name, bool *keep,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *keep to whether all unfinished runs only append to existing data sets or index them, so
- * that these may be used. */
+/* Sets *keep to whether there are unfinished runs, each of which only appends to an existing data
+ * set or indexes existing shards. The existing data may then be used. */
 static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
