@@ -206,7 +206,7 @@ bool block_blames_image(int code);
 void block_run(struct job *job);
 
 /* Encodes one sample and checks its JPEGs. If the call fails, the block is unchanged. If a field is
- * faulty, block->refused is set to this field, and the error message does not name it. */
+ * faulty, block->refused is set to this field, and the error message does not name the field. */
 int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* A record that is copied. */
 struct block_copy {

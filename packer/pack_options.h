@@ -24,7 +24,7 @@ int pack_options_take_usual(const struct sheaf_pack_options *given,
  * samples, if there are any. The caller frees the text. Returns NULL if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* Fills in the settings of blocks that follow from the options. */
+/* Fills in those settings of blocks that the options determine. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
 void pack_options_watch(const struct sheaf_pack_options *options, struct watch *watch,
                    struct problems *problems);

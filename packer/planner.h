@@ -29,8 +29,8 @@ struct planner {
     bool has_directories;       /* whether a class is a directory */
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
-    /* NULL; or the settings of the run, by which samples that do not fit into the memory are
-     * refused */
+    /* NULL, or the settings of the run; if they are given, samples that do not fit into the run's
+     * memory are refused */
     const struct block_setup *setup;
     uint64_t memory_left;
     /* counts of the fields in each split; NULL if fields are not counted */

@@ -9,7 +9,8 @@
 #include "publish/names.h"
 #include "store/store.h"
 
-/* A file beside a shard (such as an index file for another reader), whose content is complete. */
+/* A file that is stored beside a shard, such as an index file for another reader. Its content is
+ * complete. */
 struct shard_side {
     char name[SHARD_NAME_BYTES];
     struct store_writer *writer;        /* has the content already; NULL: `data` is the content */

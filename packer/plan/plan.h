@@ -92,8 +92,8 @@ struct plan {
                                        manifest */
     /* hash of the plan hash together with the source files; see plan_identify */
     char identity[PLAN_HASH_SIZE];
-    /* hash of the plan hash together with the source files of all shards; stored in the manifest;
-     * "" if it is unknown */
+    /* hash over the plan hash and the source files of all shards; stored in the manifest; "" if it
+     * is unknown */
     char origin[PLAN_HASH_SIZE];
 };
 

@@ -22,7 +22,8 @@ struct plan_record_head {
 };
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err);
-/* Appends a copy of the record with another label to `out`. */
+/* Appends a copy of the record to `out`. The copy has the label `label` instead of the record's own
+ * label. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
 /* Adds the record to two hashes: the plan hash (`state`), and the hash of its shard's source files

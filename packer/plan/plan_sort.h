@@ -21,8 +21,8 @@
 #include "packer/plan/plan_record.h"
 #include "packer/source/catalog.h"
 
-/* Samples in order. One file has their records (each after its size), the other one their payload
- * sizes. */
+/* A sequence of samples. One file has the samples' records, and before each record its size. The
+ * other file has the samples' payload sizes. */
 struct sample_stream {
     struct tempfile records, sizes;
     uint64_t count, payload_bytes;

@@ -46,7 +46,7 @@ struct archive_content {
     char *below;
     /* descriptor of the archive; -1 if it is not opened, or if a copy is no longer needed */
     int archive_fd;
-    /* whether the file is our own copy of a remote archive, to which nobody else can write */
+    /* whether the file is our own copy of a remote archive; nobody else can write to such a copy */
     bool is_copy;
     /* the file that contains the members' bytes: the archive itself, or its decompressed content */
     struct archive_file file;

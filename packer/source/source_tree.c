@@ -21,7 +21,8 @@
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
-/* Size of the path buffer: any path that can be packed, and the longest file name in addition. */
+/* Size of the path buffer. It has room for any path that can be packed, followed by a file name of
+ * the greatest length. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
 struct tree {
