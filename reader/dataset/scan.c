@@ -216,9 +216,10 @@ static int begin_sample(struct header_scan *s, struct sheaf_error *err)
     return code;
 }
 
-/* Scans one part of the shard. If the part is bad, s->offset stays at the start of the part. A
- * sample that follows damage is suspect, because its beginning may be missing; such a sample is
- * skipped. */
+/* Scans one part of the shard, and moves s->offset to the end of the part. If the part is damaged,
+ * reports the damage, and moves s->offset to the next sample. If no sample is found, moves
+ * s->offset to the end of the shard. The next sample is suspect if its beginning may be missing. A
+ * suspect sample is reported and skipped. */
 static int step(struct header_scan *s, struct sheaf_error *err)
 {
     struct part part;
