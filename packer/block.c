@@ -102,8 +102,8 @@ static size_t longest_class(const struct encode_context *context)
     return longest;
 }
 
-/* Returns an upper bound for the size of a sample's images after conversion. Memory must have room
- * for them in addition to the original images. */
+/* Returns the estimated size of a sample's images after conversion. Memory must have room for them
+ * in addition to the original images. */
 static uint64_t converted_bytes(const struct plan *plan, const struct plan_sample *s)
 {
     uint64_t bytes = 0;
