@@ -61,7 +61,8 @@ struct frames {
     /* whether the next frame (stored record) follows damage, so that its beginning may be
      * missing */
     bool suspect;
-    /* whether the missing end was reported, so that at most one more sample follows */
+    /* whether it was reported that the shard lacks its end; at most one more sample is returned
+     * after that */
     bool lacks_end;
     /* size of the last sample, which lies at `used`; 0 if there is none */
     size_t last_size;

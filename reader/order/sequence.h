@@ -38,7 +38,8 @@ struct sequence {
     uint64_t drawn[SEQUENCE_BACK];
 };
 
-/* Begins a sequence IN ORDER at the start of a lane. `range` must be set. */
+/* Begins a sequence at the start of a lane. The samples come in the order of the line (IN ORDER),
+ * not in the order in which they will be drawn. `range` must be set. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
 /* Begins a sequence IN ORDER after `steps` steps of a lane. Takes the next *early draws out of the
  * sequence: writes their inputs to `early_inputs`, sets *early to their number, and advances the
