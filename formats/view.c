@@ -507,10 +507,11 @@ static int take_class_map(const json_t *map, struct view *v, struct sheaf_error 
         struct view_class *c = &v->classes[v->class_count++];
 
         c->from_number = label_of(from);
-        v->by_number |= json_is_integer(to);
+        if (v->class_count == 1)
+            v->by_number = json_is_integer(to);     /* the other entries must be alike */
         if (v->by_number && json_is_integer(to) && c->from_number != UINT64_MAX)
             code = take_number(to, "classes", 0, 999999999, &c->to_number, err);
-        else if (!v->by_number && (c->from = strdup(from)) != NULL)
+        else if (!v->by_number && json_is_string(to) && (c->from = strdup(from)) != NULL)
             code = take_string(to, "classes", &c->to, err);
         else
             code = err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\": \"%s\": a map is of names to "

@@ -339,6 +339,7 @@ class Classes(ViewCase):
                 ({"cow": "pet"}, 'no source has a class "cow"'), ({}, "is an empty map"),
                 ({"cat": 1}, "names to names or of numbers to numbers"),
                 ({"0": 1, "1": "x"}, "names to names or of numbers to numbers"),
+                ({"cat": "dog", "0": 1}, "names to names or of numbers to numbers"),
                 ({"01": 1}, "names to names or of numbers to numbers"),
                 ({"0": -1}, "not a whole number"), ({"cat": ""}, "is not a name"),
                 ({"99999999": 1}, "a label above"), (3, "nor a map")):
