@@ -103,6 +103,17 @@ static bool is_float(const char *text, float value)
     return strcmp(text, digits) == 0;
 }
 
+/* Copies a number and appends a NUL. Returns the locale in which the copy is parsed, which the
+ * caller must free, or 0 if the number is too long or memory is exhausted. */
+static locale_t copy_number(const char *text, size_t size, char copy[NUMBER_LIMIT])
+{
+    if (size >= NUMBER_LIMIT)
+        return (locale_t)0;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 static bool parse_number(const char *text, size_t size, double *label)
 {
     const bool is_integer = memchr(text, '.', size) == NULL && memchr(text, 'e', size) == NULL &&
@@ -112,11 +123,7 @@ static bool parse_number(const char *text, size_t size, double *label)
 
     if (parse_small(text, size, label))
         return true;
-    if (size >= sizeof(copy))
-        return false;
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    c_locale = copy_number(text, size, copy);
     if (c_locale == (locale_t)0)
         return false;
     *label = strtod_l(copy, NULL, c_locale);
@@ -135,11 +142,7 @@ static bool parse_double(const char *text, size_t size, double *number)
     char copy[NUMBER_LIMIT];
     locale_t c_locale;
 
-    if (size >= sizeof(copy))
-        return false;
-    memcpy(copy, text, size);
-    copy[size] = '\0';
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    c_locale = copy_number(text, size, copy);
     if (c_locale == (locale_t)0)
         return false;
     *number = strtod_l(copy, NULL, c_locale);
