@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The external sort: the buffer, the sorted runs in the file, and their merge. If the buffer was
- * never full, there is no file, and the entries are sorted in the buffer only.
+ * The external sort: the buffer, the sorted runs in the file, and their merge. The file is
+ * made when the buffer is full for the first time. Fewer entries are sorted in the buffer alone.
  *
  *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
  *     file      | run                | run              | ...

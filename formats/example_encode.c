@@ -235,9 +235,10 @@ static bool is_own_image(const struct kept_feature *f)
     return is_own(f, "image/encoded") && f->is_value;
 }
 
-/* Returns the index of the field to write as image/encoded, or `count` if there is none. This is
- * the field that was read from image/encoded. If there is no such field, it is a field named like
- * an image, unless that field was read from another feature and keeps this feature's name. */
+/* Chooses the field that is written as image/encoded: the field that was read from image/encoded,
+ * or else a field that is named like an image. The latter is not chosen if it was read from another
+ * feature and keeps that feature's name. Returns the field's index, or `count` if no field is
+ * chosen. */
 static size_t find_image(const struct example_source *s)
 {
     size_t i;

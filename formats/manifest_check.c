@@ -63,7 +63,7 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the first fault in the description of a shard, or NULL if there is none. */
+/* Checks the description of a shard. Returns the first fault, or NULL if it is right. */
 static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
 {
     if (!is_file_name(s->name))

@@ -25,8 +25,8 @@ static int put(void *context, const char *name, const void *data, size_t size,
     return f->each(f->context, name, false, err);
 }
 
-/* Passes the files of one shard to `each`. A shard that our packer wrote has a .lst file even if
- * the shard has no samples; that .lst file is empty. */
+/* Passes the files of one shard to `each`. A shard without samples has an empty .lst file if
+ * our packer wrote the shard. */
 static int each_of_shard(const struct files *f, const struct manifest *m, size_t i,
                          struct interop_writer *interop, struct sheaf_error *err)
 {
