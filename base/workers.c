@@ -55,6 +55,22 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
+/* Moves a queued job to the front of the queue. */
+static void move_to_front_locked(struct workers *w, struct job *job)
+{
+    struct job **at = &w->locked.first;
+
+    while (*at != NULL && *at != job)
+        at = &(*at)->next;
+    if (*at == NULL || at == &w->locked.first)
+        return;
+    *at = job->next;
+    if (job->next == NULL)
+        w->locked.last = at;
+    job->next = w->locked.first;
+    w->locked.first = job;
+}
+
 /* Removes the first job from the queue and runs it. The lock is released while the job runs. */
 static void run_first_locked(struct workers *w)
 {
@@ -171,12 +187,15 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-/* Runs queued jobs on the calling thread until the given job is done or the queue is empty. */
-static bool help(struct workers *w, const struct job *job, const volatile int *interrupt)
+/* Runs queued jobs on the calling thread until the given job is done or the queue is empty. If the
+ * given job is still queued, it is run first. */
+static bool help(struct workers *w, struct job *job, const volatile int *interrupt)
 {
     bool done;
 
     pthread_mutex_lock(&w->lock);
+    if (job->state == JOB_QUEUED)
+        move_to_front_locked(w, job);
     while (job->state != JOB_DONE && w->locked.first != NULL
            && !flag_is_raised(interrupt))
         run_first_locked(w);

@@ -49,9 +49,10 @@ bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout
 
 /* Waits like workers_wait, but returns false when *interrupt becomes nonzero. The flag is checked
  * every 20 ms, so a signal handler may set it. Adds the waiting time to *waited_ns. If `helps` is
- * true, the calling thread runs queued jobs instead of sleeping. For short jobs this saves the time
- * to wake the calling thread. Also, the pool and the calling thread together then need no more
- * threads than there are processors. */
+ * true, the calling thread runs queued jobs instead of sleeping. If no thread has begun the job
+ * that the calling thread waits for, this job is run first. For short jobs, this saves the time to
+ * wake the calling thread. Also, the pool and the calling thread together then need no more threads
+ * than there are processors. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 

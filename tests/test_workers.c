@@ -81,11 +81,58 @@ static void test_again(void **state)
     workers_close(workers);
 }
 
+struct ordered {
+    struct job job;
+    unsigned *finished;         /* number of jobs that have run */
+    unsigned place;             /* that number when this job had run */
+};
+
+static void note_place(struct job *job)
+{
+    struct ordered *o = (struct ordered *)(void *)job;
+
+    o->place = ++*o->finished;
+}
+
+/* A thread that helps runs the job that it waits for before the jobs that were submitted earlier,
+ * whether the job is the first, one in the middle, or the last. The queue stays whole. */
+static void test_helper_runs_its_job_first(void **state)
+{
+    const volatile int never = 0;
+    struct workers *workers;
+    struct sheaf_error error;
+    uint64_t waited = 0;
+
+    (void)state;
+    /* The pool has no threads, so only the caller runs jobs. */
+    assert_int_equal(workers_open(&workers, 0, &error), SHEAF_OK);
+    for (size_t wanted = 0; wanted < 5; wanted++) {
+        struct ordered jobs[5], after;
+        unsigned finished = 0;
+
+        for (size_t i = 0; i < 5; i++) {
+            jobs[i] = (struct ordered){ .job.run = note_place, .finished = &finished };
+            workers_submit(workers, &jobs[i].job);
+        }
+        assert_true(workers_wait_or(workers, &jobs[wanted].job, true, &never, &waited));
+        assert_int_equal(jobs[wanted].place, 1);
+        assert_int_equal(finished, 1);
+        after = (struct ordered){ .job.run = note_place, .finished = &finished };
+        workers_submit(workers, &after.job);
+        for (size_t i = 0; i < 5; i++)
+            assert_true(workers_wait_or(workers, &jobs[i].job, true, &never, &waited));
+        assert_true(workers_wait_or(workers, &after.job, true, &never, &waited));
+        assert_int_equal(after.place, 6);
+    }
+    workers_close(workers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_awaited_before_it_is_submitted),
         cmocka_unit_test(test_again),
+        cmocka_unit_test(test_helper_runs_its_job_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
