@@ -20,7 +20,7 @@
 #include "image/jpeg_header.h"
 #include "packer/packer.h"
 #include "reader/dataset/sections.h"
-#include "reader/load/shard_walk.h"
+#include "reader/dataset/shard_walk.h"
 #include "store/store.h"
 
 #define RAW_STEP    ((uint64_t)4 << 20) /* buffers of a block grow in such steps */

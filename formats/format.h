@@ -221,11 +221,11 @@ struct format_ops {
      * frame must then not be trusted either. */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
-    /* Finds the next plausible frame after damage, and resets the scan. Returns the frame's offset
-     * in `data`, which is greater than 0. If no frame is found, returns the number of bytes at the
-     * start of `data` that cannot belong to a frame. In a tar, the frame found may be the rest of a
-     * damaged frame and must not be trusted. */
-    size_t (*resync)(const uint8_t *data, size_t size);
+    /* Finds the next plausible frame after damage at `data`. Returns true if there is one, and sets
+     * *skip to its offset in `data`, which is greater than 0. Otherwise sets *skip to the offset
+     * from which the search must continue when more bytes are shown. In a tar, the frame found may
+     * be the rest of a damaged frame and must not be trusted. */
+    bool (*resync)(const uint8_t *data, size_t size, size_t *skip);
 
     /* Verifies a whole frame and sets *crc to the value for the index. For a TFRecord this is the
      * CRC-32C of the payload (not masked), otherwise the CRC-32C of the frame's bytes. If there is

@@ -246,15 +246,15 @@ static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
 
 /* Finds the next record after damage. All records begin at multiples of 4 relative to each
  * other. */
-static size_t recordio_resync(const uint8_t *data, size_t size)
+static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
 {
-    size_t at;
-
-    for (at = 4; at + HEADER_BYTES <= size; at += 4) {
+    *skip = 0;
+    for (size_t at = 4; at + HEADER_BYTES <= size; at += 4) {
+        *skip = at;
         if (load32(data + at) == MAGIC && read_header(data + at).cflag <= FIRST)
-            return at;
+            return true;
     }
-    return MIN(at, size);
+    return false;
 }
 
 /* Checks the header of the part at `at` of a frame, and the padding after the part. */

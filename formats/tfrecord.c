@@ -105,15 +105,15 @@ static bool is_header(const uint8_t *data)
     return load64(data) <= FRAME_LIMIT && crc32c_mask(crc32c(0, data, 8)) == load32(data + 8);
 }
 
-static size_t tfrecord_resync(const uint8_t *data, size_t size)
+static bool tfrecord_resync(const uint8_t *data, size_t size, size_t *skip)
 {
-    size_t at;
-
-    for (at = 1; at + HEADER_BYTES <= size; at++) {
+    *skip = 0;
+    for (size_t at = 1; at + HEADER_BYTES <= size; at++) {
+        *skip = at;
         if (is_header(data + at))
-            return at;
+            return true;
     }
-    return MIN(at, size);
+    return false;
 }
 
 static int tfrecord_check(const uint8_t *frame, size_t size, uint32_t *crc,

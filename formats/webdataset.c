@@ -388,17 +388,19 @@ static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
 }
 
 /* Finds the next block after damage that has a valid checksum and looks like a header. */
-static size_t webdataset_resync(const uint8_t *data, size_t size)
+static bool webdataset_resync(const uint8_t *data, size_t size, size_t *skip)
 {
     struct tar_member m;
-    size_t at, need;
+    size_t need;
 
-    for (at = TAR_BLOCK; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
+    *skip = 0;
+    for (size_t at = TAR_BLOCK; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
+        *skip = at;
         if (memcmp(data + at + 257, "ustar", 5) == 0 &&
             tar_parse(data + at, TAR_BLOCK, &m, &need, NULL) == SHEAF_OK)
-            return at;
+            return true;
     }
-    return MIN(at, size);
+    return false;
 }
 
 /* ---- Frames ------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "reader/load/frames.h"
+#include "reader/dataset/frames.h"
 #include "reader/dataset/scan.h"
 #include "tests/common_shards.h"
 
@@ -38,7 +38,7 @@ static int read_memory(void *context, void *data, size_t size, size_t *got,
 }
 
 struct outcome {
-    uint64_t numbers[16];
+    uint64_t numbers[16], offsets[16];
     size_t count;
     unsigned errors;
 };
@@ -78,6 +78,7 @@ static void run_frames(const struct format_ops *format, const uint8_t *data, siz
         if (code == SHEAF_OK) {
             assert_true(out->count < COUNT_OF(out->numbers));
             assert_memory_equal(frame.data, data + frame.offset, frame.size);
+            out->offsets[out->count] = frame.offset;
             out->numbers[out->count++] = number_of(format, frame.data, frame.size);
             continue;
         }
@@ -106,9 +107,11 @@ static void run_scan(const struct format_ops *format, const char *path, const ui
         assert_true(++out->errors < 100);
     }
     assert_int_equal(scan_section(&scan, &section, &error), SHEAF_OK);
-    for (uint64_t i = 0; i < section->samples; i++)
+    for (uint64_t i = 0; i < section->samples; i++) {
+        out->offsets[out->count] = section->offsets[i];
         out->numbers[out->count++] = number_of(format, data + section->offsets[i],
                                                index_frame_bytes(section, i));
+    }
     index_section_free(section);
     scan_close(&scan);
     store_close(object);
@@ -200,12 +203,78 @@ static void every_flipped_byte_of_tfrecord_is_found(void **state)
     free(data);
 }
 
+/* Damages the header of one record after another. The scan and the reader of frames find the same
+ * samples and report the same number of errors, however many bytes are read at a time. */
+static void damaged_headers_cost_the_same_however_bytes_arrive(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(containers); f++) {
+        char path[64];
+        size_t size;
+        uint8_t *data = shard_bytes(containers[f], &size, path);
+        struct outcome all, once, out;
+
+        run_frames(containers[f], data, size, 1 << 20, &all);
+        for (size_t k = 0; k < all.count; k++) {
+            data[all.offsets[k] + 1] ^= 0x40;
+            run_frames(containers[f], data, size, 1 << 20, &once);
+            assert_true(once.errors != 0 && once.count < 5 && once.count >= 2);
+            for (size_t step = 1; step < 10000; step = step * 3 + 1) {
+                run_frames(containers[f], data, size, step, &out);
+                assert_memory_equal(&out, &once, sizeof(out));
+            }
+            run_scan(containers[f], path, data, size, &out);
+            assert_memory_equal(&out, &once, sizeof(out));
+            data[all.offsets[k] + 1] ^= 0x40;
+        }
+        unlink(path);
+        free(data);
+    }
+}
+
+/* After damage, the first header is found wherever it lies in the bytes that are read at a time. */
+static void headers_are_found_at_the_ends_of_windows(void **state)
+{
+    static const size_t windows[] = { 4 << 10, 256 << 10, 260 << 10, 512 << 10 };
+    static const size_t steps[] = { 1, 4, 512 };        /* of the offsets of records */
+
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(containers); f++) {
+        char path[64];
+        size_t size;
+        uint8_t *data = shard_bytes(containers[f], &size, path);
+        const bool is_tar = containers[f] == &webdataset_ops;
+
+        for (size_t w = 0; w < COUNT_OF(windows); w++)
+            for (size_t k = 0; k < (is_tar ? 8 : 15); k++) {
+                const size_t at = windows[w] + steps[f] - k * steps[f];
+                uint8_t *bytes = calloc(1, at + size);
+                struct outcome out;
+
+                memset(bytes, 0xff, 16);
+                memset(bytes + 16, 0x20, at - 16);
+                memcpy(bytes + at, data, size);
+                run_frames(containers[f], bytes, at + size, 1 << 20, &out);
+                assert_int_equal(out.count, is_tar ? 4 : 5);
+                assert_int_equal(out.errors, is_tar ? 2 : 1);
+                run_scan(containers[f], path, bytes, at + size, &out);
+                assert_int_equal(out.count, is_tar ? 4 : 5);
+                assert_int_equal(out.errors, is_tar ? 2 : 1);
+                free(bytes);
+            }
+        unlink(path);
+        free(data);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_shards_are_read_whatever_the_pieces),
         cmocka_unit_test(every_prefix_is_found_out),
         cmocka_unit_test(every_flipped_byte_of_tfrecord_is_found),
+        cmocka_unit_test(damaged_headers_cost_the_same_however_bytes_arrive),
+        cmocka_unit_test(headers_are_found_at_the_ends_of_windows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/rng.h"
-#include "reader/load/read_ahead.h"
+#include "store/read_ahead.h"
 #include "tests/common_object.h"
 #include "tests/common_random.h"
 

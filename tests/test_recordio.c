@@ -210,15 +210,19 @@ static void finds_bad_magic_and_padding(void **state)
 static void resyncs_at_the_first_part_of_a_record(void **state)
 {
     uint8_t stream[sizeof(split_record) + sizeof(scalar_record)];
+    size_t skip;
 
     (void)state;
     memcpy(stream, split_record, sizeof(split_record));
     memcpy(stream + sizeof(split_record), scalar_record, sizeof(scalar_record));
-    assert_int_equal(recordio_ops.resync(stream, sizeof(stream)), sizeof(split_record));
-    assert_int_equal(recordio_ops.resync(stream + 4, sizeof(stream) - 4),
-                     sizeof(split_record) - 4);
-    assert_int_equal(recordio_ops.resync(stream, 64), 60);
-    assert_int_equal(recordio_ops.resync(stream, 3), 3);
+    assert_true(recordio_ops.resync(stream, sizeof(stream), &skip));
+    assert_int_equal(skip, sizeof(split_record));
+    assert_true(recordio_ops.resync(stream + 4, sizeof(stream) - 4, &skip));
+    assert_int_equal(skip, sizeof(split_record) - 4);
+    assert_false(recordio_ops.resync(stream, 64, &skip));
+    assert_int_equal(skip, 56);
+    assert_false(recordio_ops.resync(stream, 3, &skip));
+    assert_int_equal(skip, 0);
 }
 
 static void decode_foreign(const void *payload, size_t size, struct decode_scratch *scratch,

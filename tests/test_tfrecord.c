@@ -153,6 +153,7 @@ static void resyncs_at_the_next_header(void **state)
 {
     uint8_t stream[200 + 2 * sizeof(hello)];
     struct rng rng;
+    size_t skip;
 
     (void)state;
     random_start(&rng);
@@ -160,13 +161,18 @@ static void resyncs_at_the_next_header(void **state)
     memcpy(stream, hello, 8);                   /* damaged: its CRC is random */
     memcpy(stream + 200, hello, sizeof(hello));
     memcpy(stream + 200 + sizeof(hello), hello, sizeof(hello));
-    assert_int_equal(tfrecord_ops.resync(stream, sizeof(stream)), 200);
-    assert_int_equal(tfrecord_ops.resync(stream + 200, sizeof(stream) - 200), sizeof(hello));
-    /* What might be the beginning of a header is kept. */
-    assert_int_equal(tfrecord_ops.resync(stream, 200 + 11), 200);
-    assert_int_equal(tfrecord_ops.resync(stream, 100), 89);
-    assert_int_equal(tfrecord_ops.resync(stream, 5), 1);
-    assert_int_equal(tfrecord_ops.resync(stream, 0), 0);
+    assert_true(tfrecord_ops.resync(stream, sizeof(stream), &skip));
+    assert_int_equal(skip, 200);
+    assert_true(tfrecord_ops.resync(stream + 200, sizeof(stream) - 200, &skip));
+    assert_int_equal(skip, sizeof(hello));
+    /* The search continues at or before the place where a header may begin. */
+    assert_false(tfrecord_ops.resync(stream, 200 + 11, &skip));
+    assert_true(skip < 200);
+    assert_true(tfrecord_ops.resync(stream + skip, sizeof(stream) - skip, &skip));
+    assert_false(tfrecord_ops.resync(stream, 5, &skip));
+    assert_int_equal(skip, 0);
+    assert_false(tfrecord_ops.resync(stream, 0, &skip));
+    assert_int_equal(skip, 0);
 }
 
 static void decodes_only_whole_frames(void **state)

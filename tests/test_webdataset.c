@@ -415,15 +415,22 @@ static void names_classes(void **state)
 static void resyncs_at_the_next_header(void **state)
 {
     struct fixture *f = *state;
+    size_t skip;
 
     tar_put_file(&f->tar, "a.txt", "1");
     tar_put_file(&f->tar, "b.txt", "2");
-    assert_int_equal(webdataset_ops.resync(f->tar.data, f->tar.size), 1024);
-    assert_int_equal(webdataset_ops.resync(f->tar.data, 1024), 1024);
-    assert_int_equal(webdataset_ops.resync(f->tar.data, 1300), 1024);
-    assert_int_equal(webdataset_ops.resync(f->tar.data, 100), 100);
+    assert_true(webdataset_ops.resync(f->tar.data, f->tar.size, &skip));
+    assert_int_equal(skip, 1024);
+    /* The search continues before the block that may be a header. */
+    assert_false(webdataset_ops.resync(f->tar.data, 1024, &skip));
+    assert_int_equal(skip, 512);
+    assert_false(webdataset_ops.resync(f->tar.data, 1300, &skip));
+    assert_int_equal(skip, 512);
+    assert_false(webdataset_ops.resync(f->tar.data, 100, &skip));
+    assert_int_equal(skip, 0);
     f->tar.data[1024] ^= 1;
-    assert_int_equal(webdataset_ops.resync(f->tar.data, f->tar.size), f->tar.size);
+    assert_false(webdataset_ops.resync(f->tar.data, f->tar.size, &skip));
+    assert_int_equal(skip, f->tar.size - 512);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ ROOMS = {
                       "reader/order", "formats", "store", "base"),
     "modes": ("packer/source", "reader", "reader/view", "reader/load", "reader/dataset",
               "reader/order", "formats", "store", "base"),
-    "copy": ("packer", "packer/plan", "packer/source", "image", "publish", "reader", "reader/load",
+    "copy": ("packer", "packer/plan", "packer/source", "image", "publish", "reader",
              "reader/dataset", "formats", "store", "base"),
     "columns": ("packer", "packer/source", "publish", "reader", "reader/lookup", "reader/dataset",
                 "formats", "store", "base"),

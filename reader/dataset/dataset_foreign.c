@@ -313,6 +313,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
 {
     struct manifest_shard *shard = &d->manifest.shards[i];
     struct header_scan scan;
+    struct key_seen *keys;
     int code = SHEAF_OK;
 
     scan_open(&scan, d->format, object);
@@ -323,9 +324,9 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         code = scan_run(&scan, &damage);
         if (code == SHEAF_END)
             break;
-        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
+        if (framing_is_damage(code)) {
             code = add_damage(d, i, &damage, err);
-        } else if (code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT) {
+        } else if (framing_is_of_data(code)) {
             code = add_damage(d, i, &damage, err);      /* reading stops at this damage */
             if (code == SHEAF_OK)
                 code = SHEAF_END;
@@ -334,16 +335,17 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
             *err = damage;
         }
     }
-    d->passed_over += scan_passed_over(&scan);
+    keys = &scan.framing.scan.keys;
+    d->passed_over += framing_passed_over(&scan.framing);
     if (scan.joins)
-        d->joined += scan.state.keys.repeated;
+        d->joined += keys->repeated;
     else
-        d->repeated_keys += scan.state.keys.repeated;
-    if (!scan.joins && d->repeated_key == NULL && scan.state.keys.first != NULL) {
-        d->repeated_key = scan.state.keys.first;
-        scan.state.keys.first = NULL;
+        d->repeated_keys += keys->repeated;
+    if (!scan.joins && d->repeated_key == NULL && keys->first != NULL) {
+        d->repeated_key = keys->first;
+        keys->first = NULL;
     }
-    d->lost_bytes += scan.lost_bytes;
+    d->lost_bytes += scan.framing.lost_bytes;
     if (code == SHEAF_END)
         code = scan_section(&scan, &d->sections[i], err);
     if (code == SHEAF_OK) {

@@ -16,259 +16,96 @@
 /* Number of bytes read at once where headers are close together, and when the scan searches for a
  * header after damage. */
 #define DENSE_BYTES  ((size_t)256 << 10)
-/* Largest size of a header. A tar's headers with long names and pax records are the largest. */
-#define NEED_LIMIT   ((size_t)4 << 20)
 
 struct scan_extent {
     uint64_t begin, end;
     uint64_t key;               /* where it is in `keys`, if samples are joined */
 };
 
-void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object)
+/* framing_bytes.show */
+static int show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
 {
-    memset(s, 0, sizeof(*s));
-    s->format = format;
-    s->object = object;
-    s->window.limit = NEED_LIMIT;
-    s->extents.limit = s->keys.limit = SIZE_MAX;
-    format_scan_reset(&s->state);
-}
-
-void scan_close(struct header_scan *s)
-{
-    format_scan_free(&s->state);
-    buf_free(&s->window);
-    buf_free(&s->extents);
-    buf_free(&s->keys);
-}
-
-/* Provides the bytes at s->offset: at least `need` bytes, or fewer if the shard ends before. */
-static int show(struct header_scan *s, size_t need, const uint8_t **data, size_t *size,
-                struct sheaf_error *err)
-{
-    const uint64_t left = s->object->bytes - s->offset;
+    struct header_scan *s = (struct header_scan *)w;
+    const uint64_t left = w->bytes - w->at;
     const uint64_t window_end = s->window_offset + s->window.size;
-    const bool near = s->offset >= s->window_offset && s->offset < window_end + DENSE_BYTES;
+    const bool near = w->at >= s->window_offset && w->at < window_end + DENSE_BYTES;
     size_t skip, wanted;
     int code;
 
-    need = (size_t)MIN((uint64_t)MIN(need, NEED_LIMIT), left);
-    if (s->offset < s->window_offset || s->offset > window_end
-        || window_end - s->offset < need) {
+    *shown = (struct shown){ .at_end = true };
+    if (left == 0)
+        return SHEAF_OK;
+    if (w->at < s->window_offset || w->at > window_end
+        || window_end - w->at < MIN((uint64_t)need, left)) {
         wanted = MAX(need, near && s->window.size != 0 ? DENSE_BYTES : HEADER_BYTES);
         wanted = (size_t)MIN((uint64_t)wanted, left);
         s->window.size = 0;
         code = buf_reserve(&s->window, wanted, err);
         if (code == SHEAF_OK)
-            code = store_read(s->object, s->offset, s->window.data, wanted, err);
+            code = store_read(s->object, w->at, s->window.data, wanted, err);
         if (code != SHEAF_OK)
             return code;
-        s->window_offset = s->offset;
+        s->window_offset = w->at;
         s->window.size = wanted;
     }
-    skip = (size_t)(s->offset - s->window_offset);
-    *data = s->window.data + skip;
-    *size = s->window.size - skip;
+    skip = (size_t)(w->at - s->window_offset);
+    *shown = (struct shown){ s->window.data + skip, s->window.size - skip,
+                             s->window.size - skip == left };
     return SHEAF_OK;
 }
 
-static int next_part(struct header_scan *s, struct part *part, struct sheaf_error *err)
+/* framing_bytes.take. If samples are joined, stores the key of the frame that begins here. */
+static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
-    size_t need = 1;
-
-    for (;;) {
-        const uint8_t *data;
-        size_t size;
-        bool at_end;
-        int code = show(s, need, &data, &size, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        at_end = s->offset + size == s->object->bytes;
-        code = s->format->part(&s->state, data, size, at_end, part, err);
-        if (code != SHEAF_OK || part->kind != PART_MORE)
-            return code;
-        if (at_end)
-            return err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends within a header: found %zu "
-                           "byte%s, expected at least %zu", size, plural(size), part->need);
-        if (part->need > NEED_LIMIT)
-            return err_set(err, SHEAF_ERR_LIMIT, "a header of %zu bytes exceeds the limit of %zu",
-                           part->need, NEED_LIMIT);
-        need = MAX(part->need, size + 1);
-    }
-}
-
-static struct scan_extent *last_sample(const struct header_scan *s)
-{
-    return s->extents.size == 0 ? NULL
-         : (struct scan_extent *)(void *)(s->extents.data + s->extents.size) - 1;
-}
-
-/* Drops the last sample if it may be incomplete. Returns the offset at which the lost bytes begin.
- * In a tar, damage after a member may hide more members of the same sample. A record in several
- * parts would be incomplete. Other records are known to be complete. */
-static uint64_t drop_open(struct header_scan *s)
-{
-    const struct scan_extent *last = last_sample(s);
-    uint64_t begin = s->offset;
-
-    if (s->open && last != NULL && (s->format->has_members || s->state.frame_open)) {
-        begin = last->begin;
-        s->extents.size -= sizeof(*last);
-        s->records--;
-    }
-    s->open = false;
-    return begin;
-}
-
-static int place_error(const struct header_scan *s, uint64_t at, struct sheaf_error *err)
-{
-    return err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ", s->object->url, at,
-                      s->records);
-}
-
-/* Finds the next plausible header after the damage. */
-static int resync(struct header_scan *s, struct sheaf_error *err)
-{
-    const bool no_more = s->state.no_more;
-
-    s->passed_over = scan_passed_over(s);
-    format_scan_restart(&s->state);
-    if (no_more)
-        s->offset = s->object->bytes;
-    while (s->offset < s->object->bytes) {
-        const uint8_t *data;
-        size_t size, skip;
-        int code = show(s, DENSE_BYTES, &data, &size, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        skip = s->format->resync(data, size);
-        s->offset += skip == 0 ? size : skip;
-        if (skip != 0 && skip < size) {
-            struct part part;
-
-            code = next_part(s, &part, err);
-            format_scan_restart(&s->state);
-            if (code == SHEAF_OK && part.size <= s->object->bytes - s->offset) {
-                s->suspect = s->format->has_members;
-                return SHEAF_OK;
-            }
-        }
-    }
-    return SHEAF_END;
-}
-
-static void tell_lost(struct header_scan *s, uint64_t bytes, struct sheaf_error *err)
-{
-    s->lost_bytes += bytes;
-    err_append(err, "; the rest of the shard, %" PRIu64 " byte%s, is lost", bytes, plural(bytes));
-}
-
-/* Reports damage, and searches immediately for the next sample after it. */
-static int damage(struct header_scan *s, struct sheaf_error *err)
-{
-    const uint64_t at = drop_open(s), lost = s->object->bytes - at;
+    struct header_scan *s = (struct header_scan *)w;
     int code;
 
-    place_error(s, at, err);
-    s->records++;
-    code = resync(s, &s->kept);
-    s->has_kept = code < 0;
-    s->ended |= code == SHEAF_END;
-    if (code == SHEAF_END && lost != 0)
-        tell_lost(s, lost, err);
-    return err->code;
+    if (!s->joins || part->kind != PART_START)
+        return SHEAF_OK;
+    s->key = s->keys.size;
+    code = buf_append(&s->keys, w->scan.key.data, w->scan.key.size, err);
+    return code == SHEAF_OK ? buf_append(&s->keys, "", 1, err) : code;
 }
 
-/* Stops the scan because the shard cannot be read further. All bytes from here on are lost. */
-static int give_up(struct header_scan *s, struct sheaf_error *err)
-{
-    const uint64_t at = drop_open(s);
+static const struct framing_bytes scanned_bytes = { .show = show, .take = take };
 
-    place_error(s, at, err);
-    tell_lost(s, s->object->bytes - at, err);
-    return err->code;
+void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object)
+{
+    memset(s, 0, sizeof(*s));
+    framing_open(&s->framing, &scanned_bytes, format);
+    s->framing.bytes = object->bytes;
+    s->object = object;
+    s->window.limit = s->extents.limit = s->keys.limit = SIZE_MAX;
 }
 
-/* Begins a new sample with this part. */
-static int begin_sample(struct header_scan *s, struct sheaf_error *err)
+void scan_close(struct header_scan *s)
 {
-    const struct scan_extent extent = { .begin = s->offset, .end = s->offset, .key = s->keys.size };
-    int code = SHEAF_OK;
-
-    s->open = !s->suspect;
-    if (s->suspect) {
-        s->suspect = false;
-        err_set(err, SHEAF_ERR_CORRUPT, "%s: offset %" PRIu64 ", record %" PRIu64 ": the sample "
-                "follows damage and may have lost a member to it", s->object->url, s->offset,
-                s->records++);
-        return err->code;
-    }
-    s->records++;
-    if (s->joins)
-        code = buf_append(&s->keys, s->state.key.data, s->state.key.size, err);
-    if (code == SHEAF_OK && s->joins)
-        code = buf_append(&s->keys, "", 1, err);
-    if (code == SHEAF_OK)
-        code = buf_append(&s->extents, &extent, sizeof(extent), err);
-    s->open &= code == SHEAF_OK;
-    return code;
-}
-
-/* Scans one part of the shard, and moves s->offset to the end of the part. If the part is damaged,
- * reports the damage, and moves s->offset to the next sample. If no sample is found, moves
- * s->offset to the end of the shard. The next sample is suspect if its beginning may be missing. A
- * suspect sample is reported and skipped. */
-static int step(struct header_scan *s, struct sheaf_error *err)
-{
-    struct part part;
-    int code = next_part(s, &part, err);
-
-    if (code == SHEAF_OK && part.kind != PART_NEXT)
-        s->open = false;    /* the next member belongs to another sample */
-    if (code == SHEAF_OK && part.size > s->object->bytes - s->offset)
-        code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %" PRIu64 " byte%s after this, "
-                       "expected %" PRIu64 " byte%s", s->object->bytes - s->offset,
-                       plural(s->object->bytes - s->offset), part.size, plural(part.size));
-    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
-        return damage(s, err);
-    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED)
-        return give_up(s, err);
-    if (code != SHEAF_OK)
-        return code;
-    if (part.kind == PART_START)
-        code = begin_sample(s, err);
-    s->offset += part.size;
-    if (part.kind != PART_SKIP && s->open)
-        last_sample(s)->end = s->offset;
-    return code;
+    framing_close(&s->framing);
+    buf_free(&s->window);
+    buf_free(&s->extents);
+    buf_free(&s->keys);
 }
 
 int scan_run(struct header_scan *s, struct sheaf_error *err)
 {
-    if (s->has_kept) {
-        *err = s->kept;
-        return err->code;
-    }
-    while (s->offset < s->object->bytes) {
-        int code = step(s, err);
+    struct framing *w = &s->framing;
+    int code;
 
+    while ((code = framing_next(w, err)) == SHEAF_OK) {
+        const struct scan_extent extent = { .begin = w->begin, .end = w->at, .key = s->key };
+
+        code = buf_append(&s->extents, &extent, sizeof(extent), err);
         if (code != SHEAF_OK)
             return code;
     }
-    if (!s->ended && s->format->end(&s->state, err) != SHEAF_OK) {
-        s->ended = true;
-        s->open &= !s->format->has_members;   /* the last member of the sample is complete */
-        return damage(s, err);
-    }
-    return SHEAF_END;
+    if (!framing_is_of_data(code))
+        return code;
+    if (!framing_is_damage(code))       /* the shard cannot be read further */
+        framing_lose(w, w->bytes - w->begin, err);
+    return err_prefix(err, "%s: ", s->object->url);
 }
 
-uint64_t scan_passed_over(const struct header_scan *s)
-{
-    return s->passed_over + s->state.passed_over;
-}
+/* ---- The section ----------------------------------------------------------------------------- */
 
 /* Returns the number of bytes between extent (range of a sample's bytes) number i and the previous
  * extent. */
@@ -330,8 +167,7 @@ static void sort_joining(struct header_scan *s, struct joining *list, uint64_t c
 static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {
-    const struct scan_extent *last = last_sample(s);
-    uint64_t at = 0, sample = 0;
+    uint64_t at = 0, sample = 0, end = 0;
 
     for (uint64_t i = 0; i < count; i++) {
         const struct scan_extent *extent = list[i].extent;
@@ -340,11 +176,12 @@ static void fill_joined(struct header_scan *s, const struct joining *list, uint6
             made->offsets[sample++] = at;
         made->pieces[made->piece_count++] = (struct index_block){ extent->begin, at };
         at += extent->end - extent->begin;
+        end = MAX(end, extent->end);
     }
     made->offsets[sample] = at;
-    if (last != NULL && last->end < s->object->bytes) {
-        made->pieces[made->piece_count++] = (struct index_block){ last->end, at };
-        at += s->object->bytes - last->end;
+    if (count != 0 && end < s->object->bytes) {
+        made->pieces[made->piece_count++] = (struct index_block){ end, at };
+        at += s->object->bytes - end;
     }
     made->pieces[made->piece_count] = (struct index_block){ s->object->bytes, at };
 }
@@ -389,8 +226,6 @@ static int scan_joined(struct header_scan *s, struct index_section **section,
     return code;
 }
 
-/* ---- The section ----------------------------------------------------------------------------- */
-
 static int plain_section(struct header_scan *s, struct index_section **section,
                          struct sheaf_error *err)
 {
@@ -424,6 +259,6 @@ static int plain_section(struct header_scan *s, struct index_section **section,
 
 int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err)
 {
-    return s->joins && s->state.keys.repeated != 0 ? scan_joined(s, section, err)
+    return s->joins && s->framing.scan.keys.repeated != 0 ? scan_joined(s, section, err)
                                                    : plain_section(s, section, err);
 }

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "formats/interop_index.h"
-#include "reader/load/joined.h"
+#include "reader/dataset/joined.h"
 #include "store/interrupt.h"
 
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,

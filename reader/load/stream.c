@@ -14,9 +14,9 @@
 #include "base/flag.h"
 #include "formats/detect.h"
 #include "formats/key_table.h"
-#include "reader/load/read_ahead.h"
-#include "reader/load/frames.h"
+#include "reader/dataset/frames.h"
 #include "store/interrupt.h"
+#include "store/read_ahead.h"
 
 /* Number of pieces that are read ahead in a remote shard that is read as a stream. */
 #define AHEAD_PIECES 4u
@@ -86,9 +86,9 @@ uint64_t stream_memory(const struct stream *s)
 static void close_shard(struct stream *s)
 {
     if (s->frames_are_open) {
-        s->passed_over += frames_passed_over(&s->frames);
-        s->lost_bytes += s->frames.lost_bytes;
-        s->repeated_keys += s->frames.scan.keys.repeated;
+        s->passed_over += framing_passed_over(&s->frames.framing);
+        s->lost_bytes += s->frames.framing.lost_bytes;
+        s->repeated_keys += s->frames.framing.scan.keys.repeated;
         frames_close(&s->frames);
     }
     s->frames_are_open = false;
@@ -264,7 +264,7 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     s->frames.again = again;
     s->frames_are_open = code == SHEAF_OK;
     if (code == SHEAF_OK && !s->object->is_stream)
-        s->frames.stored_bytes = s->object->bytes;
+        frames_set_stored(&s->frames, s->object->bytes);
     s->record = 0;
     s->offset = 0;
     return code;
@@ -412,7 +412,7 @@ static void place_items(struct read *r, const struct buf *data)
 static uint64_t passed_over_now(struct stream *s)
 {
     const uint64_t all = s->passed_over +
-                         (s->frames_are_open ? frames_passed_over(&s->frames) : 0);
+                         (s->frames_are_open ? framing_passed_over(&s->frames.framing) : 0);
 
     /* `passed_over` may wrap below 0. It becomes correct when the shard is closed, because the
      * shard's count is added then. */
@@ -424,7 +424,7 @@ static uint64_t passed_over_now(struct stream *s)
 static uint64_t repeated_keys_now(struct stream *s)
 {
     const uint64_t all = s->repeated_keys +
-                         (s->frames_are_open ? s->frames.scan.keys.repeated : 0);
+                         (s->frames_are_open ? s->frames.framing.scan.keys.repeated : 0);
 
     s->repeated_keys -= all;    /* as for members */
     return all;

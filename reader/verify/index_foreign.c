@@ -15,7 +15,7 @@
 #include "publish/publish.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/repeated_keys.h"
-#include "reader/load/shard_walk.h"
+#include "reader/dataset/shard_walk.h"
 #include "store/interrupt.h"
 #include "store/over.h"
 #include "store/store.h"
@@ -57,7 +57,7 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
                       uint64_t *bytes, struct sheaf_error *err)
 {
     const struct decode_context context = dataset_decode_context(x->dataset, walk->shard);
-    const uint64_t number = walk->frames.records - 1;
+    const uint64_t number = walk->frames.framing.records - 1;
     const struct record record = { .data = frame->data, .size = frame->size,
                                    .shard = walk->shard, .record = number };
     struct sheaf_sample sample;
@@ -151,7 +151,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         code = interop_finish_shard(&x->interop, shard->name, publish_file, &to, err);
     x->result->shards++;
     x->result->bytes += walk.offset;
-    x->result->passed_over += frames_passed_over(&walk.frames);
+    x->result->passed_over += framing_passed_over(&walk.frames.framing);
     walk_close(&walk);
     index_writer_free(&writer);
     return code;

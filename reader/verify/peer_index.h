@@ -6,7 +6,7 @@
 
 #include "formats/interop_index.h"
 #include "reader/dataset/dataset.h"
-#include "reader/load/frames.h"
+#include "reader/dataset/frames.h"
 
 /* Zero-initialised. */
 struct peer_index {

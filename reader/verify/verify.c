@@ -17,7 +17,7 @@
 #include "formats/key_table.h"
 #include "formats/label.h"
 #include "reader/dataset/repeated_keys.h"
-#include "reader/load/shard_walk.h"
+#include "reader/dataset/shard_walk.h"
 #include "reader/load/shards.h"
 #include "reader/verify/peer_index.h"
 #include "reader/verify/verify_fields.h"
@@ -316,7 +316,7 @@ static int check_frames(struct check *c, struct walk *walk)
             c->error = error;
             return code;
         } else {
-            code = check_frame(c, walk->frames.records - 1, &frame);
+            code = check_frame(c, walk->frames.framing.records - 1, &frame);
             if (code == SHEAF_OK)
                 code = add_to_peers(c, &frame);
             if (code != SHEAF_OK)
@@ -394,7 +394,7 @@ static void check_shard(struct job *job)
         if (code == SHEAF_OK)
             code = check_peers(c);
         c->bytes = walk.offset;
-        c->passed_over = frames_passed_over(&walk.frames);
+        c->passed_over = framing_passed_over(&walk.frames.framing);
         walk_close(&walk);
     }
     /* An error that concerns only this shard is reported as a problem, so that the other shards are

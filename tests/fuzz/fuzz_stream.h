@@ -151,9 +151,11 @@ static inline void fuzz_stream(const struct format_ops *format, const uint8_t *d
         if (code == SHEAF_OK && part.size > size - at)
             code = SHEAF_ERR_TRUNCATED;
         if (code != SHEAF_OK) {
-            const size_t step = format->resync(data + at, size - at);
+            size_t step;
+            const bool found = format->resync(data + at, size - at, &step);
 
-            fuzz_assert(step > 0 && step <= size - at);
+            fuzz_assert(step < size - at && (step > 0 || !found));
+            step = found ? step : size - at;
             format_scan_free(&scan);
             format_scan_reset(&scan);
             at += step;

@@ -5,8 +5,8 @@
  *
  *     object    |.....|#####|#####|#####|#####|.............|
  *                     ^ here      under way    ^ begun next */
-#ifndef READER_READ_AHEAD_H
-#define READER_READ_AHEAD_H
+#ifndef STORE_READ_AHEAD_H
+#define STORE_READ_AHEAD_H
 
 #include "store/store.h"
 

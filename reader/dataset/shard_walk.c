@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks through a shard; see shard_walk.h. */
-#include "reader/load/shard_walk.h"
+#include "reader/dataset/shard_walk.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "base/hash_text.h"
-#include "reader/load/joined.h"
-#include "reader/load/read_ahead.h"
+#include "reader/dataset/joined.h"
+#include "store/read_ahead.h"
 
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)
@@ -87,7 +87,7 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
         code = frames_open(&w->frames, source->format, source->manifest.codec, read_bytes, w,
                            limit, err);
     if (code == SHEAF_OK)
-        w->frames.stored_bytes = w->object->bytes;
+        frames_set_stored(&w->frames, w->object->bytes);
     w->frames.again = again;
     if (code != SHEAF_OK)
         walk_close(w);

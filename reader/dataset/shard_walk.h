@@ -8,7 +8,7 @@
 
 #include "base/xxh3_wide.h"
 #include "reader/dataset/dataset.h"
-#include "reader/load/frames.h"
+#include "reader/dataset/frames.h"
 #include "store/store.h"
 
 struct walk {

@@ -2,8 +2,8 @@
  *
  * Reads a shard whose samples were joined, as if the files of each sample were adjacent. This is
  * done by an object that reads pieces of the original object, in the order of the index. */
-#ifndef READER_LOAD_JOINED_H
-#define READER_LOAD_JOINED_H
+#ifndef READER_JOINED_H
+#define READER_JOINED_H
 
 #include "formats/index.h"
 #include "store/store.h"

@@ -2,7 +2,7 @@
  *
  * Reads an object ahead. Several consecutive pieces of the object are read or requested at the same
  * time, and form a window. The oldest piece contains the read position, or begins after it. */
-#include "reader/load/read_ahead.h"
+#include "store/read_ahead.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads piece by piece. */
-#include "reader/load/joined.h"
+#include "reader/dataset/joined.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
