@@ -138,25 +138,13 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory from the budget. Sets *reserved to whether the memory came from the reserved part of
- * the budget. */
-static bool take(struct loader *l, uint64_t bytes, enum loader_share share, bool *reserved)
-{
-    *reserved = false;
-    if (budget_take(&l->budget, bytes))
-        return true;
-    if (shards_trim(&l->shards) && budget_take(&l->budget, bytes))
-        return true;
-    *reserved = share == LOADER_NOW;
-    return *reserved && budget_take_reserved(&l->budget, bytes);
-}
-
 /* Takes memory for items that lie together. */
 static bool take_block(struct loader *l, struct read *r, uint64_t bytes, enum loader_share share)
 {
     uint8_t *block = heap_take(l->heap, bytes);
 
-    if (block == NULL && share != LOADER_AHEAD && take(l, bytes, share, &r->is_reserved)) {
+    if (block == NULL && share != LOADER_AHEAD
+        && shards_take(&l->shards, bytes, share == LOADER_NOW, &r->is_reserved)) {
         r->alone_bytes = bytes;
         r->block = block = malloc(bytes);
         if (block == NULL) {
@@ -237,7 +225,7 @@ static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_shar
     struct work *w;
     bool reserved;
 
-    if (!take(l, bytes, share, &reserved))
+    if (!shards_take(&l->shards, bytes, share == LOADER_NOW, &reserved))
         return NULL;
     w = new_work(l, bytes, reserved);
     if (w == NULL && reserved)

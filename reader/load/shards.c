@@ -35,11 +35,10 @@ int shards_open_object(struct cache *cache, const char *url, struct store_object
  * files is limited. */
 #define INDEXES_OPEN 16u
 
-/* Opens an object whose size the manifest states. `proof` is a hash from the manifest that
- * identifies the content, or "" for foreign shards. No request is sent for a remote object; the
- * first read will show whether the size is right. If the cache has the whole object, no server is
+/* Opens an object whose size the manifest states. No request is sent for a remote object; the first
+ * read will show whether the size is right. If the cache has the whole object, no server is
  * needed. */
-int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err)
 {
@@ -48,6 +47,21 @@ int shards_open_known(const struct shards *s, const struct sheaf_dataset *source
     if (source->is_remote && proof[0] != '\0')
         return cache_open_known(s->cache, url, proof, bytes, object, err);
     return shards_open_object(s->cache, url, object, err);
+}
+
+int shards_open_listed(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+                       const char *proof, uint64_t bytes, struct store_object **object,
+                       struct sheaf_error *err)
+{
+    const int code = open_known(s, source, url, proof, bytes, object, err);
+
+    if (code != SHEAF_OK || (*object)->bytes == bytes)
+        return code;
+    err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+            url, (*object)->bytes, plural((*object)->bytes), bytes);
+    store_close(*object);
+    *object = NULL;
+    return SHEAF_ERR_CHANGED;
 }
 
 /* Writes a hash of everything that the manifest of a source states about its index. */
@@ -86,20 +100,10 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
                       const struct dataset_part *part, struct store_object **object,
                       struct sheaf_error *err)
 {
-    const uint64_t bytes = part->index_bytes;
     char proof[HASH_TEXT_BYTES];
-    int code;
 
     prove_index(source, proof);
-    code = shards_open_known(s, source, part->index_url, proof, bytes, object, err);
-    if (code == SHEAF_OK && (*object)->bytes != bytes) {
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
-                       "says %" PRIu64, part->index_url, (*object)->bytes,
-                       plural((*object)->bytes), bytes);
-        store_close(*object);
-        *object = NULL;
-    }
-    return code;
+    return shards_open_listed(s, source, part->index_url, proof, part->index_bytes, object, err);
 }
 
 static int open_indexes(struct shards *s, struct sheaf_error *err)
@@ -177,17 +181,22 @@ void shards_free(struct shards *s)
     s->indexes = NULL;
 }
 
+int shards_parse_section(const struct sheaf_dataset *d, uint32_t number, const uint8_t *data,
+                         struct index_section **section, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &d->manifest.shards[number];
+
+    if (index_parse(data, m->index_bytes, m->samples, section, err) != SHEAF_OK)
+        return err_prefix(err, "%s: the section of %s: ", dataset_part(d, number)->index_url,
+                          m->name);
+    return dataset_check_section(d, number, data, err);
+}
+
 static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = shard->owner->dataset;
-    const struct manifest_shard *m = &d->manifest.shards[shard->number];
-    int code = index_parse(data, m->index_bytes, m->samples, &shard->own_section, err);
+    const int code = shards_parse_section(shard->owner->dataset, shard->number, data,
+                                          &shard->own_section, err);
 
-    if (code != SHEAF_OK)
-        err_prefix(err, "%s: the section of %s: ",
-                   dataset_part(d, shard->number)->index_url, m->name);
-    else
-        code = dataset_check_section(d, shard->number, data, err);
     shard->section = shard->own_section;
     return code;
 }
@@ -255,8 +264,8 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     if (asprintf(&url, "%.*s%s", (int)(strrchr(index_url, '/') + 1 - index_url), index_url,
                  name) < 0)
         return err_memory(err, strlen(index_url));
-    code = shards_open_known(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names,
-                             err);
+    code = shards_open_listed(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names,
+                              err);
     free(url);
     return code;
 }
@@ -275,14 +284,10 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = shards_open_known(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names,
-                             err);
+    code = shards_open_listed(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names,
+                              err);
     if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
         code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
-    if (code == SHEAF_OK && shard->names->bytes != m->names_bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest "
-                       "says %" PRIu64, names, shard->names->bytes, plural(shard->names->bytes),
-                       m->names_bytes);
     free(names);
     return code == SHEAF_OK && shard->owner->keep_lines ? load_lines(shard, m->names_bytes, err)
                                                         : code;
@@ -299,8 +304,8 @@ static int open_parts(struct shard *shard)
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
-                   : shards_open_known(shard->owner, source, d->urls[shard->number], m->xxh3,
-                                       m->bytes, &shard->object, err);
+                   : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,
+                                &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
@@ -346,14 +351,13 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     return bytes + columns_index_bytes(s->columns, m->samples);
 }
 
-/* Takes memory from the budget. Sets *is_reserved to whether it was taken from the reserved
- * part. */
-static bool take(struct shards *s, uint64_t bytes, bool reserved, bool *is_reserved)
+bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved)
 {
+    *is_reserved = false;
     if (budget_take(s->budget, bytes) || (shards_trim(s) && budget_take(s->budget, bytes)))
         return true;
-    *is_reserved = reserved;
-    return reserved && budget_take_reserved(s->budget, bytes);
+    *is_reserved = may_reserve;
+    return may_reserve && budget_take_reserved(s->budget, bytes);
 }
 
 static int no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
@@ -443,7 +447,7 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     shard = calloc(1, sizeof(*shard));
     if (shard == NULL)
         return err_memory(err, sizeof(*shard));
-    if (!take(s, memory, reserved, &shard->is_reserved)) {
+    if (!shards_take(s, memory, reserved, &shard->is_reserved)) {
         free(shard);
         return no_room(s, number, err);
     }

@@ -83,11 +83,19 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
-/* Opens an object with the size that a manifest states. `proof` is a hash from the manifest that
- * identifies its content, or "". No request is sent to a remote server. */
-int shards_open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
-                      const char *proof, uint64_t bytes, struct store_object **object,
-                      struct sheaf_error *err);
+/* Opens an object that a manifest lists, and checks that it has the listed size. `proof` is a hash
+ * from the manifest that identifies its content, or "" for foreign shards. No request is sent to a
+ * remote server. */
+int shards_open_listed(const struct shards *s, const struct sheaf_dataset *source, const char *url,
+                       const char *proof, uint64_t bytes, struct store_object **object,
+                       struct sheaf_error *err);
+/* Parses the bytes of a shard's index section, and checks them. On failure, *section may be set,
+ * and the caller must still free it. */
+int shards_parse_section(const struct sheaf_dataset *dataset, uint32_t number, const uint8_t *data,
+                         struct index_section **section, struct sheaf_error *err);
+/* Takes memory from the budget. If there is too little, closes unused shards, and then takes the
+ * memory from the reserve if `may_reserve` is set. Sets *is_reserved to whether it did. */
+bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved);
 /* Opens an object. If there is a cache, the object is read through it. */
 int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
                        struct sheaf_error *err);

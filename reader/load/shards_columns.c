@@ -34,19 +34,14 @@ static int read_section(const struct shards *s, const struct column_place *place
     struct store_object *object = NULL;
     uint8_t *data = malloc(m->index_bytes + 1);
     int code = data == NULL ? err_memory(err, m->index_bytes)
-             : shards_open_known(s, layer, part->index_url, layer->manifest.fingerprint,
-                                 part->index_bytes, &object, err);
+             : shards_open_listed(s, layer, part->index_url, layer->manifest.fingerprint,
+                                  part->index_bytes, &object, err);
 
     if (code == SHEAF_OK)
         code = store_read(object, m->index_offset, data, m->index_bytes, err);
     store_close(object);
     if (code == SHEAF_OK)
-        code = dataset_check_section(layer, place->shard, data, err);
-    if (code == SHEAF_OK) {
-        code = index_parse(data, m->index_bytes, m->samples, section, err);
-        if (code != SHEAF_OK)
-            err_prefix(err, "%s: the section of %s: ", part->index_url, m->name);
-    }
+        code = shards_parse_section(layer, place->shard, data, section, err);
     free(data);
     return code;
 }
@@ -129,11 +124,8 @@ static int open_column(struct shard *shard, size_t column, struct sheaf_error *e
         code = keep_part(c, section, samples, err);
     index_section_free(section);
     if (code == SHEAF_OK)
-        code = shards_open_known(shard->owner, place->layer, c->url, m->xxh3, m->bytes,
-                                 &c->object, err);
-    if (code == SHEAF_OK && c->object->bytes != m->bytes)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " bytes, but the manifest says "
-                       "%" PRIu64, c->url, c->object->bytes, m->bytes);
+        code = shards_open_listed(shard->owner, place->layer, c->url, m->xxh3, m->bytes,
+                                  &c->object, err);
     if (code == SHEAF_OK && shard->keeps_columns)
         code = keep_records(c, samples, columns_kept_most(columns, shard->number, column, samples),
                             err);
