@@ -31,11 +31,11 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the size of the tables of a read. They list the requests for columns, the runs of
- * records, and the parts of codec blocks. */
+/* Returns the size of the tables of a read. They list the requests, the runs of records, and the
+ * parts of codec blocks. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
-    return plan->runs[0].shard->column_count * sizeof(struct fetch)
+    return (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)
            + plan->run_count * sizeof(struct run)
            + (plan->how == READ_WHOLE ? 0 : count * sizeof(struct unpack_part));
 }
@@ -43,7 +43,7 @@ static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 struct read_needs read_needs_of(const struct read_plan *plan)
 {
     struct read_needs n = { .work = sizeof(struct work) + sizeof(struct read) };
-    uint64_t data = 0, names = 0, stored = 0;
+    uint64_t stored = 0;
 
     for (size_t i = 0, row; i < plan->run_count; i += row) {
         const bool is_remote = plan->runs[i].shard->object->is_remote;
@@ -55,14 +55,14 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         e = extent_of(&whole);
         most = extent_stored(&whole, &e);
         if (plan->how == READ_WHOLE)
-            data += extent_raw(&whole, plan->how);
+            n.data += extent_raw(&whole, plan->how);
         stored = MAX(stored, plan->how == READ_STEPS ? unpack_room(is_remote, most) : most);
-        names += extent_beside(&whole);
+        n.names += extent_beside(&whole);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
             if (plan->how != READ_WHOLE)
-                data += extent_raw(run, plan->how);
+                n.data += extent_raw(run, plan->how);
             if (plan->apart)
                 n.pieces += piece_bytes(run->shard, run->first, run->count);
             n.count += run->count;
@@ -71,10 +71,10 @@ struct read_needs read_needs_of(const struct read_plan *plan)
     }
     n.work += tables_bytes(plan, n.count) + stored;
     if (plan->apart) {
-        n.work += names + (plan->how == READ_WHOLE ? data : 0);
+        n.work += n.names + (plan->how == READ_WHOLE ? n.data : 0);
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
-        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + data + names;
+        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.names;
     }
     return n;
 }
@@ -83,7 +83,7 @@ uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remot
 {
     return m->largest + (is_packed ? unpack_room(is_remote, m->bytes) : 0) + m->names_bytes
            + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
-           + sizeof(struct work) + sizeof(struct read);
+           + READ_PORTIONS * sizeof(struct fetch) + sizeof(struct work) + sizeof(struct read);
 }
 
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard)
@@ -132,16 +132,19 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     r->span = n.span;
     r->repeats = plan->repeats;
     r->is_remote = plan->runs[0].shard->object->is_remote;
+    r->item_bytes = item_bytes(columns);
     w->read = r;
     w->dataset = dataset;
     w->how = plan->how;
-    r->item_bytes = item_bytes(columns);
-    w->column_fetches = work_room(&w->tables, tables_bytes(plan, n.count), err);
-    if (w->column_fetches == NULL)
+    w->data_bytes = n.data;
+    w->names_bytes = n.names;
+    w->fetches = work_room(&w->tables, tables_bytes(plan, n.count), err);
+    if (w->fetches == NULL)
         return SHEAF_ERR_MEMORY;
-    memset(w->column_fetches, 0, columns * sizeof(w->column_fetches[0]));
-    w->column_count = columns;
-    w->runs = (struct run *)(void *)(w->column_fetches + columns);
+    w->fetch_count = READ_PORTIONS + columns;
+    for (size_t i = 0; i < w->fetch_count; i++)
+        w->fetches[i].read.object = NULL;
+    w->runs = (struct run *)(void *)(w->fetches + w->fetch_count);
     memcpy(w->runs, plan->runs, plan->run_count * sizeof(w->runs[0]));
     w->run_count = plan->run_count;
     return SHEAF_OK;
@@ -158,6 +161,5 @@ void read_drop_shards(struct work *w, struct shards *shards)
     for (size_t i = 0; i < w->run_count; i++)
         shards_drop(shards, w->runs[i].shard);
     w->run_count = 0;
-    w->data_fetch.read.object = w->names_fetch.read.object = NULL;
-    w->column_count = 0;
+    w->fetch_count = 0;
 }

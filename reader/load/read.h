@@ -83,6 +83,7 @@ struct read_needs {
     uint64_t pieces;            /* apart: of all items, in the heap */
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
+    uint64_t data, names;       /* bytes of the records, and of their names and columns */
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
 /* Returns an upper bound of the memory for a read of one record of this shard whose item lies in
@@ -94,7 +95,12 @@ uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
 /* Returns the size of the piece of memory for a single item of an open shard. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* A request to a remote store that is sent before a worker runs the read's job. */
+/* A read has portions: the stored bytes of records, their .lst lines, and one portion for each
+ * column. READ_PORTIONS is the number of portions without columns. */
+#define READ_PORTIONS 2u
+
+/* A request for a portion of a read that is sent to a remote store before a worker runs the read's
+ * job. */
 struct fetch {
     struct store_read read;     /* .object is NULL if there is none */
     struct work *work;
@@ -112,9 +118,9 @@ struct work {
     enum read_how how;
     volatile int cancelled;     /* not zero: the job ends soon */
     bool is_fetched;
-    struct fetch data_fetch, names_fetch;
-    struct fetch *column_fetches;       /* in `tables`, one for each column */
-    size_t column_count;
+    struct fetch *fetches;      /* in `tables`, one for each portion */
+    size_t fetch_count;
+    uint64_t data_bytes, names_bytes;   /* as in read_needs */
     atomic_uint fetches_left;
     struct buf data, names, stored, tables;     /* `names` has the columns' records, too */
     uint64_t memory_bytes, reserved_bytes;      /* taken from the budget; */

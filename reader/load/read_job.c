@@ -22,6 +22,9 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
+    /* offsets in the object of the range's stored bytes, and the memory into which they are read */
+    uint64_t begin, end;
+    uint8_t *stored;
     /* Memory for all bytes of the range, or only for the bytes of the range's records, one record
      * after another. */
     uint8_t *data;
@@ -160,46 +163,92 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Returns how many of the bytes from `begin` to `end` the shard's object really has. A truncated
- * shard has fewer than expected. */
-static uint64_t stored_there(const struct shard *shard, uint64_t begin, uint64_t end)
+/* Bytes that a pass reads from one object, or copies from memory if `kept` is not NULL. */
+struct portion {
+    struct store_object *object;
+    const void *kept;
+    uint64_t offset, size;
+    void *to;
+};
+
+/* Returns the number of portions of a read: the stored bytes of the records, their .lst lines, and
+ * their records in each column. A portion may be empty. */
+static size_t portion_count(const struct work *w)
 {
+    return READ_PORTIONS + w->runs[0].shard->column_count;
+}
+
+static struct portion column_portion(const struct pass *p, size_t column)
+{
+    const struct run *whole = &p->whole;
+    const struct shard_column *c = &whole->shard->columns[column];
+    struct portion of = { .object = c->object, .to = p->columns,
+                          .size = shard_column_bytes(c, whole->first, whole->count) };
+
+    for (size_t i = 0; i < column; i++)
+        of.to = (uint8_t *)of.to + shard_column_bytes(&whole->shard->columns[i], whole->first,
+                                                      whole->count);
+    if (of.size != 0)
+        of.offset = c->offsets[whole->first];
+    if (of.size != 0 && c->kept != NULL)
+        of.kept = c->kept + (of.offset - c->offsets[0]);
+    return of;
+}
+
+/* Returns portion number `i`. If the shard is truncated, its portion is smaller than expected. */
+static struct portion portion_of(const struct pass *p, size_t i)
+{
+    const struct shard *shard = p->whole.shard;
     const uint64_t there = shard->object->bytes;
+    struct portion of = { .object = shard->object, .offset = p->begin, .to = p->stored };
 
-    return MIN(end, there) - MIN(begin, there);
+    if (i >= READ_PORTIONS)
+        return column_portion(p, i - READ_PORTIONS);
+    if (i == 0 && p->work->how != READ_STEPS)
+        of.size = MIN(p->end, there) - MIN(p->begin, there);
+    if (i == 0 || p->names == NULL)
+        return of;
+    of = (struct portion){ .object = shard->names, .to = p->names,
+                           .size = extent_names(p->section, p->whole.first, p->whole.count),
+                           .offset = p->section->name_offsets[p->whole.first] };
+    if (shard->lines != NULL)
+        of.kept = shard->lines + of.offset;
+    return of;
 }
 
-/* Reads stored bytes. If they were requested in advance, waits for them. */
-static int read_object(struct work *w, struct store_object *object, const struct fetch *fetch,
-                       uint64_t offset, void *data, uint64_t size)
+/* Reads a portion. If its bytes were requested in advance, waits for them. */
+static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
-    w->read_bytes += size;
-    if (size == 0)
+    const struct store_read *fetched = &w->fetches[i].read;
+
+    if (of->size != 0 && of->kept != NULL)
+        memcpy(of->to, of->kept, of->size);
+    if (of->size == 0 || of->kept != NULL)
         return SHEAF_OK;
+    w->read_bytes += of->size;
     if (!w->is_fetched)
-        return store_read(object, offset, data, (size_t)size, &w->error);
-    if (fetch->read.code != SHEAF_OK)
-        w->error = fetch->read.error;
-    return fetch->read.code;
+        return store_read(of->object, of->offset, of->to, (size_t)of->size, &w->error);
+    if (fetched->code != SHEAF_OK)
+        w->error = fetched->error;
+    return fetched->code;
 }
 
-static int read_stored(struct pass *p, uint64_t begin, uint64_t end, uint8_t *data,
-                       uint64_t *have)
+/* Reads all portions. Sets *have to the number of stored bytes of the records. */
+static int read_portions(struct pass *p, uint64_t *have)
 {
-    *have = stored_there(p->whole.shard, begin, end);
-    return read_object(p->work, p->whole.shard->object, &p->work->data_fetch, begin, data, *have);
-}
+    int code = SHEAF_OK;
 
-static int read_plain(struct pass *p)
-{
-    const struct extent *e = &p->extent;
-    uint64_t have = 0;
-    int code = read_stored(p, e->begin, e->end, p->data, &have);
+    for (size_t i = 0; i < portion_count(p->work) && code == SHEAF_OK; i++) {
+        const struct portion of = portion_of(p, i);
 
-    if (code == SHEAF_OK && have < e->end - e->begin)
-        code = mark_truncated(p, e->begin + have, e->end);
+        code = read_portion(p->work, i, &of);
+        if (i == 0)
+            *have = of.size;
+    }
     return code;
 }
+
+/* ---- Decompressing -------------------------------------------------------------------------- */
 
 /* Decompresses parts of a codec block in small steps. Marks records that cannot be decompressed as
  * bad. */
@@ -224,40 +273,25 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `stored` points to the stored bytes from the read's first block on,
- * of which there are `have`. If this block is incomplete or damaged, decompresses as much of its
- * beginning as possible. */
-static int unpack_block(struct pass *p, uint64_t block, const uint8_t *stored, uint64_t have)
+/* Decompresses a codec block. `have` is the number of stored bytes from the first block of the pass
+ * on. If this block is incomplete or damaged, decompresses as much of its beginning as possible. */
+static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
     const struct sheaf_dataset *d = source_of(p);
-    const uint64_t skip = b[0].stored_offset - p->section->blocks[p->extent.block].stored_offset;
+    const uint64_t skip = b[0].stored_offset - p->begin;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
     const uint64_t there = MIN(size, have - MIN(have, skip));
     uint8_t *raw = p->data + (b[0].raw_offset - p->extent.begin);
     struct unpack_part part = { .raw = raw, .size = b[1].raw_offset - b[0].raw_offset };
-    struct unpack u = { .stored = stored + skip, .begin = b[0].stored_offset,
+    struct unpack u = { .stored = p->stored + skip, .begin = b[0].stored_offset,
                         .end = b[0].stored_offset + there, .parts = &part, .count = 1 };
     struct sheaf_error error;
 
-    if (there == size && d->codec->decompress(d->manifest.single_member, stored + skip, size, raw,
+    if (there == size && d->codec->decompress(d->manifest.single_member, u.stored, size, raw,
                                               (size_t)part.size, &error) == SHEAF_OK)
         return SHEAF_OK;
     return unpack_block_parts(p, block, &u);
-}
-
-static int read_blocks(struct pass *p)
-{
-    const struct extent *e = &p->extent;
-    const uint64_t begin = p->section->blocks[e->block].stored_offset;
-    const uint64_t end = p->section->blocks[e->block_end].stored_offset;
-    uint8_t *stored = work_room(&p->work->stored, end - begin, &p->work->error);
-    uint64_t have;
-    int code = stored == NULL ? SHEAF_ERR_MEMORY : read_stored(p, begin, end, stored, &have);
-
-    for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
-        code = unpack_block(p, i, stored, have);
-    return code;
 }
 
 /* Returns the address to which a record is decompressed directly, without the rest of its block. */
@@ -267,68 +301,36 @@ static uint8_t *home_of(const struct pass *p, const struct turn *t)
 }
 
 /* Decompresses each record to its place. */
-static int read_parts(struct pass *p)
+static int unpack_records(struct pass *p)
 {
-    const struct index_block *b = &p->section->blocks[p->extent.block];
-    const bool in_steps = p->work->how == READ_STEPS;
-    const bool is_remote = p->whole.shard->object->is_remote;
-    const uint64_t begin = b[0].stored_offset, size = b[1].stored_offset - begin;
-    uint8_t *stored = work_room(&p->work->stored, in_steps ? unpack_room(is_remote, size) : size,
-                                &p->work->error);
-    struct unpack u = { .object = p->whole.shard->object, .begin = begin, .room = stored,
-                        .end = begin + stored_there(p->whole.shard, begin, begin + size) };
+    const uint64_t there = p->whole.shard->object->bytes;
+    struct unpack u = { .object = p->whole.shard->object, .begin = p->begin, .room = p->stored,
+                        .stored = p->work->how == READ_STEPS ? NULL : p->stored,
+                        .end = p->begin + MIN(p->end, there) - MIN(p->begin, there) };
     struct turn t = turn_begin(p);
-    uint64_t have;
-    int code = SHEAF_OK;
 
     u.parts = (struct unpack_part *)(void *)(p->work->runs + p->work->run_count);
     while (turn_next(p, &t))
         u.parts[u.count++] = (struct unpack_part){
-            .skip = p->section->offsets[t.record] - b[0].raw_offset, .raw = home_of(p, &t),
-            .size = index_frame_bytes(p->section, t.record),
+            .skip = p->section->offsets[t.record] - p->section->blocks[p->extent.block].raw_offset,
+            .raw = home_of(p, &t), .size = index_frame_bytes(p->section, t.record),
         };
-    if (stored == NULL)
-        return SHEAF_ERR_MEMORY;
-    if (!in_steps) {
-        u.stored = stored;
-        code = read_stored(p, begin, begin + size, stored, &have);
-    }
-    return code == SHEAF_OK ? unpack_block_parts(p, p->extent.block, &u) : code;
+    return unpack_block_parts(p, p->extent.block, &u);
 }
 
-static int read_names(struct pass *p)
+/* Brings the bytes of the records to their places, or marks records as bad. `have` is the number of
+ * their stored bytes. */
+static int unpack_pass(struct pass *p, uint64_t have)
 {
-    const struct shard *shard = p->whole.shard;
-    const uint64_t size = extent_names(p->section, p->whole.first, p->whole.count);
-    const uint64_t offset = size == 0 ? 0 : p->section->name_offsets[p->whole.first];
-
-    if (size == 0 || (shard->names == NULL && shard->lines == NULL)) {
-        p->names = NULL;
-        return SHEAF_OK;
-    }
-    if (shard->lines == NULL)
-        return read_object(p->work, shard->names, &p->work->names_fetch, offset, p->names, size);
-    memcpy(p->names, shard->lines + offset, size);
-    return SHEAF_OK;
-}
-
-static int read_columns(struct pass *p)
-{
-    const struct shard *shard = p->whole.shard;
-    uint8_t *to = p->columns;
+    const struct extent *e = &p->extent;
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < shard->column_count && code == SHEAF_OK; i++) {
-        const struct shard_column *c = &shard->columns[i];
-        const uint64_t size = shard_column_bytes(c, p->whole.first, p->whole.count);
-
-        if (size != 0 && c->kept != NULL)
-            memcpy(to, c->kept + (c->offsets[p->whole.first] - c->offsets[0]), size);
-        else if (size != 0)
-            code = read_object(p->work, c->object, &p->work->column_fetches[i],
-                               c->offsets[p->whole.first], to, size);
-        to += size;
-    }
+    if (p->work->how != READ_WHOLE)
+        return unpack_records(p);
+    if (p->section->blocks == NULL)
+        return have < p->end - p->begin ? mark_truncated(p, p->begin + have, p->end) : SHEAF_OK;
+    for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
+        code = unpack_block(p, i, have);
     return code;
 }
 
@@ -470,13 +472,11 @@ static int finish_items(struct pass *p)
 
 static int read_row_once(struct pass *p)
 {
-    int code = p->work->how != READ_WHOLE ? read_parts(p)
-             : p->section->blocks == NULL ? read_plain(p) : read_blocks(p);
+    uint64_t have = 0;
+    int code = read_portions(p, &have);
 
     if (code == SHEAF_OK)
-        code = read_names(p);
-    if (code == SHEAF_OK)
-        code = read_columns(p);
+        code = unpack_pass(p, have);
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
@@ -485,15 +485,10 @@ static int read_row_once(struct pass *p)
  * Returns whether there were damaged records. */
 static bool forgives(struct pass *p)
 {
-    const struct shard *shard = p->whole.shard;
-    const struct index_section *s = p->section;
-    const struct extent *e = &p->extent;
-    const uint64_t begin = s->blocks == NULL ? e->begin : s->blocks[e->block].stored_offset;
-    const uint64_t end = s->blocks == NULL ? e->end : s->blocks[e->block_end].stored_offset;
     struct turn t = turn_begin(p);
     bool found = false;
 
-    while (shard->object->is_remote && turn_next(p, &t)) {
+    while (p->whole.shard->object->is_remote && turn_next(p, &t)) {
         if (!t.item->is_bad || t.item->bad->code != SHEAF_ERR_CORRUPT)
             continue;
         item_free_error(t.item);
@@ -502,15 +497,13 @@ static bool forgives(struct pass *p)
     }
     if (!found)
         return false;
-    store_distrust(shard->object, begin, end - begin);
-    if (shard->names != NULL && shard->lines == NULL)
-        store_distrust(shard->names, s->name_offsets[p->whole.first],
-                       extent_names(s, p->whole.first, p->whole.count));
-    for (size_t i = 0; i < shard->column_count; i++)
-        if (shard->columns[i].object != NULL)
-            store_distrust(shard->columns[i].object, shard->columns[i].offsets[p->whole.first],
-                           shard_column_bytes(&shard->columns[i], p->whole.first,
-                                              p->whole.count));
+    store_distrust(p->whole.shard->object, p->begin, p->end - p->begin);
+    for (size_t i = 1; i < portion_count(p->work); i++) {
+        const struct portion of = portion_of(p, i);
+
+        if (of.size != 0 && of.kept == NULL)
+            store_distrust(of.object, of.offset, of.size);
+    }
     p->work->is_fetched = false;
     p->is_marked = true;
     return true;
@@ -523,39 +516,51 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Computes how much memory the bytes of the runs need. Sets *data to the size of the records. Sets
- * *names to the size of the names and columns, which are stored after all records. */
-static void measure(const struct work *w, uint64_t *data, uint64_t *names)
-{
-    *data = *names = 0;
-    for (size_t i = 0, row; i < w->run_count; i += row) {
-        struct run whole;
-
-        row = run_row(w->runs + i, w->run_count - i, &whole);
-        *names += extent_beside(&whole);
-        if (w->how == READ_WHOLE)
-            *data += extent_raw(&whole, w->how);
-        for (size_t k = i; k < i + row && w->how != READ_WHOLE; k++)
-            *data += extent_raw(&w->runs[k], w->how);
-    }
-}
-
 /* Finds the memory into which data and names are read. If each item has a piece of memory of its
  * own, this is a buffer, from which the bytes are moved later. Otherwise it is the read's block. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;
-    uint64_t data_bytes, names_bytes;
 
-    measure(w, &data_bytes, &names_bytes);
     if (r->table != NULL) {
         *data = r->block + r->span * r->item_bytes;
-        *names = (char *)*data + data_bytes;
+        *names = (char *)*data + w->data_bytes;
         return SHEAF_OK;
     }
-    *data = work_room(&w->data, w->how == READ_WHOLE ? data_bytes : 0, &w->error);
-    *names = work_room(&w->names, names_bytes, &w->error);
+    *data = work_room(&w->data, w->how == READ_WHOLE ? w->data_bytes : 0, &w->error);
+    *names = work_room(&w->names, w->names_bytes, &w->error);
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+}
+
+/* Prepares the pass for the runs from run number `i` on that are read together. Its first item has
+ * number `first`. `data` and `names` are the memory for its bytes. */
+static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
+                      char *names)
+{
+    const struct index_block *blocks;
+    const struct shard *shard;
+    uint64_t size;
+
+    *p = (struct pass){ .work = w, .runs = w->runs + i, .first = first, .data = data };
+    p->run_count = run_row(p->runs, w->run_count - i, &p->whole);
+    shard = p->whole.shard;
+    p->section = shard->section;
+    p->columns = (uint8_t *)names + extent_names(p->section, p->whole.first, p->whole.count);
+    if (p->columns != (uint8_t *)names && (shard->names != NULL || shard->lines != NULL))
+        p->names = names;
+    p->extent = w->how == READ_WHOLE ? extent_of_blocks(&p->whole) : extent_of(&p->whole);
+    p->begin = p->extent.begin;
+    p->end = p->extent.end;
+    p->stored = data;
+    blocks = p->section->blocks;
+    if (blocks == NULL)
+        return SHEAF_OK;
+    p->begin = blocks[p->extent.block].stored_offset;
+    p->end = blocks[p->extent.block_end].stored_offset;
+    size = p->end - p->begin;
+    p->stored = work_room(&w->stored, w->how != READ_STEPS ? size
+                                      : unpack_room(shard->object->is_remote, size), &w->error);
+    return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
 /* Frees the errors of the items of a failed read, because nobody will look at these items. */
@@ -574,21 +579,15 @@ static void forget_bad(struct pass *p)
 
 static int run(struct work *w)
 {
-    struct pass p = { .work = w };
+    struct pass p = { .first = 0 };
     uint8_t *data;
     char *names;
     int code = find_rooms(w, &data, &names);
 
     for (size_t i = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
-        const size_t first = p.first;
-
-        p = (struct pass){ .work = w, .runs = w->runs + i, .first = first, .data = data,
-                           .names = names };
-        p.run_count = run_row(p.runs, w->run_count - i, &p.whole);
-        p.section = p.whole.shard->section;
-        p.columns = (uint8_t *)names + extent_names(p.section, p.whole.first, p.whole.count);
-        p.extent = w->how == READ_WHOLE ? extent_of_blocks(&p.whole) : extent_of(&p.whole);
-        code = read_row(&p);
+        code = pass_begin(&p, w, i, p.first, data, names);
+        if (code == SHEAF_OK)
+            code = read_row(&p);
         data += p.extent.end - p.extent.begin;
         names += extent_beside(&p.whole);
         for (size_t k = i; k < i + p.run_count; k++)
@@ -627,49 +626,15 @@ static void fetch_done(struct store_read *read)
     one_less(((struct fetch *)(void *)read)->work);
 }
 
-static void start_fetch(struct work *w, struct fetch *fetch, struct store_object *object,
-                        uint64_t offset, void *data, uint64_t size)
-{
-    if (size == 0)
-        return;
-    fetch->work = w;
-    fetch->read = (struct store_read){ .object = object, .offset = offset, .data = data,
-                                       .size = (size_t)size, .done = fetch_done };
-    atomic_fetch_add(&w->fetches_left, 1);
-    store_read_start(&fetch->read);
-}
-
-static void fetch_columns(struct work *w, const struct run *whole, uint8_t *to)
-{
-    for (size_t i = 0; i < whole->shard->column_count; i++) {
-        const struct shard_column *c = &whole->shard->columns[i];
-        const uint64_t size = shard_column_bytes(c, whole->first, whole->count);
-
-        if (c->kept == NULL)
-            start_fetch(w, &w->column_fetches[i], c->object, c->offsets[whole->first], to, size);
-        to += size;
-    }
-}
-
-/* Sends a request for each group of runs that is read as one range of a remote shard. */
+/* Sends the requests for the runs, which are read as one range of a remote shard. */
 static void fetch(struct work *w)
 {
-    const struct shard *shard = w->runs[0].shard;
-    const struct index_section *s = shard->section;
-    struct run whole;
-    struct extent e;
-    uint64_t names, begin, end;
+    struct pass p;
     uint8_t *data;
-    char *lines;
+    char *names;
 
-    (void)run_row(w->runs, w->run_count, &whole);
-    e = extent_of_blocks(&whole);
-    names = shard->names == NULL ? 0 : extent_names(s, whole.first, whole.count);
-    begin = s->blocks == NULL ? e.begin : s->blocks[e.block].stored_offset;
-    end = s->blocks == NULL ? e.end : s->blocks[e.block_end].stored_offset;
-    if (find_rooms(w, &data, &lines) == SHEAF_OK && s->blocks != NULL)
-        data = work_room(&w->stored, end - begin, &w->error);
-    if (data == NULL || lines == NULL) {
+    if (find_rooms(w, &data, &names) != SHEAF_OK
+        || pass_begin(&p, w, 0, 0, data, names) != SHEAF_OK) {
         workers_submit(w->read->workers, &w->job);      /* the job will fail and report the error */
         return;
     }
@@ -677,10 +642,18 @@ static void fetch(struct work *w)
     /* this function itself counts as one fetch until its end, so that the job does not start
      * earlier */
     atomic_init(&w->fetches_left, 1);
-    start_fetch(w, &w->data_fetch, shard->object, begin, data, stored_there(shard, begin, end));
-    if (names != 0)
-        start_fetch(w, &w->names_fetch, shard->names, s->name_offsets[whole.first], lines, names);
-    fetch_columns(w, &whole, (uint8_t *)lines + extent_names(s, whole.first, whole.count));
+    for (size_t i = 0; i < portion_count(w); i++) {
+        const struct portion of = portion_of(&p, i);
+        struct fetch *f = &w->fetches[i];
+
+        if (of.size == 0 || of.kept != NULL)
+            continue;
+        f->work = w;
+        f->read = (struct store_read){ .object = of.object, .offset = of.offset, .data = of.to,
+                                       .size = (size_t)of.size, .done = fetch_done };
+        atomic_fetch_add(&w->fetches_left, 1);
+        store_read_start(&f->read);
+    }
     one_less(w);
 }
 
@@ -702,11 +675,7 @@ void read_cancel(struct read *r)
     if (w == NULL)
         return;
     flag_raise(&w->cancelled);
-    if (w->data_fetch.read.object != NULL)
-        store_read_cancel(&w->data_fetch.read);
-    if (w->names_fetch.read.object != NULL)
-        store_read_cancel(&w->names_fetch.read);
-    for (size_t i = 0; i < w->column_count; i++)
-        if (w->column_fetches[i].read.object != NULL)
-            store_read_cancel(&w->column_fetches[i].read);
+    for (size_t i = 0; i < w->fetch_count; i++)
+        if (w->fetches[i].read.object != NULL)
+            store_read_cancel(&w->fetches[i].read);
 }
