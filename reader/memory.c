@@ -112,8 +112,8 @@ static uint64_t open_shards(const struct sheaf_reader *r)
     const struct loader *l = &r->load;
 
     return MIN(r->dataset->manifest.shard_count,
-               l->draws ? r->epoch_order->open_shards(r)
-                        : 2 * (uint64_t)l->lane_count);
+               l->keep == 0 ? r->epoch_order->open_shards(r)
+                            : 2 * (uint64_t)l->lane_count);
 }
 
 /* Returns whether a quarter of the budget has room for the index sections and columns of the open
@@ -123,7 +123,7 @@ static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct loader *l = &r->load;
-    const uint64_t waiting = l->draws ? numbers_drawn(r) : 0;
+    const uint64_t waiting = l->keep == 0 ? numbers_drawn(r) : 0;
     uint64_t section = 0, alone = 0;
 
     for (uint32_t i = 0; i < d->manifest.shard_count; i++) {
@@ -149,20 +149,23 @@ void memory_choose(struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
     struct loader *l = &r->load;
-    const bool shuffles = order_buffer_slots(&l->order) > 1;
-    const uint64_t shards = shuffles && !d->is_stream ? r->epoch_order->open_shards(r) : 0;
+    const uint64_t slots = order_buffer_slots(&l->order);
+    const uint64_t shards = slots > 1 && !d->is_stream ? r->epoch_order->open_shards(r) : 0;
 
-    l->draws = dataset_is_local(d) && d->codec == NULL && shuffles
-               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST;
-    l->shards.keep_lines = l->draws;
+    l->keep = dataset_is_local(d) && d->codec == NULL && slots > 1
+              && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST ? 0 : slots;
+    l->shards.keep_lines = l->keep == 0;
     choose_kept_columns(r);
-    if (l->draws && !l->shards.keep_columns)    /* each column is a file that stays open */
-        l->draws = shards * (1 + column_count(l)) <= SHARDS_MOST && has_room(r);
-    if (!l->draws) {
+    if (l->keep == 0 && !l->shards.keep_columns)    /* each column is a file that stays open */
+        l->keep = shards * (1 + column_count(l)) <= SHARDS_MOST && has_room(r) ? 0 : slots;
+    if (l->keep != 0) {
         l->shards.keep_lines = false;
         choose_kept_columns(r);
     }
-    l->keeps = l->apart = shuffles && !l->draws;
+    l->how = READ_WHOLE;
+    l->lead = d->is_stream || l->keep <= 1 ? 1 : MAX(LANE_DUE / l->lane_count, 2);
+    l->queue_ops = d->is_stream ? &queue_streamed
+                 : l->keep == 0 ? &queue_as_drawn : &queue_in_order;
 }
 
 /* ---- What there is to read ------------------------------------------------------------------ */
@@ -239,7 +242,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
         n->tables += lane_table_bytes(&r->lanes[i]);
         n->foresight += horizon_bytes(r->lanes[i].slot_count);
     }
-    if (l->draws)
+    if (l->keep == 0)
         n->tables += numbers_drawn(r) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < d->manifest.shard_count; i++)
         add_shard(r, i, n, &section);
@@ -247,12 +250,12 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     if (r->alone_bytes != 0)
         n->reserve = r->alone_bytes;
     n->sections = section * open_shards(r);
-    if (l->apart)
+    if (loader_is_apart(l))
         code = bytes_of_slots(r, n->slots, &bytes, err);
     if (l->shards.columns != NULL)
         n->tables += r->options.threads * l->shards.columns->opening_bytes;
     heads = n->slots * (HEAP_HEAD_BYTES + item_bytes(column_count(l)));
-    n->frames = l->apart ? (bytes + heads) * 5 / 4 : 0;
+    n->frames = loader_is_apart(l) ? (bytes + heads) * 5 / 4 : 0;
     n->frames_most = n->frames_most > (bytes + heads) / MAX(n->slots, 1)
                    ? n->slots * n->frames_most + heads : bytes + heads;
     return code;
@@ -371,10 +374,10 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 
     /* If blocks were read as a whole, each would stay in memory until its last sample is
      * returned. */
-    l->apart = l->in_parts = true;
+    l->how = READ_STEPS;
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
-    if (!l->keeps || n->foresight > left / FORESIGHT_PART)
+    if (l->keep <= 1 || n->foresight > left / FORESIGHT_PART)
         n->foresight = 0;
     n->tables += n->foresight;
 }
@@ -385,7 +388,6 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     struct loader *l = &r->load;
     const uint64_t least = l->lane_count + 2u;
 
-    l->in_parts = false;
     l->queued_most = l->lane_count + 2 * r->options.threads + 2;
     l->read_most = MAX(READ_LOCAL_BYTES, r->dataset->read_bytes);
     if (r->dataset->is_remote) {
@@ -429,9 +431,9 @@ static struct shares share_out(struct loader *l, const struct needs *n, uint64_t
     struct shares s = { left, left - MIN(left, usual) };
 
     l->outsize_bytes = UINT64_MAX;
-    if (!l->apart)
+    if (!loader_is_apart(l))
         return s;
-    s.heap_bytes = left - MIN(left / 4, l->in_parts ? works_memory(l) : least);
+    s.heap_bytes = left - MIN(left / 4, l->how == READ_WHOLE ? least : works_memory(l));
     s.lend_bytes = s.heap_bytes - MIN(s.heap_bytes, n->frames);
     if (n->frames_most > s.heap_bytes)
         l->outsize_bytes = s.heap_bytes / OUTSIZE_PART;
@@ -474,12 +476,15 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
     if (code != SHEAF_OK)
         return code;
     left = l->budget.limit - (l->budget.used - l->heap->size) - n->tables - n->reserve;
-    l->few_sections = r->mixing != NULL && n->sections > left / 2;
+    l->coming_count = n->sections > left / 2 ? 0 : l->queue_count - l->lane_count;
     l->shards.idle_most = SHARDS_MOST;
     l->shards.idle_most_bytes = MAX(MIN(n->sections, left / 2), left / IDLE_PART);
     left -= MIN(n->sections, left / 2);
     fit_chunks(r, n, left);
-    left -= l->in_parts ? n->foresight : 0;
+    if (l->how != READ_WHOLE) {
+        l->coming_count = 0;
+        left -= n->foresight;
+    }
     *shares = share_out(l, n, left);
     if (r->dataset->is_remote)
         fit_window(l);
@@ -532,7 +537,7 @@ int memory_share_out(struct sheaf_reader *r)
     if (code != SHEAF_OK)
         return code;
     r->table_bytes = n.tables;
-    r->lane_most = n.foresight == 0 || !l->in_parts ? 0 : lane_most(l, &n);
+    r->lane_most = n.foresight == 0 || l->how == READ_WHOLE ? 0 : lane_most(l, &n);
     for (uint32_t i = 0; code == SHEAF_OK && r->lane_most != 0 && i < l->lane_count; i++)
         code = lane_foresee(&r->lanes[i], r->lane_most, &r->error);
     if (code != SHEAF_OK)

@@ -254,7 +254,7 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
     const struct queue *coming;
     struct sheaf_error ignored;
 
-    if (l->queue_count == l->lane_count || l->in_parts || l->few_sections)
+    if (l->coming_count == 0)
         return;
     if (d->coming == NULL) {
         if (queue_is_planned(q) && d->drawn + d->left < d->end)

@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/load/warm.h"
 
 /* At the start of a lane, some samples are returned before the shuffle buffer is full. Each of them
  * is read by itself. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
@@ -36,8 +35,7 @@ static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repea
 static void set_due_input(const struct lane *lane, struct due *due, uint64_t input)
 {
     const struct order_lane *range = &lane->sequence.range;
-    const struct order_run run = order_line_locate(lane->queue->line,
-                                                   order_lane_place(range, input));
+    const struct order_run run = order_line_locate(lane->line, order_lane_place(range, input));
 
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
@@ -50,7 +48,7 @@ static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t st
     uint64_t inputs[LANE_DUE], early = 0;
     int code;
 
-    if (l->draws)
+    if (l->keep == 0)
         return sequence_draw(&lane->sequence, &lane->shuffle, steps, err);
     /* With a codec, early reads would decompress whole blocks. */
     if (!is_ahead && !is_stream && l->dataset->codec == NULL)
@@ -74,20 +72,18 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
 
     memset(lane, 0, sizeof(*lane));
     lane->queue = queue;
+    lane->line = course->line;
     lane->sequence.range = course->range;
-    lane->lead = l->dataset->is_stream || !l->keeps ? 1 : MAX(LANE_DUE / l->lane_count, 2);
     shuffle_begin(&lane->shuffle, course->order, course->number,
                   l->dataset->is_stream ? UINT64_MAX
                                         : order_lane_inputs(&lane->sequence.range));
-    code = queue_begin(l, queue, course->number, course->line, &lane->sequence, err);
+    code = begin_sequence(l, lane, steps, course->is_ahead, err);
     if (code == SHEAF_OK)
-        code = begin_sequence(l, lane, steps, course->is_ahead, err);
+        code = queue_begin(l, queue, course->number, course->line, &lane->sequence, err);
     if (code != SHEAF_OK)
         return code;
-    if (queue->warmth != NULL)
-        warmth_begin(queue->warmth);
     lane->has_ended = lane->sequence.count == 0 && lane->count == 0;
-    if (!l->keeps)
+    if (l->keep <= 1)
         return SHEAF_OK;
     lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
     if (lane->slots == NULL)
@@ -386,14 +382,14 @@ static void look_for_end(struct lane *lane)
     if (lane->count == 0)
         lane->has_ended = lane->slots != NULL
                           ? lane->shuffle.filled == 0 && !lane->refill_due
-                          : q->stream == NULL && q->taken == lane->sequence.count;
+                          : q->taken == lane->sequence.count;
 }
 
 int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    while (lane->count < lane->lead) {
+    while (lane->count < l->lead) {
         code = advance(l, lane, lane->count == 0, err);
         if (code != SHEAF_OK)
             break;

@@ -31,6 +31,7 @@ struct due {
 
 struct lane {
     struct queue *queue;
+    const struct order_line *line;  /* borrowed */
     struct sequence sequence;
     struct shuffle shuffle;
     /* state of the shuffle some draws later; it tells which slots will be needed soon */
@@ -45,7 +46,6 @@ struct lane {
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* a ring: */
     unsigned first, count;
-    unsigned lead;              /* number of draws made in advance */
     /* number of drawn samples that are not in memory and for which no read was begun */
     unsigned numbers;
     bool has_ended;

@@ -45,22 +45,23 @@ struct loader {
     uint32_t lane_count;
     /* Number of queues. There is one for each lane. A view may also read ahead the ranges of
      * samples from which its lanes will draw next. Then there are twice as many queues, and the
-     * second half is for these ranges. */
-    uint32_t queue_count;
-    /* whether samples stay in memory until they are drawn; otherwise each sample is read when it
-     * is drawn */
-    bool keeps;
-    /* whether the order of drawing differs from the order in which the shards are read */
-    bool draws;
+     * second half is for these ranges. `coming_count` is the number of these for which memory has
+     * room. */
+    uint32_t queue_count, coming_count;
+    /* The two quantities of a lane, both in draws. LEAD: the number of draws that are made in
+     * advance, and whose samples are read. KEEP: a sample may be in memory for this number of draws
+     * before it is drawn.
+     *     0        each sample is read when it is drawn; the kernel keeps it until then
+     *     1        samples are drawn in the order in which they are read
+     *     more     the size of the shuffle buffer; samples wait in it */
+    unsigned lead;
+    uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* for a view: whether memory has no room for the index sections of all lanes' shards at once */
-    bool few_sections;
-    bool apart;                     /* each sample is in a piece of its own, */
-    /* whether codec blocks are decompressed only for wanted samples, because memory has no room
-     * for whole blocks */
-    bool in_parts;
+    /* how reads decompress codec blocks: as a whole, or only wanted samples, because memory has no
+     * room for whole blocks */
+    enum read_how how;
     /* a frame larger than this does not wait in the shuffle buffer; it is read when it is drawn */
     uint64_t outsize_bytes;
     /* memory for samples; the heap is kept from one epoch to the next */
@@ -81,6 +82,13 @@ struct loader {
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
+
+/* Returns whether each item that the lanes read has a piece of memory of its own. Otherwise the
+ * items of a read lie together. */
+static inline bool loader_is_apart(const struct loader *l)
+{
+    return l->keep > 1 || l->how != READ_WHOLE;
+}
 
 /* Waits until the shard is open. Returns the result of opening the shard, or
  * SHEAF_ERR_INTERRUPTED. */

@@ -20,12 +20,9 @@
 #include "reader/load/decode.h"
 #include "reader/load/kept.h"
 #include "reader/load/shard_pool.h"
+#include "reader/load/stretch.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-/* Unwanted bytes between two wanted records of a local shard are read and dropped if there are at
- * most this number of bytes. Two separate reads would cost more. */
-#define GAP_LOCAL        ((uint64_t)64 << 10)
-#define GAP_REMOTE       ((uint64_t)1 << 20)    /* one more */
 #define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
 #define GROUP_RECORDS    ((size_t)4096)
 #define READS_MOST       64u                    /* largest number of reads under way */
@@ -220,7 +217,6 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 static bool joins(const struct record_group *g, const struct shard *shard, uint64_t next)
 {
     const struct index_section *s = shard->section;
-    const uint64_t end = s->offsets[g->last_record] + index_frame_bytes(s, g->last_record);
 
     if (g->records >= GROUP_RECORDS)
         return false;
@@ -231,7 +227,7 @@ static bool joins(const struct record_group *g, const struct shard *shard, uint6
 
         return extent_is_in_block(&both);
     }
-    return s->offsets[next] - end <= (shard->object->is_remote ? GAP_REMOTE : GAP_LOCAL)
+    return stretch_joins(s, g->last_record, next, stretch_gap_of(shard))
            && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[g->first_record]
               <= GROUP_BYTES;
 }

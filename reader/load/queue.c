@@ -12,12 +12,8 @@
 #include "base/flag.h"
 #include "reader/load/horizon.h"
 #include "reader/load/stretch.h"
-#include "reader/load/warm.h"
 
-/* This number of samples at the start of a lane is read at once, even if their files are not in the
- * kernel's cache yet. */
-#define DRAWS_COLD 32u
-#define LOOK_NS    5000000u     /* time between two checks whether a read is late */
+#define LOOK_NS 5000000u     /* time between two checks whether a read is late */
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
                 struct sequence *sequence, struct sheaf_error *err)
@@ -26,7 +22,7 @@ int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct o
     q->line = line;
     q->sequence = sequence;
     q->pace = 1;
-    return l->queue_ops->begin(l, q, lane, err);
+    return l->queue_ops->begin == NULL ? SHEAF_OK : l->queue_ops->begin(l, q, lane, err);
 }
 
 void queue_remove_first(struct loader *l, struct queue *q)
@@ -49,7 +45,6 @@ void queue_clear(struct loader *l, struct queue *q)
         queue_remove_first(l, q);
     if (l->queue_ops->end != NULL)
         l->queue_ops->end(q);
-    warmth_close(q->warmth);
     shards_drop(&l->shards, q->shard);
     shards_drop(&l->shards, q->next);
     shards_drop(&l->shards, q->alone);
@@ -67,9 +62,8 @@ void queue_append(struct loader *l, struct queue *q, struct read *r)
     l->queued++;
 }
 
-/* Begins the next read of the queue. Returns SHEAF_END if there is no memory for the read now. */
-static int begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
-                      struct sheaf_error *err)
+int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
+                     struct sheaf_error *err)
 {
     struct read *r = NULL;
     int code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
@@ -87,8 +81,8 @@ static int begin_read(struct loader *l, struct queue *q, const struct read_plan 
 
 /* ---- In the order of the line --------------------------------------------------------------- */
 
-/* Takes a reference to a shard. Returns SHEAF_END if the budget has no room for the shard's index
- * section now. */
+/* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the budget has no room for the shard's
+ * index section now. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -96,7 +90,7 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
 
     if (code != SHEAF_OK)
         *shard = NULL;
-    return code == SHEAF_ERR_LIMIT ? SHEAF_END : code;
+    return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 
 /* Begins to open the shard that the lane reads next. This only saves time. If the budget has no
@@ -118,8 +112,8 @@ static void open_next(struct loader *l, struct queue *q, uint64_t position)
         (void)use_shard(l, number, &q->next, &ignored);
 }
 
-/* Sets q->shard to the shard of the run, and begins to open the shard after it. Returns SHEAF_END
- * if the budget has no room for the shard's index section now. */
+/* Sets q->shard to the shard of the run, and begins to open the shard after it. Returns
+ * QUEUE_NO_SECTION if the budget has no room for the shard's index section now. */
 static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
                        struct sheaf_error *err)
 {
@@ -152,7 +146,7 @@ static struct order_run next_run(const struct queue *q)
  * needed yet is not begun. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
-    return !l->keeps || loader_room(l) >= 2 * read_needs_of(plan).pieces;
+    return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
 }
 
 /* Skips positions of the sequence whose samples are not wanted in memory now; they are read when
@@ -197,57 +191,13 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
     stretch_plan(l, &t);
     if (q->is_ahead && !has_room_ahead(l, &t.plan))
         return SHEAF_END;
-    code = begin_read(l, q, &t.plan, err);
+    code = queue_begin_read(l, q, &t.plan, err);
     if (code == SHEAF_OK)
         q->shard->users += (unsigned)t.plan.run_count;
     return code;
 }
 
-/* ---- As drawn ------------------------------------------------------------------------------- */
-
-/* Waits until the files from which the lane draws are in the kernel's cache. Returns SHEAF_END if
- * they are not, and enough other reads are running. */
-static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
-{
-    struct job *job = warmth_go_on(q->warmth, l);
-
-    while (job != NULL && q->planned >= DRAWS_COLD) {
-        if (q->first != NULL)
-            return SHEAF_END;
-        if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
-            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-        job = warmth_go_on(q->warmth, l);
-    }
-    return SHEAF_OK;
-}
-
-static int plan_as_drawn(struct loader *l, struct queue *q, struct sheaf_error *err)
-{
-    struct read_plan plan = { .how = READ_WHOLE };
-    int code = wait_for_warmth(l, q, err);
-
-    if (code == SHEAF_OK)
-        code = warmth_draw(q->warmth, l, q->planned, err);
-    if (code == SHEAF_ERR_LIMIT)
-        return SHEAF_END;
-    if (code == SHEAF_OK)
-        code = loader_open_shard(l, warmth_due(q->warmth, &plan)->shard, err);
-    if (code != SHEAF_OK)
-        return code;
-    warmth_cut(q->warmth, l, stretch_bytes(l, q->planned), &plan);
-    code = begin_read(l, q, &plan, err);
-    if (code == SHEAF_OK)
-        warmth_took(q->warmth, plan.run_count);
-    return code;
-}
-
 /* ---- What is needed ------------------------------------------------------------------------- */
-
-/* Plans the lane's next read. Returns SHEAF_END if there is no memory for it now. */
-static int plan_read(struct loader *l, struct queue *q, struct sheaf_error *err)
-{
-    return q->warmth != NULL ? plan_as_drawn(l, q, err) : plan_in_order(l, q, err);
-}
 
 /* Finds the next record. Its shard becomes q->alone. */
 static int find_alone(struct loader *l, struct queue *q, struct order_run *run,
@@ -281,8 +231,8 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     q->alone = NULL;
     queue_append(l, q, read);
     q->planned++;
-    if (q->warmth != NULL)
-        warmth_pass(q->warmth, l);
+    if (l->queue_ops->pass != NULL)
+        l->queue_ops->pass(l, q);
     return SHEAF_OK;
 }
 
@@ -326,17 +276,25 @@ static bool give_way(struct loader *l, const struct queue *q)
     return true;
 }
 
+/* Returns whether `code` is a result of queue_ops.plan for a lack of memory. */
+static bool has_no_room(int code)
+{
+    return code == SHEAF_END || code == QUEUE_NO_SECTION;
+}
+
 /* Plans a read for the lane that must return a sample next. If there is no memory for a usual read,
  * plans a read of one record. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
-    int code = plan_read(l, q, err);
+    int code = l->queue_ops->plan(l, q, err);
 
-    while (code == SHEAF_END && l->few_sections && give_way(l, q))
-        code = plan_read(l, q, err);
-    if (code != SHEAF_END || q->taken < q->planned)
-        return code == SHEAF_END ? SHEAF_OK : code;
-    if (!l->keeps)
+    while (code == QUEUE_NO_SECTION && give_way(l, q))
+        code = l->queue_ops->plan(l, q, err);
+    if (!has_no_room(code))
+        return code;
+    if (q->taken < q->planned)
+        return SHEAF_OK;
+    if (l->keep <= 1)
         return plan_alone(l, q, err);
     /* the slot gets only the sample's number, and the sample is read when it is drawn */
     q->planned++;
@@ -359,7 +317,7 @@ static struct queue *neediest(struct loader *l, bool ahead)
     return found;
 }
 
-static int pump(struct loader *l, struct sheaf_error *err)
+int queue_pump_planned(struct loader *l, struct sheaf_error *err)
 {
     bool ahead = true;
 
@@ -369,14 +327,14 @@ static int pump(struct loader *l, struct sheaf_error *err)
 
         if (q == NULL)
             return SHEAF_OK;
-        code = plan_read(l, q, err);
+        code = l->queue_ops->plan(l, q, err);
         /* The read is not needed yet. Either its memory is needed for other lanes, or it is too
          * early to read ahead for this lane. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;
         }
-        if (code == SHEAF_END)
+        if (has_no_room(code))
             return SHEAF_OK;
         if (code != SHEAF_OK)
             return code;
@@ -399,7 +357,7 @@ static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
 
-    if (r->has_landed || !l->keeps || !r->is_remote)
+    if (r->has_landed || l->keep <= 1 || !r->is_remote)
         return loader_wait(l, r, err);
     start = clock_ns();
     while (!loader_has(l, r) && !is_late(l, r) && !flag_is_raised(l->interrupt))
@@ -432,8 +390,8 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
     return loader_wait(l, q->first, err);
 }
 
-static int take_planned(struct loader *l, struct queue *q, bool waits, struct ref *ref,
-                        struct sheaf_error *err)
+int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+                       struct sheaf_error *err)
 {
     struct read *r;
     struct item *item;
@@ -469,12 +427,6 @@ static int take_planned(struct loader *l, struct queue *q, bool waits, struct re
     return SHEAF_OK;
 }
 
-static int begin_planned(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
-{
-    (void)lane;
-    return l->draws ? warmth_open(&q->warmth, l, q->line, q->sequence, err) : SHEAF_OK;
-}
-
-const struct queue_ops queue_planned = {
-    .begin = begin_planned, .pump = pump, .take = take_planned,
+const struct queue_ops queue_in_order = {
+    .plan = plan_in_order, .pump = queue_pump_planned, .take = queue_take_planned,
 };

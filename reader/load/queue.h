@@ -23,7 +23,9 @@ struct stream;
 struct warmth;
 
 /* result of queue_take if the sample is not in memory yet and the call was not allowed to wait */
-#define QUEUE_LATER 100
+#define QUEUE_LATER      100
+/* result of queue_ops.plan if memory has no room for the index section of a shard now */
+#define QUEUE_NO_SECTION 101
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
@@ -46,8 +48,8 @@ struct queue {
     unsigned waiting;
     /* the shards of the lane if the data set is a stream; otherwise NULL */
     struct stream *stream;
-    /* brings files into the kernel's cache if samples are read when they are drawn; NULL if
-     * samples are read in the order of the shards */
+    /* brings files into the kernel's cache if samples are read when they are drawn; otherwise
+     * NULL */
     struct warmth *warmth;
     struct shard *shard;            /* the shard of the planned position */
     /* the shard that the lane reads next; NULL if there is none, or if it is not open yet */
@@ -56,26 +58,34 @@ struct queue {
     struct shard *alone;
 };
 
-/* Begins the queue of a lane. The caller sets up `sequence` after this call. */
+/* Begins the queue of a lane. */
 int queue_begin(struct loader *loader, struct queue *queue, uint32_t lane,
                 const struct order_line *line, struct sequence *sequence,
                 struct sheaf_error *err);
 /* Ends the queue. Its reads must have finished. */
 void queue_clear(struct loader *loader, struct queue *queue);
 
-/* The two kinds of queues. loader->queue_ops is the kind of all queues of a loader. */
+/* The kinds of queues. loader->queue_ops is the kind of all queues of a loader. */
 struct queue_ops {
+    /* Makes what the kind needs besides the fields of struct queue. NULL: nothing. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
+    /* Plans the queue's next read. Returns SHEAF_END or QUEUE_NO_SECTION if there is no memory for
+     * the read now. NULL: `pump` makes the reads. */
+    int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
+    /* Called when the record at the next position is read without `plan`. NULL: nothing to do. */
+    void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                 struct sheaf_error *err);                               /* queue_take */
     void (*cancel)(struct queue *queue);        /* queue_cancel; NULL: nothing runs on its own */
     void (*end)(struct queue *queue);           /* frees what `begin` made; NULL: nothing */
 };
-/* The queue of a lane whose sequence of samples is known in advance. The index shows which bytes
- * each read needs. (queue.c) */
-extern const struct queue_ops queue_planned;
+/* The queue of a lane that reads its samples in the order of the shards. The index shows which
+ * bytes each read needs. (queue.c) */
+extern const struct queue_ops queue_in_order;
+/* The queue of a lane whose samples stay in their files until they are drawn. (warm.c) */
+extern const struct queue_ops queue_as_drawn;
 /* The queue of a stream, whose sequence of samples becomes known only as the samples arrive.
  * (queue_stream.c) */
 extern const struct queue_ops queue_streamed;
@@ -108,6 +118,13 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 
 /* For the kinds of queues: */
 
+/* Begins the next read of the queue. Returns SHEAF_END if there is no memory for the read now. */
+int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
+                     struct sheaf_error *err);
+/* The functions `pump` and `take` of queues whose sequence is known. */
+int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
+int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
+                       struct sheaf_error *err);
 /* Appends a read to the queue. The first sample of the read is at the first position that is not
  * planned yet. */
 void queue_append(struct loader *loader, struct queue *queue, struct read *read);

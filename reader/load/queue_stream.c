@@ -78,7 +78,7 @@ static int account_stream(struct loader *l, struct read *r, struct ref *ref,
     const struct item *item = ref->item;
     struct item *own;
 
-    if (l->keeps) {
+    if (l->keep > 1) {
         own = heap_take(l->heap, sizeof(*own) + item->size);
         if (own != NULL) {
             *own = *item;

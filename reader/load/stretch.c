@@ -20,7 +20,8 @@
  * because small reads would decompress the same block again and again. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
-    return l->in_parts ? l->read_most : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
+    return l->how != READ_WHOLE ? l->read_most
+         : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
 }
 
 bool stretch_is_outsize(const struct loader *l, const struct index_section *s, uint64_t record)
@@ -40,7 +41,7 @@ static uint64_t stop_of(const struct loader *l, const struct index_section *s, u
 
     if (s->blocks == NULL)
         return stop;
-    if (l->in_parts)
+    if (l->how != READ_WHOLE)
         return s->blocks[index_block_of(s, begin) + 1].raw_offset;
     block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
     return s->blocks[block].raw_offset > begin ? s->blocks[block].raw_offset
@@ -61,7 +62,7 @@ bool stretch_joins(const struct index_section *s, uint64_t last, uint64_t record
     return s->offsets[record] - end <= gap;
 }
 
-static uint64_t gap_of(const struct shard *shard)
+uint64_t stretch_gap_of(const struct shard *shard)
 {
     return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
 }
@@ -91,14 +92,14 @@ static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skippe
     if (record < end || stretch_is_outsize(c->loader, s, record))
         return false;
     joined = is_next || ((!resumed || s->blocks != NULL)
-                         && stretch_joins(s, end - 1, record, gap_of(c->shard)));
+                         && stretch_joins(s, end - 1, record, stretch_gap_of(c->shard)));
     if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
         return false;           /* one request */
     if (!joined)
         c->stop += s->offsets[record] - s->offsets[end];
     if (s->offsets[record + 1] > c->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
         return false;
-    if (c->loader->in_parts) {
+    if (c->loader->how != READ_WHOLE) {
         const uint64_t bytes = index_frame_bytes(s, record);
 
         if (bytes > c->left)
@@ -124,11 +125,14 @@ void stretch_plan(const struct loader *l, struct stretch *t)
     uint32_t skipped = 0;
 
     t->runs[0] = (struct run){ .shard = t->shard, .first = at.record, .count = 1 };
-    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = l->apart,
-                                  .repeats = repeats };
-    if (l->in_parts && section->blocks != NULL && !extent_is_in_block(&t->runs[0]))
+    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .repeats = repeats,
+                                  .apart = loader_is_apart(l) };
+    if (section->blocks != NULL)
+        t->plan.how = l->how;
+    if (t->plan.how != READ_WHOLE && !extent_is_in_block(&t->runs[0])) {
+        t->plan.how = READ_WHOLE;
         return;
-    t->plan.how = l->in_parts && section->blocks != NULL ? READ_STEPS : READ_WHOLE;
+    }
     c.left -= MIN(c.left, index_frame_bytes(section, at.record));
     for (uint64_t p = t->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);

@@ -42,8 +42,10 @@ uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 
-/* Returns the largest gap that is read along. */
+/* Returns the largest gap between records that is read along from this kind of store. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
+/* Returns the same for an open shard. */
+uint64_t stretch_gap_of(const struct shard *shard);
 /* Returns whether a read that ends with the record `last` should continue up to the later record
  * `record`. `gap` is the largest gap that is worth reading. */
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,

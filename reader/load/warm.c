@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads samples that stay in their files until they are drawn from the shuffle buffer; see
- * warm.h. */
-#include "reader/load/warm.h"
-
+ * The queue of a lane whose samples stay in their files until they are drawn from the shuffle
+ * buffer.
+ *
+ *     line:    ... [ held: numbers in the shuffle buffer ......... ][ next ][ warmed ahead ] ...
+ *                      |  drawn
+ *                      v
+ *     due:     [run][run][run]  --> a read, which brings just these
+ *
+ * The kernel caches everything that is read from a file. A shuffle buffer with whole samples would
+ * be a second copy of the same bytes, in memory that would no longer be in the CPU's cache when it
+ * is used. So the shuffle buffer holds only the numbers of samples. Each sample is read once,
+ * shortly before it is returned, into memory that is soon used again. As a further advantage, the
+ * first sample need not wait until a buffer is filled.
+ *
+ * The files are nevertheless read from start to end: the samples that will enter the buffer next
+ * are warmed (read into the kernel's cache in large pieces), where the later reads find them.
+ *
+ * Used only on the planning thread, except by the warming jobs. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/load/queue.h"
+#include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
+/* This number of samples at the start of a lane is read at once, even if their files are not in the
+ * kernel's cache yet. */
+#define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* largest number of byte ranges that one job reads; there are several in a view, where samples that
  * are not wanted may lie between wanted samples */
@@ -46,27 +65,22 @@ struct warmth {
     uint64_t ahead;
 };
 
-int warmth_open(struct warmth **result, struct loader *l, const struct order_line *line,
-                struct sequence *sequence, struct sheaf_error *err)
+/* queue_ops.begin */
+static int begin_drawn(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = l->dataset;
-    struct warmth *w = calloc(1, sizeof(*w));
+    const struct shuffle *s = &q->sequence->shuffle;
+    struct warmth *w = q->warmth = calloc(1, sizeof(*w));
 
-    *result = w;
+    (void)lane;
     if (w == NULL)
         return err_memory(err, sizeof(*w));
     w->shards = &l->shards;
-    w->line = line;
-    w->sequence = sequence;
+    w->line = q->line;
+    w->sequence = q->sequence;
     w->ahead = 1 + AHEAD_BYTES / MAX(d->total_bytes / MAX(dataset_samples(d), 1), 1);
-    return SHEAF_OK;
-}
-
-void warmth_begin(struct warmth *w)
-{
-    const struct shuffle *s = &w->sequence->shuffle;
-
     w->warmed = s->next - MIN(s->next, s->filled);
+    return SHEAF_OK;
 }
 
 static struct order_run locate(const struct warmth *w, uint64_t input)
@@ -142,7 +156,11 @@ static void begin(struct warmth *w, struct warming *g, struct loader *l)
     workers_submit(l->workers, &g->job);
 }
 
-struct job *warmth_go_on(struct warmth *w, struct loader *l)
+/* Starts warming jobs, which read the samples that enter the buffer next into the kernel's cache.
+ * Returns a job for which further draws should wait, because the samples that they draw are not in
+ * the cache yet. Without this wait, a disk would be read at random positions while it is read from
+ * start to end. Returns NULL if draws need not wait. */
+static struct job *go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
     struct job *busy = NULL;
@@ -168,7 +186,25 @@ struct job *warmth_go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-int warmth_draw(struct warmth *w, struct loader *l, uint64_t position, struct sheaf_error *err)
+/* Waits until the files from which the lane draws are in the kernel's cache. Returns SHEAF_END if
+ * they are not, and enough other reads are running. */
+static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct job *job = go_on(q->warmth, l);
+
+    while (job != NULL && q->planned >= DRAWS_COLD) {
+        if (q->first != NULL)
+            return SHEAF_END;
+        if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
+            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+        job = go_on(q->warmth, l);
+    }
+    return SHEAF_OK;
+}
+
+/* Makes the record at `position` of the sequence due (to be read next), and the consecutive records
+ * after it. Fails if the index section of a shard does not fit into the budget. */
+static int draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -180,7 +216,7 @@ int warmth_draw(struct warmth *w, struct loader *l, uint64_t position, struct sh
         const struct order_run run = locate(w, input);
         struct shard *shard;
 
-        code = shards_use(&l->shards, run.shard, &shard, err);
+        code = shards_use(w->shards, run.shard, &shard, err);
         if (code != SHEAF_OK)
             break;
         w->repeats[w->count] = order_lane_repeats(&w->sequence->range, input);
@@ -189,47 +225,67 @@ int warmth_draw(struct warmth *w, struct loader *l, uint64_t position, struct sh
     return w->count != 0 ? SHEAF_OK : code;
 }
 
-const struct run *warmth_due(struct warmth *w, struct read_plan *plan)
+/* Makes a plan for the due records that fit into one read of `most` bytes and whose shards are
+ * open. The shard of the first of them must be open. */
+static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
-    plan->runs = w->due + w->first;
-    plan->run_count = w->count - w->first;
-    plan->repeats = w->repeats[w->first];
-    return plan->runs;
-}
-
-void warmth_cut(const struct warmth *w, struct loader *l, uint64_t most, struct read_plan *plan)
-{
+    struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,
+                              .repeats = w->repeats[w->first] };
     uint64_t bytes = 0;
     size_t n;
 
-    for (n = 0; n < plan->run_count; n++) {
-        const struct run *run = &plan->runs[n];
+    for (n = 0; n < w->count - w->first; n++) {
+        const struct run *run = &plan.runs[n];
 
         if (n != 0 && (!loader_shard_is_open(l, run->shard) || run->shard->code != SHEAF_OK
-                       || w->repeats[w->first + n] != plan->repeats))
+                       || w->repeats[w->first + n] != plan.repeats))
             break;
         bytes += index_frame_bytes(run->shard->section, run->first);
         if (n != 0 && bytes > most)
             break;
     }
-    plan->run_count = n;
+    plan.run_count = n;
+    return plan;
 }
 
-void warmth_took(struct warmth *w, size_t count)
+/* queue_ops.plan */
+static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
-    w->first += count;
+    struct warmth *w = q->warmth;
+    struct read_plan plan;
+    int code = wait_for_warmth(l, q, err);
+
+    if (code == SHEAF_OK)
+        code = draw(w, q->planned, err);
+    if (code == SHEAF_ERR_LIMIT)
+        return QUEUE_NO_SECTION;
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, w->due[w->first].shard, err);
+    if (code != SHEAF_OK)
+        return code;
+    plan = plan_due(w, l, stretch_bytes(l, q->planned));
+    code = queue_begin_read(l, q, &plan, err);
+    if (code == SHEAF_OK)       /* the read has taken the references to the shards */
+        w->first += plan.run_count;
+    return code;
 }
 
-void warmth_pass(struct warmth *w, struct loader *l)
+/* queue_ops.pass */
+static void pass_drawn(struct loader *l, struct queue *q)
 {
+    struct warmth *w = q->warmth;
+
     if (w->first < w->count)
         shards_drop(&l->shards, w->due[w->first++].shard);
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-void warmth_close(struct warmth *w)
+/* queue_ops.end */
+static void end_drawn(struct queue *q)
 {
+    struct warmth *w = q->warmth;
+
     if (w == NULL)
         return;
     for (unsigned i = 0; i < JOBS; i++) {
@@ -243,3 +299,8 @@ void warmth_close(struct warmth *w)
         shards_drop(w->shards, w->due[i].shard);
     free(w);
 }
+
+const struct queue_ops queue_as_drawn = {
+    .begin = begin_drawn, .plan = plan_drawn, .pass = pass_drawn, .pump = queue_pump_planned,
+    .take = queue_take_planned, .end = end_drawn,
+};
