@@ -3,6 +3,7 @@
  * The thread that serves samples to a loader's workers (python/src/serving.h), without Python: its
  * workers are threads here, with the same sockets and the same shared memory, so that sanitizers
  * see all of them. */
+#include "python/src/held.h"
 #include "python/src/serving.h"
 
 #include <inttypes.h>
@@ -352,22 +353,28 @@ static void test_workers_share_a_pass(void **state)
 /* ---- Requests of the program itself --------------------------------------------------------- */
 
 static void get(struct fixture *f, uint64_t pass, uint64_t first, uint64_t count,
-                struct given *given)
+                struct serving_reply *given)
 {
     const struct serving_ask request = { pass, first, count };
 
     while (!serving_post(f->serving, &request))
         ;
-    while (!serving_collect(f->serving, &given->answer, &given->message))
+    while (!serving_collect(f->serving, given))
         ;
 }
 
-static void free_own(struct fixture *f, struct given *given)
+/* The samples are those, to the last byte. */
+static void look_at_own(const struct serving_reply *given, const uint64_t *expected, size_t count)
 {
-    if (given->answer.word != SERVING_NO_WORD)
-        __atomic_store_n(serving_word(f->serving, given->answer.word), SERVING_WORD_FREE,
-                         __ATOMIC_RELEASE);
-    free(given->message);
+    check(given->answer.code == SHEAF_OK && given->answer.word == SERVING_NO_WORD);
+    check(given->answer.samples == count && given->samples->count == count);
+    for (size_t i = 0; i < count; i++) {
+        const struct sheaf_field *field = given->samples->samples[i].fields;
+        size_t size;
+        const char *text = shards_text(expected[i], &size);
+
+        check(field->size == size && memcmp(field->data, text, size) == 0);
+    }
 }
 
 static void test_the_program_asks_without_a_socket(void **state)
@@ -376,7 +383,7 @@ static void test_the_program_asks_without_a_socket(void **state)
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         const uint64_t firsts[] = { 0, 13, SAMPLES - 1 };
         struct fixture f;
-        struct given given;
+        struct serving_reply given;
 
         make(&f, is_stream != 0);
         start(&f, 1, 600);
@@ -388,14 +395,14 @@ static void test_the_program_asks_without_a_socket(void **state)
                 const size_t count = (size_t)MIN(SAMPLES - first, BATCH);
 
                 get(&f, pass, first, is_stream ? BATCH : count, &given);
-                look_at(&given, serving_arena(f.serving)->base, &f.order[pass - 1][first], count);
-                free_own(&f, &given);
+                look_at_own(&given, &f.order[pass - 1][first], count);
+                serving_reply_free(&given);
             }
             get(&f, pass, SAMPLES, BATCH, &given);          /* behind the end */
             assert_int_equal(given.answer.code, is_stream ? SHEAF_OK : SHEAF_ERR_ARGUMENT);
             assert_int_equal(given.answer.samples, 0);
             assert_int_equal(given.answer.real, SAMPLES);
-            free_own(&f, &given);
+            serving_reply_free(&given);
         }
         serving_stop(f.serving);
         unmake(&f);
@@ -411,7 +418,7 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
     random_start(&rng);
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         struct fixture f;
-        struct given given;
+        struct serving_reply given;
 
         make(&f, is_stream != 0);
         start(&f, 1, 600);
@@ -421,8 +428,8 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
             const size_t count = (size_t)MIN(wanted, SAMPLES - first);
 
             get(&f, 1, first, count, &given);
-            look_at(&given, serving_arena(f.serving)->base, &f.order[0][first], count);
-            free_own(&f, &given);
+            look_at_own(&given, &f.order[0][first], count);
+            serving_reply_free(&given);
             next = next < first + count ? first + count : next;
         }
         serving_stop(f.serving);
@@ -433,7 +440,7 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
 static void test_what_was_asked_for_may_be_left(void **state)
 {
     struct fixture f;
-    struct given given;
+    struct serving_reply given;
 
     (void)state;
     make(&f, false);
@@ -446,8 +453,8 @@ static void test_what_was_asked_for_may_be_left(void **state)
             ;
         serving_leave(f.serving);
         get(&f, 1, first, BATCH, &given);
-        look_at(&given, serving_arena(f.serving)->base, &f.order[0][first], BATCH);
-        free_own(&f, &given);
+        look_at_own(&given, &f.order[0][first], BATCH);
+        serving_reply_free(&given);
     }
     assert_true(serving_post(f.serving, &(struct serving_ask){ 1, 0, BATCH }));
     serving_stop(f.serving);                /* nobody took it */
@@ -481,13 +488,13 @@ static void test_it_ends_while_workers_ask(void **state)
         start(&f, 1, 600);
         serving_begin(f.serving, &(struct serving_pass){ 1, 0, 0 });
         for (uint32_t i = 0; i < WORKERS; i++) {
-            struct given given;
+            struct serving_reply given;
 
             workers[i] = (struct worker){ .f = &f, .number = i, .workers = WORKERS };
             assert_int_equal(pthread_create(&workers[i].thread, NULL, wait_in_vain, &workers[i]),
                              0);
             get(&f, 1, i, 1, &given);
-            free_own(&f, &given);
+            serving_reply_free(&given);
         }
         usleep(1000u * (unsigned)round);
         serving_stop(f.serving);

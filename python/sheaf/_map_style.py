@@ -276,15 +276,22 @@ class Dataset(torch.utils.data.Dataset[Any]):
             batch, real = self.reader.get(number >> BITS, number & MASK, some)
             if batch is not None:
                 batches.append(batch)
-        if self.dataset.is_stream and real <= last \
-                and (self._drops_last or not batches):
-            return Nothing.END
-        if not batches:
-            self._check_skipped(count, [])
-            return Nothing.SKIPPED
+        nothing = self._nothing(bool(batches), real, count, last)
+        if nothing is not None:
+            return nothing
         if len(batches) == 1:
             return batches[0]
         return [sample for batch in batches for sample in batch]
+
+    def _nothing(self, is_any: bool, real: int, count: int, last: int) -> Optional[Nothing]:
+        """Returns what stands for a batch of `count` samples, the last of which has the ordinal `last`, or None if it
+        is a batch. `is_any` says whether it has samples. The rank has `real` samples."""
+        if self.dataset.is_stream and real <= last and (self._drops_last or not is_any):
+            return Nothing.END
+        if not is_any:
+            self._check_skipped(count, [])
+            return Nothing.SKIPPED
+        return None
 
     def _check_skipped(self, count: int, problems: List[sheaf.Problem]) -> None:
         """Raises CorruptError if a batch without samples cannot be left out. With several ranks, one rank would

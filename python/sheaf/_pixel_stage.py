@@ -9,10 +9,9 @@ The memory of a batch is reused when the program holds no reference to it any mo
 from __future__ import annotations
 
 import collections
-import math
-import sys
+import functools
 import time
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -39,15 +38,35 @@ class PixelBatch:
     list of arrays [samples, crops, height, width]). `labels` is an array [samples] or [samples, labels], or None if
     there are no labels."""
 
-    def __init__(self, samples: Any, pixels: Any, crops: Any, labels: Any,
-                 masks: Dict[str, Any]) -> None:
-        self.samples, self.pixels, self.crops, self.labels = samples, pixels, crops, labels
-        self.masks = masks
-        self.given = len(samples)       # number of samples, including those without crops
-        self.rest: Optional[List[int]] = None   # numbers of the samples with crops, if some have none
+    def __init__(self, stage: Stage, made: _sheaf.Crops, samples: Batch, arrays: Sequence[Any],
+                 rest: Optional[List[int]]) -> None:
+        self._stage, self._made, self._read = stage, made, samples
+        self.rest = rest                # numbers of the samples with crops, if some have none
+        if len(arrays) == 1 and not stage.pixels.has_views:
+            self.pixels, self.masks = stage.show(arrays[0]), {}
+        else:
+            self.pixels, self.masks = stage.divided(arrays)
+        whole = made.labels()
+        self.labels = stage.show(_labels(samples)) if whole is None else stage.numbers(whole)
+        if rest is not None and self.labels is not None:
+            self.labels = self.labels[rest]
+
+    @functools.cached_property
+    def crops(self) -> Any:
+        crops = numpy.frombuffer(self._made.boxes(), numpy.int32).reshape(-1, *self._stage.box)
+        return self._stage.show(crops if self.rest is None else crops[self.rest])
+
+    @functools.cached_property
+    def samples(self) -> Any:
+        return self._read if self.rest is None else [self._read[i] for i in self.rest]
+
+    @property
+    def given(self) -> int:
+        """The number of samples, including those without crops."""
+        return len(self._read)
 
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self._read if self.rest is None else self.rest)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.samples)
@@ -57,49 +76,53 @@ class PixelBatch:
 
     @property
     def keys(self) -> List[str]:
-        return [sample.key for sample in self.samples]
+        return self._kept(self._read.keys)
 
     @property
     def seeds(self) -> Any:
-        return numpy.array([sample.seed for sample in self.samples], numpy.uint64)
+        return numpy.array(self._kept(self._read.seeds), numpy.uint64)
 
     @property
     def repeated(self) -> List[bool]:
-        return [sample.repeated for sample in self.samples]
+        return self._kept(self._read.repeated)
 
     def fields(self, name: str) -> List[memoryview]:
-        return [sample[name] for sample in self.samples]
+        return [sample[name] for sample in self.samples] if self.rest is not None else self._read.fields(name)
 
-
-def _references_if_unused() -> int:
-    """Returns the number of references that Memory.take counts for a block that no array shows: the reference of the
-    list, that of the variable, and in some versions of Python that of the call."""
-    for block in [object()]:
-        return sys.getrefcount(block)
-    return 0
+    def _kept(self, values: Any) -> Any:
+        """Returns the values of the samples that have crops."""
+        return values if self.rest is None else [values[i] for i in self.rest]
 
 
 class Memory:
-    """Blocks of memory for batches. Every array that shows a block holds a reference to it, so a block without such
-    references is reused."""
+    """Memory for batches. The memory of a batch is used again when nothing refers to its arrays any more."""
 
-    def __init__(self, allocate: Callable[[int], Any]) -> None:
-        self.allocate = allocate
-        self.blocks: Dict[int, List[Any]] = {}
-        self.unused = _references_if_unused()
+    def __init__(self, pool: _sheaf.PixelPool, shapes: List[Tuple[int, ...]],
+                 allocate: Callable[[Tuple[int, ...]], Any]) -> None:
+        self.pool, self.shapes, self.allocate = pool, shapes, allocate
+        self.slots: List[_sheaf.PixelSlot] = []
 
-    def take(self, size: int) -> Any:
-        """Returns an array of `size` bytes. A batch that is not full also gets a whole block."""
-        blocks = self.blocks.setdefault(size, [])
-        for block in blocks:
-            if sys.getrefcount(block) <= self.unused:
-                return block
-        blocks.append(self.allocate(size))
-        return blocks[-1]
+    def take(self) -> _sheaf.PixelSlot:
+        """Returns memory for a full batch."""
+        for slot in self.slots:
+            if slot.is_free():
+                return slot
+        slot = _sheaf.PixelSlot(self.pool, [self.allocate(shape) for shape in self.shapes], self.shapes[0][0])
+        self.slots.append(slot)
+        return slot
 
 
-def plain(size: int) -> Any:
-    return numpy.empty(size, numpy.uint8)
+def plain(shape: Tuple[int, ...]) -> Any:
+    return numpy.empty(shape, numpy.uint8)
+
+
+def as_array(array: Any) -> Any:
+    return array
+
+
+def as_numbers(data: bytearray) -> Any:
+    """Returns an array of the int64 numbers in `data`."""
+    return numpy.frombuffer(data, numpy.int64)
 
 
 class Policy:
@@ -134,50 +157,60 @@ class Shares(NamedTuple):
 
 
 class Stage:
-    """Makes PixelBatches from batches of samples."""
+    """Makes PixelBatches from batches of samples. show(array) and numbers(data) return an array, and the int64 numbers
+    in a bytearray, in the form in which the program gets them. show(None) is None."""
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
-                 allocate: Callable[[int], Any] = plain) -> None:
+                 allocate: Callable[[Tuple[int, ...]], Any] = plain,
+                 show: Callable[[Any], Any] = as_array,
+                 numbers: Callable[[bytearray], Any] = as_numbers) -> None:
         self.pixels, self.policy, self.shares = pixels, policy, shares
+        self.show, self.numbers = show, numbers
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
-        self.memory = Memory(allocate)
         shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        # bytes and shape of each sample's part of an array
-        self.parts = [(math.prod(shape), shape) for shape in shapes]
+        self.memory = Memory(self.pool, [(shares.batch_size, *shape) for shape in shapes], allocate)
+        self.box = (pixels.crops, BOX) if pixels.has_views else (BOX,)
+        # the largest number of full batches that are being made
+        self.ahead = min(max(UNDER_WAY, shares.ahead // shares.batch_size), BATCHES_MOST)
         self.handing_ns = 0             # time that the program's thread has spent on making batches
 
-    def begin(self, samples: Batch) -> Tuple[Any, ...]:
-        began, count = time.monotonic_ns(), len(samples)
-        arrays = [self.memory.take(size * self.shares.batch_size)[:size * count]
-                  .reshape(count, *shape) for size, shape in self.parts]
-        crops = numpy.empty((count, self.pixels.crops, BOX), numpy.int32)
-        made = self.pool.begin(samples, self.pixels.field, [*arrays, crops])
+    def begin(self, samples: Batch) -> Any:
+        """Begins to make the crops of samples. end() waits for them."""
+        began, slot = time.monotonic_ns(), self.memory.take()
+        made = self.pool.begin(samples, self.pixels.field, slot)
         self.handing_ns += time.monotonic_ns() - began
-        return samples, arrays, crops, made
+        return made, slot
 
-    def end(self, samples: Batch, arrays: List[Any], crops: Any, made: Any) -> PixelBatch:
+    def read(self, server: _sheaf.Server, number: int, first: int, count: int) -> Any:
+        """Begins to read samples of a pass, and then to make their crops. end() waits for them."""
+        slot = self.memory.take()
+        return self.pool.read(server, number, first, count, self.pixels.field, slot), slot
+
+    def end(self, made: _sheaf.Crops, slot: _sheaf.PixelSlot) -> Optional[PixelBatch]:
+        """Returns a batch when its crops are made, or None if it has no samples."""
         bad = made.wait()
         began = time.monotonic_ns()
-        labels = _labels(samples)
-        kept: Any = samples
-        rest = None
-        if bad:
+        samples, arrays, rest = made.samples, slot.arrays, None
+        if samples is None:
+            return None
+        if len(samples) != self.shares.batch_size:
+            arrays = [array[:len(samples)] for array in arrays]
+        if bad is not None:
             for i, code, name, message in bad:
                 self.policy(samples[i], code, name, message)
             lost = {i for i, *_ in bad}
             rest = [i for i in range(len(samples)) if i not in lost]
-            kept = [samples[i] for i in rest]
-            arrays, crops = [array[rest] for array in arrays], crops[rest]
-            labels = None if labels is None else labels[rest]
-        views, has_views = len(self.pixels.views), self.pixels.has_views
-        parts = [arrays[i:i + views] if has_views else arrays[i]
-                 for i in range(0, len(arrays), views)]
-        batch = PixelBatch(kept, parts[0], crops if has_views else crops[:, 0], labels,
-                           dict(zip(self.pixels.masks, parts[1:])))
-        batch.given, batch.rest = len(samples), rest
+            arrays = [array[rest] for array in arrays]
+        batch = PixelBatch(self, made, samples, arrays, rest)
         self.handing_ns += time.monotonic_ns() - began
         return batch
+
+    def divided(self, arrays: Sequence[Any]) -> Tuple[Any, Dict[str, Any]]:
+        """Returns the pixels and the masks."""
+        views, shown = len(self.pixels.views), [self.show(array) for array in arrays]
+        parts = [shown[i:i + views] for i in range(0, len(shown), views)] if self.pixels.has_views else shown
+        return parts[0], dict(zip(self.pixels.masks, parts[1:]))
 
     def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
         """Yields (PixelBatch, other) for each (batch, other), in order. An object that is not a Batch is passed on
@@ -204,7 +237,7 @@ class Stage:
             yield (self.end(*begun), given[1]) if begun is not None else given
 
     def _has_room(self, waiting: Deque[Any]) -> bool:
-        samples = sum(len(begun[0]) for _, begun, _ in waiting if begun is not None)
+        samples = sum(len(given[0]) for _, begun, given in waiting if begun is not None)
         return len(waiting) < UNDER_WAY or (len(waiting) < BATCHES_MOST and
                                             samples + self.shares.batch_size <= self.shares.ahead)
 

@@ -66,12 +66,13 @@ class RankReader:
         if self.local_rank != 0:
             return                          # another process has the reader
         hosts = self.world_size // self.local_size
+        is_shared = self.has_workers or self.local_size > 1
         self._server = _sheaf.Server(
-            self.dataset, self.local_size, self.dataset.wait_seconds, epoch=epoch, seed=order.seed,
-            no_shuffle=order.no_shuffle, shuffle_buffer=order.shuffle_buffer,
+            self.dataset, self.local_size, self.dataset.wait_seconds, is_shared, epoch=epoch,
+            seed=order.seed, no_shuffle=order.no_shuffle, shuffle_buffer=order.shuffle_buffer,
             lanes=order.lanes // self.local_size, rank=self.rank // self.local_size,
             world_size=hosts, **self._options)
-        if self.has_workers or self.local_size > 1:
+        if is_shared:
             self._server.listen(self._address)
         self._process = os.getpid()
         _open.add(self)
@@ -144,6 +145,11 @@ class RankReader:
         self._claim, self._first = None, self._passes + 1
         if server is not None:
             server.close()
+
+    def own_server(self) -> Optional[_sheaf.Server]:
+        """Returns the server, if it is of this process and no other process uses it."""
+        is_own = self.local_size == 1 and not self.has_workers and self._process == os.getpid()
+        return self._server if is_own else None
 
     # ---- Used by any process ------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ class Stats(NamedTuple):
     batches: int = 0        # batches that a DataLoader has returned
     wait_ns: int = 0        # ns that the program waited for batches
     step_ns: int = 0        # ns that the program did something else between batches
-    read_ns: int = 0        # ns of reading, in all workers, or in the program if there are none
+    read_ns: int = 0        # ns of reading, in all workers, in the program, or with pixels= in a thread
     decode_ns: int = 0      # ns of decoding, in all workers, in the program, or in decode_threads
     collate_ns: int = 0     # ns of collating, in all workers, or in the program if there are none
     workers: int = 0
@@ -194,8 +194,8 @@ class Stats(NamedTuple):
             words.append("{:,} batches; waits {:.0%} of the time for data".format(
                 self.batches, self.wait_ns / passed))
         if passed != 0 and self.decode_threads:
-            words.append("{:.0%} of {} decode threads busy; the program {:.0%} reading, {:.1%} "
-                         "handing over".format(self.decode_ns / passed / self.decode_threads,
+            words.append("{:.0%} of {} decode threads busy; reading takes {:.0%} of the time, and "
+                         "handing over {:.1%}".format(self.decode_ns / passed / self.decode_threads,
                                                self.decode_threads, self.read_ns / passed,
                                                self.collate_ns / passed))
         elif passed != 0:

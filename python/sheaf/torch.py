@@ -23,11 +23,12 @@ PyTorch's own DataLoader works as well, with the same batches:
 from __future__ import annotations
 
 import atexit
+import collections
 import inspect
 import sys
 import time
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch.utils.data
 import torch.utils.data.distributed
@@ -258,8 +259,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         dataset.reader.has_workers = num_workers > 0
         self._stage = None if pixels is None else _PixelStage(dataset, pixels, batch_size,
                                                               options.get("pin_memory", False))
-        self.batches_given: Optional[int] = None        # batches of the pass under way, or None if there is no pass
-        self._is_ahead, self._most = False, batch_size
+        self._handed = _Handed()
+        self._is_ahead = False
         self.undecoded = 0                              # samples that were left out because decode failed
         self._times = [0] * 6           # number of batches; ns of waiting, stepping, reading, decoding, collating
         super().__init__(dataset, batch_size, num_workers=num_workers,
@@ -272,28 +273,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     def __iter__(self) -> Any:
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
         if self._stage is not None:
-            return _Batches(self, self._stage.batches(self._read_batches()))
+            return _Batches(self, self._stage.batches(self))
         before = self.sampler.latest
         passing = _Batches(self, super().__iter__())
         if self.sampler.latest is not before:       # workers have already taken numbers
             passing.has_given(0)
         return passing
-
-    def _read_batches(self) -> Iterator[Any]:
-        """Yields the batches of a pass as they are read, without a number for each sample."""
-        own, dataset, times = self.sampler.begin(), self.sampler.source, self._times
-        local_rank, local_size = dataset.reader.local_rank, dataset.reader.local_size
-        while own.yielded < own.count:
-            count = min(self._most, own.count - own.yielded)
-            if count < self._most and self.drop_last:
-                break
-            first = (own.yielded * local_size + local_rank * self._most) + own.first
-            own.yielded += count
-            begun = time.monotonic_ns()
-            batch = dataset._run_of([((own.number << BITS) + first, count)], count, first + count - 1)
-            times[3] += time.monotonic_ns() - begun
-            yield batch
-        own.is_over = True
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next pass this epoch. If a loaded state has begun this epoch, the pass continues from there."""
@@ -306,7 +291,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
                                    "move_to_device=False)")
-        state = self.sampler.state(self.sampler.latest, self.batches_given, self.batch_size,
+        state = self.sampler.state(self.sampler.latest, self._handed.batches, self.batch_size,
                                    self.drop_last)
         if self._stage is not None:
             state["pixels"] = pixels_version
@@ -318,7 +303,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if self._stage is not None:
             _check_pixels(state)
         self.sampler.load_state_dict(state)
-        self.batches_given = None
+        self._handed.batches = None
 
     def stats(self) -> sheaf.Stats:
         """Returns the counts of this rank's reader, the number of samples that were left out because decode failed,
@@ -327,7 +312,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         stats, stage, threads = self.dataset.stats(), self._stage, 0
         if stage is not None:
             stats = stats._replace(corrupt=stats.corrupt + stage.policy.count)
-            decode, collate = stage.pool.busy_ns, collate + stage.handing_ns
+            read, decode, collate = read + stage.pool.read_ns, stage.pool.busy_ns, collate + stage.handing_ns
             threads = stage.pixels.thread_count
         return stats._replace(
             undecoded=self.undecoded, batches=batches, wait_ns=wait, step_ns=step, read_ns=read,
@@ -375,35 +360,83 @@ class _PixelStage(Stage):
         shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
         options["memory_bytes"] = shares.reading
         self.dataset = dataset
-        super().__init__(pixels, shares, policy,
-                         _pinned if pins and torch.cuda.is_available() else plain)
+        super().__init__(pixels, shares, policy, _pinned if pins and torch.cuda.is_available() else plain,
+                         _tensor, _numbers)
 
-    def batches(self, inner: Any) -> Any:
-        for batch, _ in self.run((batch, None) for batch in inner):
-            if not isinstance(batch, PixelBatch):
-                yield batch
-            elif len(batch) == 0:
-                self.dataset._check_skipped(batch.given, [])
-                yield Nothing.SKIPPED
+    def batches(self, loader: DataLoader) -> Iterator[Any]:
+        """Yields the batches of a pass, which begins when the first batch is requested."""
+        own, server, is_stream = loader.sampler.begin(), self.dataset.reader.own_server(), self.dataset.dataset.is_stream
+        if server is None:
+            yield from self._of_others(loader, own)
+            return
+        waiting: Deque[Any] = collections.deque()
+        while True:
+            while len(waiting) < self.ahead and not own.is_over:
+                run = self._next_run(loader, own)
+                if run is not None:
+                    waiting.append((self.read(server, own.number, *run), run))
+            if not waiting:
+                return
+            (made, slot), (first, count) = waiting.popleft()
+            batch = self.end(made, slot)
+            if batch is None or is_stream:
+                yield self.dataset._nothing(batch is not None, made.real, count, first + count - 1) \
+                    or self._unless_empty(batch)
             else:
-                yield _as_tensors(batch)
+                yield self._unless_empty(batch)
+            del batch, made, slot           # the program may have let the batch go
+
+    def _next_run(self, loader: DataLoader, own: _Progress) -> Optional[Tuple[int, int]]:
+        """Returns the first ordinal and the number of samples of the next batch to read, or None at the end of the
+        pass."""
+        reader, most = self.dataset.reader, self.shares.batch_size
+        count = min(most, own.count - own.yielded)
+        if count <= 0 or (count < most and loader.drop_last):
+            own.is_over = True
+            return None
+        first = own.yielded * reader.local_size + reader.local_rank * most + own.first
+        own.yielded += count
+        return first, count
+
+    def _of_others(self, loader: DataLoader, own: _Progress) -> Iterator[Any]:
+        """Yields the batches of a pass whose samples another process may read."""
+        for batch, _ in self.run((batch, None) for batch in self._read_batches(loader, own)):
+            yield self._unless_empty(batch) if isinstance(batch, PixelBatch) else batch
+
+    def _read_batches(self, loader: DataLoader, own: _Progress) -> Iterator[Any]:
+        while not own.is_over:
+            begun, run = time.monotonic_ns(), self._next_run(loader, own)
+            if run is not None:
+                first, count = run
+                batch = self.dataset._run_of([((own.number << BITS) + first, count)], count, first + count - 1)
+                loader._times[3] += time.monotonic_ns() - begun
+                yield batch
+
+    def _unless_empty(self, batch: PixelBatch) -> Any:
+        if batch.rest is None or batch.rest:
+            return batch
+        self.dataset._check_skipped(batch.given, [])
+        return Nothing.SKIPPED
 
 
-def _pinned(size: int) -> Any:
-    return torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()
+def _tensor(array: Any) -> Any:
+    return None if array is None else torch.from_numpy(array)
 
 
-def _tensor(views: Any) -> Any:
-    return [torch.from_numpy(array) for array in views] if isinstance(views, list) \
-        else torch.from_numpy(views)
+def _numbers(data: bytearray) -> Any:
+    return torch.frombuffer(data, dtype=torch.int64) if data else torch.empty(0, dtype=torch.int64)
 
 
-def _as_tensors(batch: PixelBatch) -> PixelBatch:
-    batch.pixels = _tensor(batch.pixels)
-    batch.masks = {name: _tensor(mask) for name, mask in batch.masks.items()}
-    batch.crops = torch.from_numpy(batch.crops)
-    batch.labels = None if batch.labels is None else torch.from_numpy(batch.labels)
-    return batch
+def _pinned(shape: Tuple[int, ...]) -> Any:
+    return torch.empty(shape, dtype=torch.uint8, pin_memory=True).numpy()
+
+
+class _Handed:
+    """The number of batches that the program has received in the pass under way, or None if there is no pass. It is
+    an object of its own, because setting an attribute of PyTorch's DataLoader takes long."""
+
+    def __init__(self) -> None:
+        self.batches: Optional[int] = None
 
 
 class _Batches:
@@ -414,7 +447,7 @@ class _Batches:
         self.has_any, self.last_problem = False, ""     # whether any batch had samples left after decode
         self.left_ns = 0                # time when the program received its latest batch
         self.own: Optional[_Progress] = None
-        loader.batches_given = None
+        loader._handed.batches = None
 
     def __iter__(self) -> "_Batches":
         return self
@@ -480,7 +513,7 @@ class _Batches:
         if self.own is None:
             self.own = self.loader.sampler.latest
         if self.loader.sampler.latest is self.own:
-            self.loader.batches_given = batches
+            self.loader._handed.batches = batches
 
     def _drain(self) -> None:
         """Takes the remaining batches of a stream that has ended, because workers were already asked for places after

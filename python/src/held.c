@@ -62,11 +62,24 @@ static void unlist(struct held *h, struct piece **at)
     drop_piece(piece);
 }
 
+static void drop_pieces(struct piece **pieces, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        drop_piece(pieces[i]);
+    free(pieces);
+}
+
+void held_samples_free(struct held_samples *samples)
+{
+    if (samples == NULL)
+        return;
+    drop_pieces(samples->pieces, samples->piece_count);
+    free(samples);
+}
+
 static void end_lease(struct held *h, struct lease *lease)
 {
-    for (size_t i = 0; i < lease->piece_count; i++)
-        drop_piece(lease->pieces[i]);
-    free(lease->pieces);
+    drop_pieces(lease->pieces, lease->piece_count);
     arena_give_piece(h->arena, lease->copy, lease->copy_bytes);
     *lease = (struct lease){ .owner = -1 };
 }
@@ -442,37 +455,74 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
     return true;
 }
 
-/* Lets the lease (the record of an answer's memory) keep the pieces that contain the samples in
- * `out`, with one reference to each piece. In `out`, the samples of one piece are adjacent. */
-static bool take_pieces(struct held *h, struct lease *lease)
+/* Makes a list of the pieces that contain the samples in `out`, with one reference to each piece.
+ * In `out`, the samples of one piece are adjacent. */
+static bool take_pieces(const struct held *h, struct piece ***list, size_t *count)
 {
-    lease->pieces = malloc((h->out_count + 1) * sizeof(lease->pieces[0]));
-    if (lease->pieces == NULL)
+    struct piece **pieces = malloc((h->out_count + 1) * sizeof(pieces[0]));
+
+    if (pieces == NULL)
         return false;
+    *list = pieces;
+    *count = 0;
     for (size_t i = 0; i < h->out_count; i++) {
         if (i > 0 && h->out_pieces[i] == h->out_pieces[i - 1])
             continue;
         h->out_pieces[i]->users++;
-        lease->pieces[lease->piece_count++] = h->out_pieces[i];
+        pieces[(*count)++] = h->out_pieces[i];
     }
     return true;
 }
 
-static int answer_with(struct held *h, int owner, struct serving_answer *answer, char **message,
-                       struct sheaf_error *error)
+/* Makes the answer to this process. Returns NULL if memory is exhausted. */
+static struct held_samples *own_samples(const struct held *h)
 {
+    const size_t bytes = h->out_count * sizeof(h->out[0]);
+    struct held_samples *own = malloc(sizeof(*own) + bytes);
+
+    if (own == NULL)
+        return NULL;
+    if (!take_pieces(h, &own->pieces, &own->piece_count)) {
+        free(own);
+        return NULL;
+    }
+    own->count = h->out_count;
+    if (bytes != 0)
+        memcpy(own->samples, h->out, bytes);
+    return own;
+}
+
+/* Makes the answer to a worker. Returns false if memory is exhausted. */
+static bool answer_packed(struct held *h, int owner, struct serving_reply *reply)
+{
+    struct serving_answer *answer = &reply->answer;
     struct lease *lease = free_lease(h);
 
-    answer->samples = h->out_count;
-    if (lease != NULL && take_pieces(h, lease) && pack(h, lease, answer, message)) {
+    if (lease != NULL && take_pieces(h, &lease->pieces, &lease->piece_count) &&
+        pack(h, lease, answer, &reply->message)) {
         lease->owner = owner;
         answer->word = (uint32_t)(lease - h->leases);
         __atomic_store_n(held_word(h, answer->word), SERVING_WORD_USED, __ATOMIC_RELEASE);
-        return SHEAF_OK;
+        return true;
     }
     if (lease != NULL)
         end_lease(h, lease);
-    if (pack(h, NULL, answer, message))
+    return pack(h, NULL, answer, &reply->message);
+}
+
+static int answer_with(struct held *h, int owner, struct serving_reply *reply,
+                       struct sheaf_error *error)
+{
+    bool is_made;
+
+    reply->answer.samples = h->out_count;
+    if (owner == HELD_OWN) {
+        reply->samples = own_samples(h);
+        is_made = reply->samples != NULL;
+    } else {
+        is_made = answer_packed(h, owner, reply);
+    }
+    if (is_made)
         return SHEAF_OK;
     *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
     return SHEAF_ERR_MEMORY;
@@ -536,7 +586,7 @@ void held_drop(struct held *h, uint64_t first, uint64_t end)
 }
 
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
-              struct serving_answer *answer, char **message, struct sheaf_error *error)
+              struct serving_reply *reply, struct sheaf_error *error)
 {
     const bool repeats = !h->is_stream && first + count > h->real;
     const uint64_t end = repeats ? h->real : first + count;
@@ -555,8 +605,8 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
         h->out_pieces[0] = h->out_pieces[h->out_count - 1];
         h->out_count = h->out_count != 0;
     }
-    answer->real = h->real;
-    code = answer_with(h, owner, answer, message, error);
+    reply->answer.real = h->real;
+    code = answer_with(h, owner, reply, error);
     give_up(h);
     return code;
 }

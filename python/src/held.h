@@ -9,7 +9,7 @@
  * A stream can only be read forward. Seeking in it means reading on, or reading from its beginning
  * once more.
  *
- * Used only on the serving thread. */
+ * Used only on the serving thread, except held_samples_free. */
 #ifndef PYTHON_HELD_H
 #define PYTHON_HELD_H
 
@@ -27,8 +27,16 @@ struct piece {
     /* number of samples that were not given to a worker yet; when it becomes 0, the piece is
      * removed from the list of kept pieces */
     size_t left;
-    size_t users;               /* the list, and the answers */
+    _Atomic size_t users;       /* the list of kept pieces, and the answers */
     struct sheaf_kept *kept;
+};
+
+/* The samples of an answer to this process. They are used where they are, so they need not be
+ * packed. */
+struct held_samples {
+    struct piece **pieces;      /* the pieces in which the samples lie, with a reference to each */
+    size_t piece_count, count;
+    struct sheaf_sample samples[];
 };
 
 /* An answer that lies in the arena. */
@@ -97,9 +105,12 @@ void held_skip(struct held *h, uint64_t first);
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
 /* Makes the answer with the samples of these ordinals, and reads them first if necessary. After the
- * end of a stream, the answer has no samples. The caller frees *message. */
+ * end of a stream, the answer has no samples. The caller frees the content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
-              struct serving_answer *answer, char **message, struct sheaf_error *error);
+              struct serving_reply *reply, struct sheaf_error *error);
+/* Frees the samples of an answer to this process. May be called on any thread, even after
+ * held_free. NULL is allowed. */
+void held_samples_free(struct held_samples *samples);
 /* Returns the word of an answer: the number in shared memory that the receiver sets when it no
  * longer uses the answer. */
 uint32_t *held_word(const struct held *h, size_t number);

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * PixelPool: threads of the library that make the crops of batches; and the batches whose crops are
- * being made. */
-#include "module.h"
+ * PixelPool: threads of the library that make the crops of batches.
+ * PixelSlot: the program's memory for one batch. It is used again when no array of it is in use.
+ * Crops: a batch whose crops are being made.
+ *
+ *     PixelPool.begin  samples ----------------------+--> sheaf_pixels_begin --> Crops.wait
+ *     PixelPool.read   a thread reads the samples ---+
+ */
+#include "feeding.h"
+#include "server.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define VIEWS_MOST 1024
 #define MASKS_MOST 64
@@ -12,19 +21,41 @@
 struct pool_object {
     PyObject_HEAD
     struct sheaf_pixels_pool *pool;
+    struct feeding *feeding;        /* the thread that reads; NULL before it is needed */
+    unsigned forks;                 /* fork_count when the pool was made */
+    _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
 };
 
-/* The crops of a batch, which are being made or were made, in memory of the program. */
+struct slot_object {
+    PyObject_HEAD
+    PyObject *arrays;               /* a tuple: one for each view, one for each view of each mask */
+    Py_buffer *buffers;             /* the memory of the arrays */
+    void **out;
+    Py_ssize_t count;
+    size_t samples;                 /* number of samples for which there is room */
+    bool is_used;                   /* crops are being made in it */
+};
+
+/* The crops of a batch, which are being made or were made. */
 struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
-    struct batch_object *samples;
-    Py_buffer *buffers;             /* the views' memory, and the places' */
-    Py_ssize_t buffer_count;
+    struct slot_object *slot;       /* NULL once the crops are made */
+    struct batch_object *samples;   /* NULL if they are not read yet, or if there are none */
+    struct sheaf_crop_box *boxes;
+    int64_t *labels;                /* NULL unless each sample has one label, a whole number */
+    char *field;                    /* the name of the field with the image, or NULL */
     struct sheaf_pixels_batch *batch;
+    struct sheaf_error *error;      /* why the samples could not be read; NULL: there is no error */
+    uint64_t real;                  /* number of samples in the rank's part of the epoch */
+    /* the reading of the samples; `server` is NULL if they were given */
+    struct server_object *server;
+    struct feed feed;
+    struct serving_ask ask;
+    struct held_samples *read;      /* NULL once they belong to `samples` */
 };
 
-static PyTypeObject *pool_type, *crops_type;
+static PyTypeObject *pool_type, *slot_type, *crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
@@ -80,6 +111,7 @@ static int pool_init(struct pool_object *self, PyObject *args, PyObject *keyword
     struct sheaf_pixels_view *views = PyMem_Calloc(VIEWS_MOST, sizeof(views[0]));
 
     sheaf_pixels_options_init(&o, sizeof(o));
+    self->forks = fork_count;
     if (views == NULL || self->pool != NULL ||
         !PyArg_ParseTupleAndKeywords(args, keywords, "OiI(dd)diiiOIK:PixelPool", names, &list,
                                      &crop, &o.resize, &o.ratio[0], &o.ratio[1], &o.flip, &filter,
@@ -114,128 +146,339 @@ static int pool_init(struct pool_object *self, PyObject *args, PyObject *keyword
 static void pool_dealloc(struct pool_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    struct sheaf_pixels_pool *pool = self->pool;
 
-    Py_BEGIN_ALLOW_THREADS
-    sheaf_pixels_pool_free(pool);
-    Py_END_ALLOW_THREADS
+    if (self->forks == fork_count) {    /* a forked child has no such threads */
+        Py_BEGIN_ALLOW_THREADS
+        feeding_stop(self->feeding);
+        sheaf_pixels_pool_free(self->pool);
+        Py_END_ALLOW_THREADS
+    }
     object_free(self);
     Py_DECREF(type);
 }
 
+/* ---- Memory for a batch ---------------------------------------------------------------------- */
+
+static int slot_init(struct slot_object *self, PyObject *args, PyObject *Py_UNUSED(keywords))
+{
+    struct pool_object *pool;
+    Py_ssize_t count;
+    PyObject *list;
+
+    if (self->arrays != NULL ||
+        !PyArg_ParseTuple(args, "O!O!n:PixelSlot", pool_type, &pool, &PyList_Type, &list,
+                          &self->samples))
+        return -1;
+    count = PyList_Size(list);
+    self->arrays = PyList_AsTuple(list);
+    self->buffers = PyMem_Calloc((size_t)count + 1, sizeof(self->buffers[0]));
+    self->out = PyMem_Calloc((size_t)count + 1, sizeof(self->out[0]));
+    if (self->arrays == NULL || self->buffers == NULL || self->out == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; self->count < count; self->count++) {
+        const size_t i = (size_t)self->count;
+        const size_t needed = self->samples * sheaf_pixels_bytes(pool->pool, i);
+        Py_buffer *buffer = &self->buffers[i];
+
+        if (PyObject_GetBuffer(PyTuple_GetItem(self->arrays, self->count), buffer,
+                               PyBUF_WRITABLE) != 0)
+            return -1;
+        self->out[i] = buffer->buf;
+        if (needed == 0 || (size_t)buffer->len < needed) {
+            PyErr_Format(PyExc_ValueError, "array %zu has %zd bytes, expected %zu", i, buffer->len,
+                         needed);
+            self->count++;
+            return -1;
+        }
+    }
+    if (count != 0 && sheaf_pixels_bytes(pool->pool, (size_t)count) == 0)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "%zd arrays: expected one for each view, and one for each view "
+                 "of each mask", count);
+    return -1;
+}
+
+static void slot_dealloc(struct slot_object *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        PyBuffer_Release(&self->buffers[i]);
+    PyMem_Free(self->buffers);
+    PyMem_Free(self->out);
+    Py_XDECREF(self->arrays);
+    object_free(self);
+    Py_DECREF(type);
+}
+
+/* Returns whether no crops are being made in the memory, and nothing else refers to the arrays. The
+ * tuple and the buffer have one reference to each array. */
+static PyObject *slot_is_free(struct slot_object *self, PyObject *Py_UNUSED(ignored))
+{
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        if (Py_REFCNT(PyTuple_GetItem(self->arrays, i)) != 2)
+            Py_RETURN_FALSE;
+    return PyBool_FromLong(!self->is_used);
+}
+
+static PyObject *slot_arrays(struct slot_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_NewRef(self->arrays);
+}
+
 /* ---- Crops ----------------------------------------------------------------------------------- */
+
+static void leave_slot(struct crops_object *self)
+{
+    if (self->slot != NULL)
+        self->slot->is_used = false;
+    Py_XDECREF((PyObject *)self->slot);
+    self->slot = NULL;
+}
 
 static void crops_dealloc(struct crops_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    struct sheaf_pixels_batch *batch = self->batch;
 
-    Py_BEGIN_ALLOW_THREADS
-    sheaf_pixels_batch_free(batch);
-    Py_END_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < self->buffer_count; i++)
-        PyBuffer_Release(&self->buffers[i]);
-    PyMem_Free(self->buffers);
+    if (self->pool->forks == fork_count) {  /* a forked child has no threads that would end this */
+        Py_BEGIN_ALLOW_THREADS
+        if (self->server != NULL)
+            feeding_leave(self->pool->feeding, &self->feed);
+        sheaf_pixels_batch_free(self->batch);
+        held_samples_free(self->read);
+        Py_END_ALLOW_THREADS
+    }
+    leave_slot(self);
+    free(self->boxes);
+    free(self->labels);
+    free(self->field);
+    free(self->error);
     Py_XDECREF((PyObject *)self->samples);
-    Py_XDECREF((PyObject *)self->pool);
+    Py_XDECREF((PyObject *)self->server);
+    Py_DECREF((PyObject *)self->pool);
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-/* Takes the buffers for the crops of each view and, as the last one, the buffer for the boxes.
- * Returns false with an exception on failure. */
-static bool take_buffers(struct crops_object *self, PyObject *list, void **out)
+/* Makes the list of labels, if each sample has one label that is a whole number. */
+static void take_labels(struct crops_object *self, const struct sheaf_sample *samples, size_t count)
 {
-    const size_t samples = self->samples->count;
-    const struct sheaf_pixels_pool *pool = self->pool->pool;
-    const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
+    int64_t *labels = malloc((count + 1) * sizeof(labels[0]));
 
-    self->buffers = PyMem_Calloc((size_t)count + 1, sizeof(self->buffers[0]));
-    if (self->buffers == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (; self->buffer_count < count; self->buffer_count++) {
-        const size_t i = (size_t)self->buffer_count;
-        Py_buffer *buffer = &self->buffers[i];
-        const bool is_last = self->buffer_count + 1 == count;
-        const size_t each = is_last
-            ? sheaf_pixels_crops(pool) * sizeof(struct sheaf_crop_box)
-            : sheaf_pixels_bytes(pool, i);
-
-        if (PyObject_GetBuffer(PyList_GetItem(list, self->buffer_count), buffer,
-                               PyBUF_WRITABLE) != 0)
-            return false;
-        if (each == 0 || (size_t)buffer->len < samples * each) {
-            PyErr_Format(PyExc_ValueError, "buffer %zu has %zd bytes, expected %zu", i, buffer->len,
-                         samples * each);
-            self->buffer_count++;
-            return false;
+    for (size_t i = 0; i < count && labels != NULL; i++) {
+        if (samples[i].label_count == 1 && label_is_whole(samples[i].labels[0])) {
+            labels[i] = (int64_t)samples[i].labels[0];
+        } else {
+            free(labels);
+            labels = NULL;
         }
-        out[i] = buffer->buf;
     }
-    if (count < 2 || sheaf_pixels_bytes(pool, (size_t)count - 1) != 0) {
-        PyErr_Format(PyExc_ValueError, "%zd buffers: expected one for each view, one for each view "
-                     "of each mask, and one for the places", count);
-        return false;
+    self->labels = labels;
+}
+
+/* Begins to make the crops. Needs no GIL. Returns an error code. */
+static int begin(struct crops_object *self, const struct sheaf_sample *samples, size_t count,
+                 struct sheaf_error *error)
+{
+    struct sheaf_pixels_pool *pool = self->pool->pool;
+
+    if (count > self->slot->samples) {
+        *error = (struct sheaf_error){ .code = SHEAF_ERR_ARGUMENT,
+                                       .message = "more samples than there is memory for" };
+        return error->code;
     }
-    return true;
+    self->boxes = calloc(count * sheaf_pixels_crops(pool) + 1, sizeof(self->boxes[0]));
+    if (self->boxes == NULL) {
+        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
+        return error->code;
+    }
+    take_labels(self, samples, count);
+    return sheaf_pixels_begin(pool, samples, count, self->field, self->slot->out, self->boxes,
+                              &self->batch, error);
+}
+
+/* Returns a new object, or NULL with an exception if memory is exhausted or the slot is used. */
+static struct crops_object *crops_new(struct pool_object *pool, struct slot_object *slot,
+                                      const char *field)
+{
+    struct crops_object *crops;
+
+    if (slot->is_used) {
+        PyErr_SetString(PyExc_ValueError, "crops are being made in this memory");
+        return NULL;
+    }
+    crops = PyObject_New(struct crops_object, crops_type);
+    if (crops == NULL)
+        return NULL;
+    memset((char *)crops + sizeof(PyObject), 0, sizeof(*crops) - sizeof(PyObject));
+    crops->pool = (struct pool_object *)Py_NewRef((PyObject *)pool);
+    crops->slot = (struct slot_object *)Py_NewRef((PyObject *)slot);
+    slot->is_used = true;
+    crops->field = field == NULL ? NULL : strdup(field);
+    if (field == NULL || crops->field != NULL)
+        return crops;
+    Py_DECREF((PyObject *)crops);
+    PyErr_NoMemory();
+    return NULL;
 }
 
 static PyObject *pool_begin(struct pool_object *self, PyObject *args)
 {
-    PyObject *samples, *list;
+    PyObject *samples;
+    struct slot_object *slot;
     const char *field;
     struct crops_object *crops;
     struct sheaf_error error;
-    void **out;
-    int code = SHEAF_OK;
 
-    if (!PyArg_ParseTuple(args, "O!zO!:begin", batch_type, &samples, &field, &PyList_Type, &list))
+    if (!PyArg_ParseTuple(args, "O!zO!:begin", batch_type, &samples, &field, slot_type, &slot))
         return NULL;
-    crops = PyObject_New(struct crops_object, crops_type);
+    crops = crops_new(self, slot, field);
     if (crops == NULL)
         return NULL;
-    crops->pool = (struct pool_object *)Py_NewRef((PyObject *)self);
     crops->samples = (struct batch_object *)Py_NewRef(samples);
-    crops->buffers = NULL;
-    crops->buffer_count = 0;
-    crops->batch = NULL;
-    out = PyMem_Calloc((size_t)PyList_Size(list) + 1, sizeof(out[0]));
-    if (out == NULL)
-        PyErr_NoMemory();
-    else if (take_buffers(crops, list, out))
-        code = sheaf_pixels_begin(self->pool, crops->samples->samples, crops->samples->count, field,
-                                  out, out[crops->buffer_count - 1], &crops->batch, &error);
-    PyMem_Free(out);
-    if (code != SHEAF_OK)
-        error_raise(&error);
-    if (crops->batch != NULL)
+    if (begin(crops, crops->samples->samples, crops->samples->count, &error) == SHEAF_OK)
         return (PyObject *)crops;
     Py_DECREF((PyObject *)crops);
-    return NULL;
+    return error_raise(&error);
 }
+
+/* ---- Crops of samples that a thread reads ---------------------------------------------------- */
+
+static void set_error(struct crops_object *self, int code, const char *message)
+{
+    self->error = calloc(1, sizeof(*self->error));
+    if (self->error == NULL)
+        return;                     /* there are no samples either */
+    self->error->code = code;
+    snprintf(self->error->message, sizeof(self->error->message), "%s", message);
+}
+
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Runs on the thread that reads. */
+static void read_and_begin(struct feed *feed)
+{
+    struct crops_object *self = (struct crops_object *)(void *)
+                                ((char *)feed - offsetof(struct crops_object, feed));
+    struct serving_reply reply = { .message = NULL };
+    struct sheaf_error error;
+    const uint64_t begun = clock_ns();
+    const bool is_read = server_read(self->server, &self->ask, &feed->is_left, &reply);
+
+    self->pool->read_ns += clock_ns() - begun;
+    if (!is_read) {
+        set_error(self, SHEAF_ERR_STATE, "the loader is closed");
+        return;
+    }
+    self->real = reply.answer.real;
+    if (reply.answer.code != SHEAF_OK) {
+        set_error(self, reply.answer.code, reply.message == NULL ? "" : reply.message);
+    } else if (reply.answer.samples != 0) {
+        self->read = reply.samples;
+        reply.samples = NULL;
+        if (begin(self, self->read->samples, self->read->count, &error) != SHEAF_OK)
+            set_error(self, error.code, error.message);
+    }
+    serving_reply_free(&reply);
+}
+
+static PyObject *pool_read(struct pool_object *self, PyObject *args)
+{
+    struct slot_object *slot;
+    struct server_object *server;
+    const char *field;
+    struct crops_object *crops;
+    unsigned long long pass, first, count;
+
+    if (!PyArg_ParseTuple(args, "O!KKKzO!:read", server_type, &server, &pass, &first, &count,
+                          &field, slot_type, &slot))
+        return NULL;
+    if (self->feeding == NULL)
+        self->feeding = feeding_start();
+    if (self->feeding == NULL)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    if (server_is_shared(server) || count > slot->samples || count == 0) {
+        PyErr_SetString(PyExc_ValueError, "expected a server of this process alone, and memory for "
+                        "the samples");
+        return NULL;
+    }
+    crops = crops_new(self, slot, field);
+    if (crops == NULL)
+        return NULL;
+    crops->server = (struct server_object *)Py_NewRef((PyObject *)server);
+    crops->ask = (struct serving_ask){ pass, first, count };
+    crops->feed.run = read_and_begin;
+    feeding_add(self->feeding, &crops->feed);
+    return (PyObject *)crops;
+}
+
+/* Waits until the samples are read, and lets Python handle signals meanwhile. Returns false with an
+ * exception on failure. */
+static bool wait_for_samples(struct crops_object *self)
+{
+    struct held_samples *read;
+    bool is_done = false;
+
+    while (!is_done) {
+        Py_BEGIN_ALLOW_THREADS
+        is_done = feeding_wait(self->pool->feeding, &self->feed);
+        Py_END_ALLOW_THREADS
+        if (!is_done && PyErr_CheckSignals() != 0)
+            return false;
+    }
+    if (self->error != NULL) {
+        error_raise(self->error);
+        return false;
+    }
+    read = self->read;
+    self->read = NULL;
+    if (read != NULL)
+        self->samples = (struct batch_object *)server_batch(NULL, read);
+    return read == NULL || self->samples != NULL;
+}
+
+/* ---- What has been made ---------------------------------------------------------------------- */
 
 static PyObject *pool_busy_ns(struct pool_object *self, void *Py_UNUSED(ignored))
 {
     return PyLong_FromUnsignedLongLong(self->pool == NULL ? 0 : sheaf_pixels_busy_ns(self->pool));
 }
 
+static PyObject *pool_read_ns(struct pool_object *self, void *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(self->read_ns);
+}
+
 static PyGetSetDef pool_getset[] = {
+    { "read_ns", (getter)pool_read_ns, NULL, "Time that its thread has spent on reading.", NULL },
     { "busy_ns", (getter)pool_busy_ns, NULL, "Processor time that its threads have used.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *list = PyList_New(0);
-    size_t bad;
+    PyObject *list;
+    size_t bad = 0;
 
-    if (list == NULL)
+    if (self->server != NULL && self->samples == NULL && !wait_for_samples(self))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    bad = sheaf_pixels_wait(self->batch);
-    Py_END_ALLOW_THREADS
+    if (self->batch != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        bad = sheaf_pixels_wait(self->batch);
+        Py_END_ALLOW_THREADS
+    }
+    leave_slot(self);
+    if (bad == 0)
+        Py_RETURN_NONE;
+    list = PyList_New(0);
     for (size_t i = 0; i < self->samples->count && bad != 0 && list != NULL; i++) {
         const struct sheaf_error *error = sheaf_pixels_error(self->batch, i);
         PyObject *item;
@@ -251,19 +494,70 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
     return list;
 }
 
+static PyObject *crops_samples(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_NewRef(self->samples == NULL ? Py_None : (PyObject *)self->samples);
+}
+
+static PyObject *crops_real(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLongLong(self->real);
+}
+
+static PyObject *crops_boxes(struct crops_object *self, PyObject *Py_UNUSED(ignored))
+{
+    const size_t count = self->samples == NULL ? 0 : self->samples->count;
+
+    return PyByteArray_FromStringAndSize((const char *)self->boxes,
+                                         (Py_ssize_t)(count * sheaf_pixels_crops(self->pool->pool)
+                                                      * sizeof(self->boxes[0])));
+}
+
+static PyObject *crops_labels(struct crops_object *self, PyObject *Py_UNUSED(ignored))
+{
+    if (self->samples == NULL || self->labels == NULL)
+        Py_RETURN_NONE;
+    return PyByteArray_FromStringAndSize((const char *)self->labels,
+                                         (Py_ssize_t)(self->samples->count
+                                                      * sizeof(self->labels[0])));
+}
+
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 static PyMethodDef pool_methods[] = {
-    { "begin", (PyCFunction)pool_begin, METH_VARARGS,
-      "begin(batch, field, [memory of each view, ..., of each view of each mask, ..., of the "
-      "places]): Crops." },
+    { "begin", (PyCFunction)pool_begin, METH_VARARGS, "begin(batch, field, slot): Crops." },
+    { "read", (PyCFunction)pool_read, METH_VARARGS,
+      "read(server, pass, first, count, field, slot): Crops of samples that a thread reads." },
     { NULL, NULL, 0, NULL },
+};
+
+static PyMethodDef slot_methods[] = {
+    { "is_free", (PyCFunction)slot_is_free, METH_NOARGS,
+      "Whether nothing uses the memory, so that another batch may have it." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef slot_getset[] = {
+    { "arrays", (getter)slot_arrays, NULL, "The arrays, a tuple.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyMethodDef crops_methods[] = {
     { "wait", (PyCFunction)crops_wait, METH_NOARGS,
-      "Waits until they are made: (index, code, its name, message) of each sample without them." },
+      "Waits until they are made: None, or (index, code, its name, message) of each sample without "
+      "them." },
+    { "boxes", (PyCFunction)crops_boxes, METH_NOARGS, "The boxes, five int32 for each crop." },
+    { "labels", (PyCFunction)crops_labels, METH_NOARGS,
+      "The labels, an int64 for each sample, or None unless each has one that is a whole number." },
     { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef crops_getset[] = {
+    { "samples", (getter)crops_samples, NULL, "The samples, after wait; None: there are none.",
+      NULL },
+    { "real", (getter)crops_real, NULL, "The number of samples that this rank has, after wait.",
+      NULL },
+    { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyType_Slot pool_slots[] = {
@@ -283,9 +577,27 @@ static PyType_Spec pool_spec = {
     .slots = pool_slots,
 };
 
+static PyType_Slot slot_slots[] = {
+    { Py_tp_new, PyType_GenericNew },
+    { Py_tp_init, slot_init },
+    { Py_tp_dealloc, slot_dealloc },
+    { Py_tp_methods, slot_methods },
+    { Py_tp_getset, slot_getset },
+    { Py_tp_doc, "PixelSlot(pool, arrays, samples): memory for one batch." },
+    { 0, NULL },
+};
+
+static PyType_Spec slot_spec = {
+    .name = "sheaf._sheaf.PixelSlot",
+    .basicsize = sizeof(struct slot_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slot_slots,
+};
+
 static PyType_Slot crops_slots[] = {
     { Py_tp_dealloc, crops_dealloc },
     { Py_tp_methods, crops_methods },
+    { Py_tp_getset, crops_getset },
     { Py_tp_doc, "Crops that are under way." },
     { 0, NULL },
 };
@@ -300,6 +612,7 @@ static PyType_Spec crops_spec = {
 int pixels_add(PyObject *module)
 {
     pool_type = module_add_type(module, &pool_spec);
+    slot_type = module_add_type(module, &slot_spec);
     crops_type = module_add_type(module, &crops_spec);
-    return pool_type == NULL || crops_type == NULL ? -1 : 0;
+    return pool_type == NULL || slot_type == NULL || crops_type == NULL ? -1 : 0;
 }

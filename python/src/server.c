@@ -2,8 +2,7 @@
  *
  * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as a
  * Python object. Workers talk to the thread by Python code (sheaf/_served.py). */
-#include "module.h"
-#include "serving.h"
+#include "server.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,11 +24,14 @@ struct reports {
 struct server_object {
     PyObject_HEAD
     PyObject *dataset;
-    struct serving *serving;        /* NULL: closed */
+    struct serving *_Atomic serving;    /* NULL: closed */
+    bool is_shared;                 /* other processes use the samples as well */
     PyThread_type_lock lock;        /* of whoever asks */
     struct reports *reports;
     unsigned forks;                 /* fork_count when it was made */
 };
+
+PyTypeObject *server_type;
 
 /* ---- Reports -------------------------------------------------------------------------------- */
 
@@ -98,7 +100,7 @@ struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
     char *cache_directory;
-    struct shared_arena *arena;            /* serves the reader; NULL if none could be made */
+    struct shared_arena *arena;            /* serves the reader; NULL if there is none */
     struct reports *reports;
     struct sheaf_reader *reader;
     struct sheaf_error error;
@@ -125,8 +127,10 @@ static void opening_discard(void *what)
     free(o);
 }
 
+/* `is_shared` says whether other processes will use the samples. */
 static struct server_opening *opening_new(const struct sheaf_dataset *dataset,
-                                          const struct sheaf_reader_options *options)
+                                          const struct sheaf_reader_options *options,
+                                          bool is_shared)
 {
     struct server_opening *o = calloc(1, sizeof(*o));
 
@@ -146,6 +150,8 @@ static struct server_opening *opening_new(const struct sheaf_dataset *dataset,
     pthread_mutex_init(&o->reports->lock, NULL);
     o->options.report = note_skipped;
     o->options.report_context = o->reports;
+    if (!is_shared)
+        return o;
     o->options.memory_bytes -= options->memory_bytes / ARENA_PART;
     o->arena = arena_open((size_t)(options->memory_bytes / ARENA_PART),
                           (size_t)o->options.memory_bytes);
@@ -165,13 +171,14 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     PyObject *source;
     unsigned long long wait_seconds;
     unsigned ranks;
+    int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
     /* By default, the library does not pad the epoch, because the program itself does so by
      * repeating ordinals. If other hosts must pad in the same way, a keyword argument makes the
      * library pad instead. */
     options.remainder = SHEAF_KEEP;
-    if (!PyArg_ParseTuple(args, "OIK:Server", &source, &ranks, &wait_seconds) ||
+    if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {
         options_free_columns(&options);
         return -1;
@@ -181,11 +188,13 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
         return -1;
     }
     self->forks = fork_count;
+    self->is_shared = is_shared != 0;
     self->dataset = dataset_of(source);
     self->lock = PyThread_allocate_lock();
     if (self->dataset == NULL || self->lock == NULL)
         return -1;
-    o = opening_new(((struct dataset_object *)self->dataset)->dataset, &options);
+    o = opening_new(((struct dataset_object *)self->dataset)->dataset, &options,
+                    self->is_shared);
     if (o == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -311,80 +320,69 @@ static PyObject *server_is_over(struct server_object *self, PyObject *args)
 
 /* ---- Samples, without a socket -------------------------------------------------------------- */
 
-/* An answer that lies in the arena. */
+/* Samples that this process uses. */
 struct own_use {
-    struct shared_arena *arena;
-    uint32_t *word;
-    unsigned forks;                 /* forks_begun when it came */
+    struct held_samples *samples;
+    struct shared_arena *arena;     /* the arena in which the samples lie, or NULL */
+    unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Called when this process no longer uses an answer. If a forked child may still see the memory,
- * the memory is not reused. */
+/* Called when this process no longer uses the samples. A forked child cannot free them. If samples
+ * lie in an arena, a forked child shares their memory, so they are not freed then. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
 
-    if (use->forks == forks_begun)
-        __atomic_store_n(use->word, SERVING_WORD_FREE, __ATOMIC_RELEASE);
-    arena_leave(use->arena);
+    if (use->forks == (use->arena == NULL ? fork_count : forks_begun)) {
+        held_samples_free(use->samples);
+        arena_leave(use->arena);
+    }
     PyMem_Free(use);
 }
 
-static PyObject *own_batch(struct serving *serving, uint32_t word, PyObject *message)
+PyObject *server_batch(struct shared_arena *arena, struct held_samples *samples)
 {
-    struct shared_arena *arena = serving_arena(serving);
     struct own_use *use = PyMem_Malloc(sizeof(*use));
-    PyObject *batch;
+    struct hold *hold = use == NULL ? NULL : hold_new(end_own_use, use);
+    struct batch_object *batch = hold == NULL ? NULL : batch_new();
 
-    if (use == NULL)
-        return PyErr_NoMemory();
-    *use = (struct own_use){ arena, serving_word(serving, word), forks_begun };
-    arena_use(arena);
-    batch = packed_get(message, &(struct packed_extent){ arena->base, arena->bytes }, end_own_use,
-                       use);
-    if (batch == NULL)
-        end_own_use(use);
-    return batch;
+    if (batch != NULL && batch_extend(batch, hold, samples->samples, samples->count)) {
+        *use = (struct own_use){ samples, arena, arena == NULL ? fork_count : forks_begun };
+        if (arena != NULL)
+            arena_use(arena);
+        return (PyObject *)batch;
+    }
+    Py_XDECREF((PyObject *)batch);
+    PyMem_Free(hold);
+    PyMem_Free(use);
+    held_samples_free(samples);
+    return PyErr_NoMemory();
 }
 
-/* Returns the Batch of an answer, or None if it has no samples. Takes over the message. */
-static PyObject *batch_of(struct serving *serving, const struct serving_answer *answer,
-                          char *message)
+/* Returns the Batch of an answer, or None if it has no samples. Takes over the content of the
+ * reply. */
+static PyObject *batch_of(struct serving *serving, struct serving_reply *reply)
 {
-    PyObject *bytes, *batch;
+    struct held_samples *samples = reply->samples;
 
-    if (answer->code != SHEAF_OK) {
-        struct sheaf_error error = { .code = answer->code };
+    if (reply->answer.code != SHEAF_OK) {
+        struct sheaf_error error = { .code = reply->answer.code };
 
-        if (message != NULL)
-            strncpy(error.message, message, sizeof(error.message) - 1);
-        free(message);
+        if (reply->message != NULL)
+            strncpy(error.message, reply->message, sizeof(error.message) - 1);
+        serving_reply_free(reply);
         return error_raise(&error);
     }
-    if (answer->samples == 0 && answer->word == SERVING_NO_WORD) {
-        free(message);
-        Py_RETURN_NONE;
-    }
-    bytes = PyBytes_FromStringAndSize(message, (Py_ssize_t)answer->bytes);
-    free(message);
-    if (bytes == NULL)
-        batch = NULL;
-    else if (answer->word == SERVING_NO_WORD)
-        batch = batch_unpack(NULL, bytes);
-    else
-        batch = own_batch(serving, answer->word, bytes);
-    Py_XDECREF(bytes);
-    if (batch == NULL || answer->samples != 0)
-        return batch;
-    Py_DECREF(batch);
+    if (reply->answer.samples != 0)
+        return server_batch(serving_arena(serving), samples);
+    serving_reply_free(reply);
     Py_RETURN_NONE;
 }
 
 /* Waits for the answer, and lets Python handle signals meanwhile. Returns false with an exception
  * on failure. */
 static bool wait_for_answer(struct server_object *self, struct serving *serving,
-                            const struct serving_ask *ask, struct serving_answer *answer,
-                            char **message)
+                            const struct serving_ask *ask, struct serving_reply *reply)
 {
     bool posted = false, done = false;
 
@@ -393,7 +391,7 @@ static bool wait_for_answer(struct server_object *self, struct serving *serving,
             return is_open(self);
         Py_BEGIN_ALLOW_THREADS
         posted = posted || serving_post(serving, ask);
-        done = posted && serving_collect(serving, answer, message);
+        done = posted && serving_collect(serving, reply);
         Py_END_ALLOW_THREADS
         if (!done && PyErr_CheckSignals() != 0) {
             if (posted)
@@ -404,13 +402,35 @@ static bool wait_for_answer(struct server_object *self, struct serving *serving,
     return true;
 }
 
+bool server_is_shared(const struct server_object *self)
+{
+    return self->is_shared;
+}
+
+bool server_read(struct server_object *self, const struct serving_ask *ask,
+                 const _Atomic bool *is_left, struct serving_reply *reply)
+{
+    bool posted = false, done = false;
+    struct serving *serving;
+
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);   /* the server stays until the lock is released */
+    serving = self->serving;
+    while (serving != NULL && !done && self->serving == serving && !*is_left) {
+        posted = posted || serving_post(serving, ask);
+        done = posted && serving_collect(serving, reply);
+    }
+    if (posted && !done)
+        serving_leave(serving);
+    PyThread_release_lock(self->lock);
+    return done;
+}
+
 static PyObject *server_get(struct server_object *self, PyObject *args)
 {
     struct serving *serving = self->serving;
     struct serving_ask ask;
-    struct serving_answer answer;
+    struct serving_reply reply = { .message = NULL };
     unsigned long long pass, first, count;
-    char *message = NULL;
     PyObject *batch = NULL;
 
     if (!PyArg_ParseTuple(args, "KKK:get", &pass, &first, &count) || !is_open(self))
@@ -422,10 +442,11 @@ static PyObject *server_get(struct server_object *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     PyThread_acquire_lock(self->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS
-    if (wait_for_answer(self, serving, &ask, &answer, &message))
-        batch = batch_of(serving, &answer, message);
+    if (wait_for_answer(self, serving, &ask, &reply))
+        batch = batch_of(serving, &reply);
     PyThread_release_lock(self->lock);
-    return batch == NULL ? NULL : Py_BuildValue("(NK)", batch, (unsigned long long)answer.real);
+    return batch == NULL ? NULL
+         : Py_BuildValue("(NK)", batch, (unsigned long long)reply.answer.real);
 }
 
 static PyMethodDef server_methods[] = {
@@ -452,7 +473,7 @@ static PyType_Slot server_slots[] = {
     { Py_tp_init, server_init },
     { Py_tp_dealloc, server_dealloc },
     { Py_tp_methods, server_methods },
-    { Py_tp_doc, "Server(dataset, ranks, wait_seconds, **options): one reader for all who ask." },
+    { Py_tp_doc, "Server(dataset, ranks, wait_seconds, is_shared, **options): one reader for all who ask." },
     { 0, NULL },
 };
 
@@ -465,5 +486,6 @@ static PyType_Spec server_spec = {
 
 int server_add(PyObject *module)
 {
-    return module_add_type(module, &server_spec) == NULL ? -1 : 0;
+    server_type = module_add_type(module, &server_spec);
+    return server_type == NULL ? -1 : 0;
 }

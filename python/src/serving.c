@@ -72,50 +72,47 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
 }
 
 /* Passes an answer to the request that this process has made without a socket. Takes over the
- * message. */
-static void hand_over(struct serving *s, const struct serving_answer *answer, char *message)
+ * content of the reply. */
+static void hand_over(struct serving *s, struct serving_reply *reply)
 {
     pthread_mutex_lock(&s->lock);
     if (s->locked.is_left) {        /* nobody waits for it any more */
-        if (answer->word != SERVING_NO_WORD)
-            __atomic_store_n(held_word(&s->held, answer->word), SERVING_WORD_FREE,
-                             __ATOMIC_RELEASE);
-        free(message);
+        serving_reply_free(reply);
         s->locked.post = POST_NONE;
         s->locked.is_left = false;
     } else {
-        s->locked.answer = *answer;
-        s->locked.message = message;
+        s->locked.reply = *reply;
         s->locked.post = POST_DONE;
     }
     pthread_cond_broadcast(&s->done);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Delivers an answer to a client, and takes over the message of the answer. If the connection to
- * the client has ended, removes the client. */
-static void deliver(struct serving *s, struct client *c, const struct serving_answer *answer,
-                    char *message)
+/* Delivers an answer to a client, and takes over the content of the reply. If the connection to the
+ * client has ended, removes the client. */
+static void deliver(struct serving *s, struct client *c, struct serving_reply *reply)
 {
     c->ask.count = 0;
     if (is_own(s, c)) {
-        hand_over(s, answer, message);
+        hand_over(s, reply);
         return;
     }
-    if (!send_all(s, c, answer, sizeof(*answer)) || !send_all(s, c, message, answer->bytes))
+    if (!send_all(s, c, &reply->answer, sizeof(reply->answer)) ||
+        !send_all(s, c, reply->message, reply->answer.bytes))
         serving_drop_client(s, c);
-    free(message);
+    serving_reply_free(reply);
 }
 
 static void deliver_error(struct serving *s, struct client *c, int code, const char *text)
 {
     const char *told = text == NULL ? "" : text;
-    char *message = strdup(told);
-    const struct serving_answer answer = { .code = code, .word = SERVING_NO_WORD,
-                                           .real = s->held.real,
-                                           .bytes = message == NULL ? 0 : strlen(told) };
+    struct serving_reply reply = {
+        .answer = { .code = code, .word = SERVING_NO_WORD, .real = s->held.real },
+        .message = strdup(told),
+    };
 
-    deliver(s, c, &answer, message);
+    reply.answer.bytes = reply.message == NULL ? 0 : strlen(told);
+    deliver(s, c, &reply);
 }
 
 /* Replies to a client's first message. The descriptor of the arena is sent together with the first
@@ -362,18 +359,18 @@ static void note_stats(struct serving *s)
 
 static void answer(struct serving *s, struct client *c)
 {
-    struct serving_answer a = { .word = SERVING_NO_WORD };
-    char *message = NULL;
+    struct serving_reply reply = { .answer = { .word = SERVING_NO_WORD } };
     struct sheaf_error error = { 0 };
 
-    a.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &a, &message, &error);
+    reply.answer.code = held_give(&s->held, c->ask.first, c->ask.count, c->descriptor, &reply,
+                                  &error);
     note_stats(s);
     if (s->held.real < c->ask.first + c->ask.count)
         c->end = s->held.real;
-    if (a.code != SHEAF_OK)
-        deliver_error(s, c, a.code, error.message);
+    if (reply.answer.code != SHEAF_OK)
+        deliver_error(s, c, reply.answer.code, error.message);
     else
-        deliver(s, c, &a, message);
+        deliver(s, c, &reply);
 }
 
 static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint64_t to)

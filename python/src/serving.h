@@ -2,7 +2,8 @@
  *
  * One reader for all workers of a rank: a thread that answers requests for samples by their
  * ordinals (numbers in the rank's part of the epoch). Workers send requests over a Unix socket. The
- * process in which the thread runs makes requests without a socket.
+ * process in which the thread runs makes requests without a socket, and gets the samples where they
+ * are.
  *
  *     worker: ASK pass, first, count --> thread: reads in order, keeps what is not requested yet
  *     worker: Batch in shared memory <-- ANSWER: message, and the word that ends its use
@@ -14,7 +15,7 @@
  * samples a second time. This is an error, because the program would get less data than there is.
  * At the beginning of a pass that continues from a saved state, it is also an error.
  *
- * Samples lie in an arena (arena.h) that the worker maps. The word of an answer is set when no part
+ * If there are workers, samples lie in an arena (arena.h) that the worker maps. The word of an answer is set when no part
  * of its batch is used any more. When a connection ends, everything that it holds is freed. If the
  * arena has no room, the bytes are sent in the message instead, so that nothing waits for views
  * that a program keeps.
@@ -47,8 +48,8 @@ struct serving_ask {
     uint64_t pass, first, count;
 };
 
-/* An answer to a request. It is followed by `bytes` bytes: a packed batch (packed.c) of `samples`
- * samples, or an error message. */
+/* An answer to a request. For a worker, it is followed by `bytes` bytes: a packed batch (packed.c)
+ * of `samples` samples, or an error message. */
 struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
@@ -56,6 +57,12 @@ struct serving_answer {
     /* number of samples in the rank's part of the epoch; for a stream UINT64_MAX until its end
      * is found */
     uint64_t real;
+};
+/* An answer and its content: bytes for a worker, samples for this process, or an error message. */
+struct serving_reply {
+    struct serving_answer answer;
+    char *message;                  /* the bytes that follow the answer; or NULL */
+    struct held_samples *samples;   /* the samples for this process (held.h); or NULL */
 };
 #define SERVING_NO_WORD   UINT32_MAX
 #define SERVING_WORD_FREE 0u    /* value of a word whose answer is done with */
@@ -96,17 +103,17 @@ bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
 /* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples. serving_collect
- * takes the answer; the caller frees the message. Each function waits for at most about a tenth of
+ * takes the answer; the caller frees its content. Each function waits for at most about a tenth of
  * a second. After that, serving_post returns false if an earlier, abandoned request is not
  * finished, and serving_collect returns false if the answer is not ready. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
-bool serving_collect(struct serving *serving, struct serving_answer *answer, char **message);
+bool serving_collect(struct serving *serving, struct serving_reply *reply);
+/* Frees the content of a reply. */
+void serving_reply_free(struct serving_reply *reply);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
-/* serving_arena returns the arena that contains the answers. serving_word returns the number in it
- * that the receiver sets when it no longer uses an answer. */
+/* Returns the arena in which samples lie; NULL: there is none. */
 struct shared_arena *serving_arena(struct serving *serving);
-uint32_t *serving_word(struct serving *serving, uint32_t number);
 
 /* Ends the thread, the connections and the reader. */
 void serving_stop(struct serving *serving);

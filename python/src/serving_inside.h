@@ -69,8 +69,7 @@ struct serving {
         enum post post;
         bool is_left;
         struct serving_ask ask;
-        struct serving_answer answer;
-        char *message;
+        struct serving_reply reply;
     } locked;
     struct serving *next;           /* of this process */
 };

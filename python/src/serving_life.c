@@ -152,16 +152,15 @@ bool serving_post(struct serving *s, const struct serving_ask *ask)
     return is_posted;
 }
 
-bool serving_collect(struct serving *s, struct serving_answer *answer, char **message)
+bool serving_collect(struct serving *s, struct serving_reply *reply)
 {
     bool is_done;
 
     pthread_mutex_lock(&s->lock);
     is_done = wait_for(s, POST_DONE);
     if (is_done) {
-        *answer = s->locked.answer;
-        *message = s->locked.message;
-        s->locked.message = NULL;
+        *reply = s->locked.reply;
+        s->locked.reply = (struct serving_reply){ .message = NULL };
         s->locked.post = POST_NONE;
         pthread_cond_broadcast(&s->done);
     }
@@ -172,27 +171,24 @@ bool serving_collect(struct serving *s, struct serving_answer *answer, char **me
 void serving_leave(struct serving *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (s->locked.post == POST_DONE) {
-        if (s->locked.answer.word != SERVING_NO_WORD)
-            __atomic_store_n(held_word(&s->held, s->locked.answer.word), SERVING_WORD_FREE,
-                             __ATOMIC_RELEASE);
-        free(s->locked.message);
-        s->locked.message = NULL;
-    }
+    if (s->locked.post == POST_DONE)
+        serving_reply_free(&s->locked.reply);
     s->locked.is_left = s->locked.post == POST_TAKEN;
     if (!s->locked.is_left)
         s->locked.post = POST_NONE;
     pthread_mutex_unlock(&s->lock);
 }
 
+void serving_reply_free(struct serving_reply *reply)
+{
+    free(reply->message);
+    held_samples_free(reply->samples);
+    *reply = (struct serving_reply){ .message = NULL };
+}
+
 struct shared_arena *serving_arena(struct serving *s)
 {
     return s->held.arena;
-}
-
-uint32_t *serving_word(struct serving *s, uint32_t number)
-{
-    return held_word(&s->held, number);
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -225,7 +221,7 @@ void serving_stop(struct serving *s)
     pthread_cond_destroy(&s->done);
     pthread_mutex_destroy(&s->lock);
     free(s->locked.holes.items);
-    free(s->locked.message);
+    serving_reply_free(&s->locked.reply);
     free(s);
 }
 

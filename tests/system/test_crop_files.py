@@ -114,6 +114,33 @@ class CropFiles(Case):
             self.assertEqual(mask.tobytes(), libpixels.mask(files[key + ".seg.png"], int(seed),
                                                             width=24, height=24))
 
+    def test_views(self):
+        """Each crop of each view, with the same box for its mask."""
+        files = {}
+        for i in range(4):
+            photo = images.photo(50 + i, 40, i)
+            mask = Image.frombytes("L", photo.size, random.Random(i).randbytes(40 * (50 + i)))
+            files["%d.jpg" % i] = images.saved(photo)
+            files["%d.seg.png" % i] = images.saved(mask, "PNG")
+        pack(make_tree(self.path("src"), files), self.path("out"))
+        folder = self.path("views")
+        views = [(2, 24, (0.32, 1.0)), (3, 16, (0.05, 0.32))]
+        sheaf("cat", self.path("out"), "--pixels", "view=2:24:0.32:1,view=3:16:0.05:0.32,mask=seg.png",
+              "-o", folder)
+        found = rows(folder)
+        self.assertEqual([row[0] for row in found],
+                         ["%06d.%d.png" % (i, k) for i in range(4) for k in range(5)])
+        for i in range(4):
+            own = found[5 * i:5 * i + 5]
+            expected = libpixels.pixels(files[own[0][1] + ".jpg"], int(own[0][8]), views=views)
+            for k, (row, (pixels, box)) in enumerate(zip(own, expected)):
+                self.assertEqual(png(folder, row[0]).tobytes(), pixels)
+                self.assertEqual(tuple(map(int, row[3:8])), box)
+                mask = png(folder, row[0].replace(".png", ".seg.png"))
+                self.assertEqual((mask.mode, mask.size), ("L", (views[k >= 2][1],) * 2))
+        line = sheaf("info", self.path("out"), "--pixels", "view=2:24x20:0.32:1,view=3:16:0.05:0.32")
+        self.assertRegex(line.stdout.decode(), r"cropped to 2 of 24 x 20 and 3 of 16 x 16 \(4 samples, 0 bad\)")
+
     def test_bad_images(self):
         files = dict(self.files)
         for number in (3, 17):
@@ -151,7 +178,10 @@ class CropFiles(Case):
                            ("32,flip", "flip is not a setting"), ("32,scale=1", "scale is 1, expected two"),
                            ("32,scale=0:1", "scale is 0 to 1: expected two numbers above 0"),
                            ("32,crop=center,resize=20", "resize is 20 pixels, but the crop has"),
-                           ("32,mask=", "expected the name of a field")):
+                           ("32,mask=", "expected the name of a field"),
+                           ("view=2:24", "view is 2:24, expected COUNT:SIZE:LOW:HIGH"),
+                           ("crop=random", "expected a size, as in 224, or views"),
+                           ("32,view=2:24:0.3:1", "expected a size, as in 224, or views")):
             done = sheaf("cat", self.set, "--pixels", text, "-o", self.path("new"), status=2)
             self.assertIn(says, done.stderr.decode())
             self.assertFalse(os.path.exists(self.path("new")))

@@ -6,8 +6,8 @@
 
 Alone: one thread with the files in memory. Peers that can crop at a given place use the same places. Photos have
 500 x 375 pixels, large ones 1500 x 1000. Loader: all processor time of a process with sheaf.torch.DataLoader and
-pixels, compared with the same threads without a loader; the time of the program's thread, in microseconds for a batch
-of 256; and the part that reading alone would take. By the clock, so only useful on an idle machine: two threads
+pixels, compared with the same threads without a loader; the processor time of the program's thread for a batch of 256, in
+microseconds; and the part that reading alone would take. By the clock, so only useful on an idle machine: two threads
 compared with one, and the loader with two threads compared with PyTorch's loader with two workers.
 
 Rows that need a module which is not installed are named, and not measured. Each run is a process of its own, and runs
@@ -18,6 +18,7 @@ import io
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ import time
 
 from python_loader import verdict
 
-SIDE, BATCH, PASSES, SMALL, WORKERS = 224, 64, 3, 5120, 2
+SIDE, BATCH, PASSES, SMALL, WORKERS, STEPS = 224, 64, 3, 5120, 2, 300
 MXNET = shutil.which(os.environ.get("MXNET_PYTHON", ""))
 
 
@@ -119,12 +120,12 @@ def pool_alone(path, layout="nchw", threads=1, clock=time.process_time):
     pool = pixels.open(threads, 1 << 28)
     with reader_of(path) as reader:
         batches = list(reader.batches(BATCH))
-    memory = [(numpy.empty(len(batch) * pixels.bytes, numpy.uint8),
-               numpy.empty((len(batch), 1, 5), numpy.int32)) for batch in batches]
+    slots = [sheaf._sheaf.PixelSlot(pool, [numpy.empty((len(batch), *pixels.shape(pixels.views[0])), numpy.uint8)],
+                                    len(batch)) for batch in batches]
 
     def once():
-        for batch, places in zip(batches, memory):
-            if pool.begin(batch, None, list(places)).wait():
+        for batch, slot in zip(batches, slots):
+            if pool.begin(batch, None, slot).wait():
                 raise SystemExit("images are missing")
     return least_of(once, sum(map(len, batches)), clock)
 
@@ -318,17 +319,22 @@ def run_torch_tensors_clock(path):
 
 
 def run_step(path):
-    """Returns microseconds of processor time of the program's thread for a batch of 256."""
+    """Returns the microseconds of processor time that the program's thread takes for a batch of 256: the median of
+    STEPS batches."""
     import sheaf
     import sheaf.torch
     loader = sheaf.torch.DataLoader(path, 256, seed=1, drop_last=True,
                                     pixels=sheaf.Pixels(32, threads=1))
-    sum(len(batch) for batch in loader)
-    begin, batches = time.thread_time(), 0
-    for _ in range(PASSES):
-        for _ in loader:
-            batches += 1
-    return (time.thread_time() - begin) / batches * 1e6
+    times = []
+    while len(times) < 2 * STEPS:
+        begin = time.thread_time()
+        for batch in loader:
+            shown = batch.pixels, batch.labels, batch.crops
+            now = time.thread_time()
+            times.append(now - begin)
+            begin = now
+    del shown
+    return statistics.median(times[STEPS:]) * 1e6
 
 
 # ---- All of them ----------------------------------------------------------------------------------

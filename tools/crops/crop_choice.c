@@ -29,17 +29,16 @@ static bool take_side(const char **at, uint32_t *side)
     return true;
 }
 
-static bool take_size(const char *text, struct sheaf_pixels_options *o)
+/* Takes "224" or "WIDTHxHEIGHT", and moves past it. */
+static bool take_sides(const char **at, uint32_t *width, uint32_t *height)
 {
-    if (!take_side(&text, &o->width))
+    if (!take_side(at, width))
         return false;
-    o->height = o->width;
-    if (*text == 'x') {
-        text++;
-        if (!take_side(&text, &o->height))
-            return false;
-    }
-    return *text == '\0';
+    *height = *width;
+    if (**at != 'x')
+        return true;
+    ++*at;
+    return take_side(at, height);
 }
 
 static bool take_range(const char *text, double range[2])
@@ -126,6 +125,18 @@ static bool take_mask(struct crop_choice *c, const char *text)
     return true;
 }
 
+/* Takes COUNT:SIZE:LOW:HIGH. */
+static bool take_view(struct crop_choice *c, const char *text)
+{
+    struct sheaf_pixels_view *view = &c->views[c->options.view_count];
+
+    if (c->options.view_count == CROP_VIEWS_MOST || !take_side(&text, &view->count) ||
+        *text++ != ':' || !take_sides(&text, &view->width, &view->height) || *text++ != ':')
+        return false;
+    c->options.view_count++;
+    return take_range(text, view->scale);
+}
+
 static const struct setting {
     const char *name, *expected;
     bool (*take)(struct crop_choice *choice, const char *text);
@@ -139,6 +150,7 @@ static const struct setting {
     { "order", "pillow12 or pillow13", take_order },
     { "field", "the name of a field", take_field },
     { "mask", "the name of a field, for at most 8 masks", take_mask },
+    { "view", "COUNT:SIZE:LOW:HIGH, as in 2:224:0.32:1, for at most 16 views", take_view },
 };
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
@@ -155,12 +167,23 @@ static int take_setting(struct crop_choice *c, char *text)
                  : misuse("--pixels: %s is %s, expected %s", text, shown(value),
                           settings[i].expected);
     return misuse("--pixels: %s is not a setting: expected crop, resize, scale, ratio, flip, "
-                  "filter, order, field or mask, each with = and its value", shown(text));
+                  "filter, order, field, mask or view, each with = and its value", shown(text));
+}
+
+static int take_size(struct crop_choice *c, const char *text)
+{
+    const char *at = text;
+
+    if (take_sides(&at, &c->options.width, &c->options.height) && *at == '\0')
+        return -1;
+    return misuse("--pixels: %s is not a size, expected a number of pixels or WIDTHxHEIGHT, as in "
+                  "224 or 320x240", shown(text));
 }
 
 int crop_choice_parse(struct crop_choice *c, const char *text)
 {
     char *rest, *part;
+    bool has_size;
     int status = -1;
 
     *c = (struct crop_choice){ .text = strdup(text == NULL ? "224" : text) };
@@ -170,13 +193,21 @@ int crop_choice_parse(struct crop_choice *c, const char *text)
         return STATUS_FAILURE;
     }
     rest = c->text;
-    part = strsep(&rest, ",");
-    if (!take_size(part, &c->options))
-        status = misuse("--pixels: %s is not a size, expected a number of pixels or "
-                        "WIDTHxHEIGHT, as in 224 or 320x240", shown(part));
+    has_size = rest[strcspn(rest, ",=")] != '=';
+    if (has_size)
+        status = take_size(c, strsep(&rest, ","));
     while (status < 0 && (part = strsep(&rest, ",")) != NULL)
         status = take_setting(c, part);
+    if (status < 0 && has_size == (c->options.view_count != 0))
+        status = misuse("--pixels: expected a size, as in 224, or views, each with a size, as in "
+                        "view=2:224:0.32:1,view=8:96:0.05:0.32");
     c->options.masks = c->masks;
+    c->view_count = has_size ? 1 : c->options.view_count;
+    if (has_size)
+        c->views[0] = (struct sheaf_pixels_view){ .count = 1, .width = c->options.width,
+                                                  .height = c->options.height };
+    else
+        c->options.views = c->views;
     return status;
 }
 

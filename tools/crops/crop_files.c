@@ -13,14 +13,14 @@
 #include "tools/list.h"
 
 #define MEMORY ((uint64_t)1 << 30)      /* for decoding */
-#define VIEWS_MOST (1 + CROP_MASKS_MOST)
+#define VIEWS_MOST (CROP_VIEWS_MOST * (1 + CROP_MASKS_MOST))
 #define AT_ONCE 8u
 #define RATE_SAMPLES 64u
 
 /* ---- Crops of some samples in memory --------------------------------------------------------- */
 
-/* The crops of several samples. The first view has the crops of the images. Each further view has
- * the crops of one mask field. */
+/* The crops of several samples. The first views have the crops of the images. They are followed by
+ * the views of each mask field. */
 struct crops {
     struct sheaf_pixels_pool *pool;
     struct sheaf_pixels_batch *batch;
@@ -42,11 +42,11 @@ static void crops_free(struct crops *c)
 static int crops_make(struct crops *c, const struct crop_choice *choice,
                       const struct sheaf_sample *samples, size_t count)
 {
-    const size_t views = choice->options.mask_count + 1;
+    const size_t views = choice->view_count * (choice->options.mask_count + 1);
     struct sheaf_error error;
     bool has_all;
 
-    c->boxes = calloc(count + 1, sizeof(c->boxes[0]));
+    c->boxes = calloc(count * sheaf_pixels_crops(c->pool) + 1, sizeof(c->boxes[0]));
     has_all = c->boxes != NULL;
     for (size_t i = 0; i < views && has_all; i++) {
         c->views[i] = malloc(count * sheaf_pixels_bytes(c->pool, i) + 1);
@@ -129,9 +129,9 @@ static int open_list(struct crop_files *f)
 int crop_files_open(const char *directory, const struct crop_choice *choice, unsigned threads,
                     struct crop_files **files)
 {
-    const struct sheaf_pixels_options *o = &choice->options;
     struct crop_files *f = *files = calloc(1, sizeof(*f));
     struct sheaf_error error;
+    size_t room = 0;
 
     if (f == NULL) {
         complain("out of memory");
@@ -139,9 +139,16 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     }
     f->directory = directory;
     f->choice = choice;
-    if (sheaf_pixels_pool_open(o, threads, MEMORY, &f->crops.pool, &error) != SHEAF_OK)
+    if (sheaf_pixels_pool_open(&choice->options, threads, MEMORY, &f->crops.pool, &error) !=
+        SHEAF_OK)
         return refuse(&error);
-    f->png = malloc(SHEAF_PNG_ROOM(o->width, o->height, 3));
+    for (size_t v = 0; v < choice->view_count; v++) {
+        const struct sheaf_pixels_view *view = &choice->views[v];
+        const size_t own = SHEAF_PNG_ROOM(view->width, view->height, 3);
+
+        room = own > room ? own : room;
+    }
+    f->png = malloc(room);
     if (f->png == NULL) {
         complain("out of memory");
         return STATUS_FAILURE;
@@ -156,17 +163,23 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     return open_list(f);
 }
 
-static int put_png(struct crop_files *f, const void *pixels, unsigned channels, const char *name)
+/* Writes crop number `crop` of a view of sample i. View number v of the image has the number v, and
+ * view number v of mask m has the number (m + 1) * view_count + v. */
+static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, const char *name)
 {
-    const struct sheaf_pixels_options *o = &f->choice->options;
-    size_t size = SHEAF_PNG_ROOM(o->width, o->height, 3);
+    const struct sheaf_pixels_view *view = &f->choice->views[number % f->choice->view_count];
+    const unsigned channels = number < f->choice->view_count ? 3 : 1;
+    const uint8_t *pixels = (const uint8_t *)f->crops.views[number] +
+                            i * sheaf_pixels_bytes(f->crops.pool, number) +
+                            crop * view->width * view->height * channels;
+    size_t size = SHEAF_PNG_ROOM(view->width, view->height, 3);
     struct sheaf_error error;
     char *path;
     FILE *file;
     int status = -1;
 
-    if (sheaf_pixels_png(pixels, o->width, o->height, channels, o->layout, f->png, &size,
-                         &error) != SHEAF_OK)
+    if (sheaf_pixels_png(pixels, view->width, view->height, channels, f->choice->options.layout,
+                         f->png, &size, &error) != SHEAF_OK)
         return fail(&error);
     file = create(f->directory, name, &path);
     if (file == NULL)
@@ -181,11 +194,11 @@ static int put_png(struct crop_files *f, const void *pixels, unsigned channels, 
     return status;
 }
 
-static int put_line(struct crop_files *f, const struct sheaf_sample *sample,
+static int put_line(struct crop_files *f, const char *name, const struct sheaf_sample *sample,
                     const struct sheaf_crop_box *box)
 {
     char text[160];
-    int n = snprintf(text, sizeof(text), "%06" PRIu64 ".png\t", f->number), failed;
+    int n = snprintf(text, sizeof(text), "%.60s.png\t", name), failed;
 
     failed = output_put(&f->list, text, (size_t)n);
     if (!failed)
@@ -208,22 +221,42 @@ static const char *name_of_mask(const char *field)
     return strchr(field, '/') == NULL ? field : strrchr(field, '/') + 1;
 }
 
-static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, size_t i)
+/* Writes crop number `crop` of view v of sample i, and the same crop of each mask. `stem` is the
+ * start of the file names. */
+static int put_crop(struct crop_files *f, size_t v, size_t i, size_t crop, const char *stem)
 {
-    char name[320];
+    const struct crop_choice *choice = f->choice;
+    char name[400];
     int status;
 
-    snprintf(name, sizeof(name), "%06" PRIu64 ".png", f->number);
-    status = put_png(f, (const uint8_t *)f->crops.views[0] +
-                        i * sheaf_pixels_bytes(f->crops.pool, 0), 3, name);
-    for (size_t m = 0; m < f->choice->options.mask_count && status < 0; m++) {
-        snprintf(name, sizeof(name), "%06" PRIu64 ".%.255s", f->number,
-                 name_of_mask(f->choice->masks[m]));
-        status = put_png(f, (const uint8_t *)f->crops.views[m + 1] +
-                            i * sheaf_pixels_bytes(f->crops.pool, m + 1), 1, name);
+    snprintf(name, sizeof(name), "%.60s.png", stem);
+    status = put_png(f, v, i, crop, name);
+    for (size_t m = 0; m < choice->options.mask_count && status < 0; m++) {
+        snprintf(name, sizeof(name), "%.60s.%.255s", stem, name_of_mask(choice->masks[m]));
+        status = put_png(f, (m + 1) * choice->view_count + v, i, crop, name);
     }
-    if (status < 0)
-        status = put_line(f, sample, &f->crops.boxes[i]);
+    return status;
+}
+
+static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, size_t i)
+{
+    const struct sheaf_crop_box *box = f->crops.boxes + i * sheaf_pixels_crops(f->crops.pool);
+    size_t k = 0;
+    int status = -1;
+
+    for (size_t v = 0; v < f->choice->view_count; v++) {
+        for (size_t crop = 0; crop < f->choice->views[v].count && status < 0; crop++, k++) {
+            char stem[60];
+
+            if (f->choice->options.views == NULL)
+                snprintf(stem, sizeof(stem), "%06" PRIu64, f->number);
+            else
+                snprintf(stem, sizeof(stem), "%06" PRIu64 ".%zu", f->number, k);
+            status = put_crop(f, v, i, crop, stem);
+            if (status < 0)
+                status = put_line(f, stem, sample, &box[k]);
+        }
+    }
     f->number++;
     return status;
 }
@@ -328,15 +361,52 @@ static int measure(const struct sheaf_dataset *dataset, const struct crop_choice
     return status < 0 ? STATUS_OK : status;
 }
 
+/* Prints the sizes of the crops. */
+static void print_views(const struct crop_choice *choice, bool json)
+{
+    const bool has_views = choice->options.views != NULL;
+
+    printf("%s", json && has_views ? "\"views\": [" : "");
+    for (size_t v = 0; v < choice->view_count; v++) {
+        const struct sheaf_pixels_view *view = &choice->views[v];
+
+        if (json && has_views)
+            printf("%s{\"count\": %u, \"width\": %u, \"height\": %u}", v == 0 ? "" : ", ",
+                   view->count, view->width, view->height);
+        else if (json)
+            printf("\"width\": %u, \"height\": %u", view->width, view->height);
+        else if (has_views)
+            printf("%s%u of %u x %u", v == 0 ? "" : " and ", view->count, view->width,
+                   view->height);
+        else
+            printf("%u x %u", view->width, view->height);
+    }
+    printf("%s", json && has_views ? "]" : "");
+}
+
+static void print_rate(const struct crop_choice *choice, const struct rate *rate, bool json)
+{
+    const double per_second = rate->busy_ns == 0 ? 0
+        : (double)(rate->samples - rate->bad) / ((double)rate->busy_ns * 1e-9);
+
+    if (json)
+        printf(",\n  \"decoding\": {\"samples\": %zu, \"bad\": %zu, ", rate->samples, rate->bad);
+    else
+        printf("decoding      %.0f images a second on one core, cropped to ", per_second);
+    print_views(choice, json);
+    if (json)
+        printf(", \"images_per_core_second\": %.1f}", per_second);
+    else
+        printf(" (%zu sample%s, %zu bad)\n", rate->samples, plural(rate->samples), rate->bad);
+}
+
 int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
                     bool json)
 {
-    const struct sheaf_pixels_options *o = &choice->options;
     uint64_t numbers[RATE_SAMPLES];
     struct rate rate = { 0 };
     struct sheaf_error error;
     size_t count;
-    double per_second;
     int status;
 
     if (sheaf_dataset_draw(dataset, RATE_SAMPLES, numbers, &count, &error) != SHEAF_OK)
@@ -344,15 +414,6 @@ int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choic
     status = measure(dataset, choice, numbers, count, &rate);
     if (status != STATUS_OK)
         return status;
-    per_second = rate.busy_ns == 0 ? 0
-               : (double)(rate.samples - rate.bad) / ((double)rate.busy_ns * 1e-9);
-    if (json)
-        printf(",\n  \"decoding\": {\"samples\": %zu, \"bad\": %zu, \"width\": %u, \"height\": %u, "
-               "\"images_per_core_second\": %.1f}", rate.samples, rate.bad, o->width, o->height,
-               per_second);
-    else
-        printf("decoding      %.0f images a second on one core, cropped to %u x %u (%zu sample%s, "
-               "%zu bad)\n", per_second, o->width, o->height, rate.samples, plural(rate.samples),
-               rate.bad);
+    print_rate(choice, &rate, json);
     return STATUS_OK;
 }

@@ -11,13 +11,17 @@
 #include "tools/option_table.h"
 
 #define CROP_MASKS_MOST 8u
+#define CROP_VIEWS_MOST 16u
 
 /* The text has the form "224" or "WIDTHxHEIGHT", followed by any number of ",NAME=VALUE". The names
  * and values are those of sheaf.Pixels in Python: crop, resize, scale, ratio, flip, filter, order,
- * field, mask. */
+ * field, mask, view. If there are views, each view has a size, and the text begins with a name. */
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
+    /* the views of the options; if these have none, one view of the chosen size */
+    struct sheaf_pixels_view views[CROP_VIEWS_MOST];
+    size_t view_count;
     const char *field;                  /* NULL: the first image */
     const char *masks[CROP_MASKS_MOST];
     char *text;                         /* the names lie here */
@@ -29,8 +33,8 @@ int crop_choice_parse(struct crop_choice *choice, const char *text);
 void crop_choice_free(struct crop_choice *choice);
 
 /* A directory with crops. It has the file NUMBER.png for each image, NUMBER.MASK for each mask, and
- * samples.tsv. For each number, samples.tsv lists: key, labels, top, left, height, width, flipped,
- * seed. */
+ * samples.tsv. If there are views, NUMBER is followed by a dot and the number of the crop. For each
+ * crop, samples.tsv lists: file, key, labels, top, left, height, width, flipped, seed. */
 struct crop_files;
 
 /* Creates the directory. If the directory already exists, it must be empty. Returns -1 on success,

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread that does tasks; see feeding.h. */
+#include "feeding.h"
+
+#include <stdlib.h>
+
+#include "process.h"
+
+struct feeding {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    struct {
+        struct feed *first, **last; /* the tasks that have not begun */
+        bool ending;
+    } locked;
+};
+
+static void *feeding_run(void *argument)
+{
+    struct feeding *f = argument;
+
+    pthread_mutex_lock(&f->lock);
+    for (;;) {
+        struct feed *feed;
+
+        while (f->locked.first == NULL && !f->locked.ending)
+            pthread_cond_wait(&f->work, &f->lock);
+        feed = f->locked.first;
+        if (feed == NULL)
+            break;
+        f->locked.first = feed->next;
+        if (f->locked.first == NULL)
+            f->locked.last = &f->locked.first;
+        pthread_mutex_unlock(&f->lock);
+        if (!feed->is_left)
+            feed->run(feed);
+        pthread_mutex_lock(&f->lock);
+        feed->is_done = true;
+        pthread_cond_broadcast(&f->done);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+struct feeding *feeding_start(void)
+{
+    struct feeding *f = calloc(1, sizeof(*f));
+
+    if (f == NULL)
+        return NULL;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->work, NULL);
+    tick_condition_init(&f->done);
+    f->locked.last = &f->locked.first;
+    if (thread_start(&f->thread, feeding_run, f))
+        return f;
+    free(f);
+    return NULL;
+}
+
+void feeding_stop(struct feeding *f)
+{
+    if (f == NULL)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->locked.ending = true;
+    pthread_cond_signal(&f->work);
+    pthread_mutex_unlock(&f->lock);
+    pthread_join(f->thread, NULL);
+    pthread_cond_destroy(&f->work);
+    pthread_cond_destroy(&f->done);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+void feeding_add(struct feeding *f, struct feed *feed)
+{
+    feed->next = NULL;
+    pthread_mutex_lock(&f->lock);
+    *f->locked.last = feed;
+    f->locked.last = &feed->next;
+    pthread_cond_signal(&f->work);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool feeding_wait(struct feeding *f, struct feed *feed)
+{
+    const struct timespec at = next_tick();
+    bool is_done;
+
+    pthread_mutex_lock(&f->lock);
+    while (!feed->is_done && pthread_cond_timedwait(&f->done, &f->lock, &at) == 0)
+        ;
+    is_done = feed->is_done;
+    pthread_mutex_unlock(&f->lock);
+    return is_done;
+}
+
+void feeding_leave(struct feeding *f, struct feed *feed)
+{
+    feed->is_left = true;
+    while (!feeding_wait(f, feed))
+        ;
+}
