@@ -413,7 +413,8 @@ bool server_read(struct server_object *self, const struct serving_ask *ask,
     bool posted = false, done = false;
     struct serving *serving;
 
-    PyThread_acquire_lock(self->lock, WAIT_LOCK);   /* the server stays until the lock is released */
+    /* the server stays until the lock is released */
+    PyThread_acquire_lock(self->lock, WAIT_LOCK);
     serving = self->serving;
     while (serving != NULL && !done && self->serving == serving && !*is_left) {
         posted = posted || serving_post(serving, ask);
@@ -473,7 +474,8 @@ static PyType_Slot server_slots[] = {
     { Py_tp_init, server_init },
     { Py_tp_dealloc, server_dealloc },
     { Py_tp_methods, server_methods },
-    { Py_tp_doc, "Server(dataset, ranks, wait_seconds, is_shared, **options): one reader for all who ask." },
+    { Py_tp_doc, "Server(dataset, ranks, wait_seconds, is_shared, **options): one reader for all "
+                 "who ask." },
     { 0, NULL },
 };
 

@@ -15,10 +15,10 @@
  * samples a second time. This is an error, because the program would get less data than there is.
  * At the beginning of a pass that continues from a saved state, it is also an error.
  *
- * If there are workers, samples lie in an arena (arena.h) that the worker maps. The word of an answer is set when no part
- * of its batch is used any more. When a connection ends, everything that it holds is freed. If the
- * arena has no room, the bytes are sent in the message instead, so that nothing waits for views
- * that a program keeps.
+ * If there are workers, samples lie in an arena (arena.h) that each worker maps. The word of an
+ * answer is set when no part of its batch is used any more. When a connection ends, everything that
+ * it holds is freed. If the arena has no room, the bytes are sent in the message instead, so that
+ * nothing waits for views that a program keeps.
  *
  * A pipe has one reader for all ranks of a host. The thread is then SHARED by the ranks. It moves
  * to another pass when all ranks are done with the present one, and skips nothing for ranks that

@@ -6,6 +6,7 @@ torch and xxhash."""
 
 import collections
 import gc
+import gzip
 import io
 import itertools
 import math
@@ -157,6 +158,79 @@ class LoaderTest(PixelsCase):
         del batch
         gc.collect()
         self.assertLessEqual(len(loader._stage.memory.slots), loader._stage.ahead + 2)
+
+    def test_passes_that_are_left(self):
+        """The samples that were read ahead go to nobody, and the next pass is whole."""
+        whole, order = self.seen(self.loader(epoch=7))
+        loader = self.loader()
+        for _ in range(6):
+            next(iter(loader))
+        loader.set_epoch(7)
+        first, second = iter(loader), None
+        next(first)
+        loader.set_epoch(7)
+        second = self.seen(loader)
+        self.assertEqual(second, (whole, order))
+        with self.assertRaisesRegex(sheaf.StateError, "this pass over the data has ended"):
+            for _ in first:
+                pass
+
+    def test_closed_in_a_pass(self):
+        loader = self.loader()
+        batches = iter(loader)
+        next(batches)
+        loader.close()
+        with self.assertRaisesRegex(sheaf.StateError, "the loader is closed"):
+            for _ in batches:
+                pass
+
+    def test_labels_of_every_kind(self):
+        """One, several, fractions, none, and a different number of them."""
+        photos = list(self.photos.values())
+        for labels, expected in (([(i,) for i in range(6)], torch.arange(6)),
+                                 ([(i, i + 1) for i in range(6)], torch.tensor([(i, i + 1) for i in range(6)])),
+                                 ([(i / 2,) for i in range(6)], torch.arange(6).double() / 2),
+                                 ([()] * 6, None), ([(1,) * (1 + i % 2) for i in range(6)], None)):
+            source = pack(self.path("labels"), [("%d" % i, {"jpg": photos[i]}, labels[i]) for i in range(6)],
+                          overwrite=True, classes=None)
+            batch = next(iter(self.loader(source, batch_size=6, no_shuffle=True)))
+            if expected is None:
+                self.assertIsNone(batch.labels)
+            else:
+                self.assertEqual(batch.labels.dtype, expected.dtype)
+                self.assertTrue(torch.equal(batch.labels, expected))
+
+    def test_a_child_process_lets_go_of_batches(self):
+        loader = self.loader()
+        batches = iter(loader)
+        batch = next(batches)
+        before = batch.pixels.clone()
+        child = os.fork()
+        if child == 0:
+            del batches, batch, loader
+            gc.collect()
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertTrue(torch.equal(batch.pixels, before))
+        self.assertEqual(sum(len(each) for each in batches), COUNT - len(batch))
+
+    def test_streams(self):
+        """Streams have the batches of a reader, up to their end, and also with drop_last."""
+        stream = self.path("stream")
+        os.mkdir(stream)
+        for name in os.listdir(self.set):
+            if name.endswith(".tar"):
+                with open(os.path.join(self.set, name), "rb") as file, \
+                        open(os.path.join(stream, name + ".gz"), "wb") as to:
+                    to.write(gzip.compress(file.read(), 1))
+        with sheaf.Reader(stream, seed=5, shuffle_buffer=40) as reader:
+            keys = [sample.key for sample in reader]
+        self.assertEqual(len(keys), COUNT)
+        for drop_last in (False, True):
+            for _ in range(2):
+                loader = self.loader(stream, drop_last=drop_last)
+                found = [key for batch in loader for key in batch.keys]
+                self.assertEqual(found, keys[:COUNT // 8 * 8 if drop_last else COUNT])
 
     def test_refused(self):
         for options, says in (({"num_workers": 2}, "num_workers must be 0"),
