@@ -12,7 +12,7 @@ struct feeding {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     struct {
-        struct feed *first, **last; /* the tasks that have not begun */
+        struct feeding_task *first, **last; /* the tasks that have not begun */
         bool ending;
     } locked;
 };
@@ -23,7 +23,7 @@ static void *feeding_run(void *argument)
 
     pthread_mutex_lock(&f->lock);
     for (;;) {
-        struct feed *feed;
+        struct feeding_task *feed;
 
         while (f->locked.first == NULL && !f->locked.ending)
             pthread_cond_wait(&f->work, &f->lock);
@@ -75,7 +75,7 @@ void feeding_stop(struct feeding *f)
     free(f);
 }
 
-void feeding_add(struct feeding *f, struct feed *feed)
+void feeding_add(struct feeding *f, struct feeding_task *feed)
 {
     feed->next = NULL;
     pthread_mutex_lock(&f->lock);
@@ -85,7 +85,7 @@ void feeding_add(struct feeding *f, struct feed *feed)
     pthread_mutex_unlock(&f->lock);
 }
 
-bool feeding_wait(struct feeding *f, struct feed *feed)
+bool feeding_wait(struct feeding *f, struct feeding_task *feed)
 {
     const struct timespec at = next_tick();
     bool is_done;
@@ -98,7 +98,7 @@ bool feeding_wait(struct feeding *f, struct feed *feed)
     return is_done;
 }
 
-void feeding_leave(struct feeding *f, struct feed *feed)
+void feeding_leave(struct feeding *f, struct feeding_task *feed)
 {
     feed->is_left = true;
     while (!feeding_wait(f, feed))

@@ -50,7 +50,7 @@ struct crops_object {
     uint64_t real;                  /* number of samples in the rank's part of the epoch */
     /* the reading of the samples; `server` is NULL if they were given */
     struct server_object *server;
-    struct feed feed;
+    struct feeding_task feed;
     struct serving_ask ask;
     struct held_samples *read;      /* NULL once they belong to `samples` */
 };
@@ -364,7 +364,7 @@ static uint64_t clock_ns(void)
 }
 
 /* Runs on the thread that reads. */
-static void read_and_begin(struct feed *feed)
+static void read_and_begin(struct feeding_task *feed)
 {
     struct crops_object *self = (struct crops_object *)(void *)
                                 ((char *)feed - offsetof(struct crops_object, feed));
