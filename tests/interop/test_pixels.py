@@ -14,7 +14,7 @@ import crop_reference as reference          # pylint: disable=wrong-import-posit
 import images                               # pylint: disable=wrong-import-position
 import libpixels                            # pylint: disable=wrong-import-position
 import PIL                                  # pylint: disable=wrong-import-position
-import test_pixels as system                # pylint: disable=wrong-import-position
+import pictures                             # pylint: disable=wrong-import-position
 
 CROPS = int(os.environ.get("PIXEL_CROPS", "4000"))
 ORDER = 1 if int(PIL.__version__.split(".", 1)[0]) >= 13 else 0
@@ -32,7 +32,7 @@ class Crops(unittest.TestCase):
     def test_no_value_differs(self):
         chance, made = random.Random(1), 0
         while made < CROPS:
-            for data in (*system.photos(chance), *system.by_hand(chance)):
+            for data in (*pictures.photos(chance), *pictures.by_hand(chance)):
                 picture = images.opened(data).convert("RGB")
                 for _ in range(20):
                     size = chance.randrange(1, 70), chance.randrange(1, 70)

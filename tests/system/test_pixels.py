@@ -9,32 +9,9 @@ import crop_reference as reference
 import images
 import jpegs
 import libpixels
+import pictures
 from PIL import Image, ImageOps
 from support import Case, seed
-
-SAMPLINGS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2))
-
-
-def photos(chance):
-    """JPEGs by Pillow: progressive and baseline ones of three samplings, and grey ones."""
-    for i in range(60):
-        width, height = chance.choice([(chance.randrange(1, 50), chance.randrange(1, 50)),
-                                       (chance.randrange(50, 300), chance.randrange(50, 300)),
-                                       (chance.randrange(1, 4), chance.randrange(300, 420))])
-        size = width // chance.choice((1, 3, 9)) + 1, height // chance.choice((1, 3, 9)) + 1
-        picture = Image.frombytes("RGB", size, chance.randbytes(size[0] * size[1] * 3)).resize(
-            (width, height), Image.BICUBIC)
-        how = {"subsampling": i % 3} if i % 7 else {}
-        yield images.saved(picture if i % 7 else picture.convert("L"), quality=chance.choice(
-            (60, 90, 95)), **({"progressive": True} if i % 5 == 0 and min(width, height) > 8 else {}),
-            **how)
-
-
-def by_hand(chance):
-    """Of every sampling, with and without restart markers."""
-    for i in range(56):
-        yield jpegs.jpeg(chance.randrange(1, 120), chance.randrange(1, 120), 3, chance.random(),
-                         sampling=SAMPLINGS[i % 7], restart=chance.choice((0, 1, 3, 10)))
 
 
 class Pixels(Case):
@@ -61,13 +38,13 @@ class Pixels(Case):
                          (found, box))
 
     def test_photos(self):
-        for data in photos(self.chance):
+        for data in pictures.photos(self.chance):
             picture = images.opened(data).convert("RGB")
             for _ in range(5):
                 self.check(data, picture)
 
     def test_samplings_and_restarts(self):
-        for data in by_hand(self.chance):
+        for data in pictures.by_hand(self.chance):
             picture = images.opened(data).convert("RGB")
             for _ in range(5):
                 self.check(data, picture)
@@ -76,7 +53,7 @@ class Pixels(Case):
         """Crops of one pixel and of one row or column, at each place of small pictures: also where
         only one column of colours is left at the right."""
         for width, height in ((19, 21), (18, 6), (34, 7), (17, 33), (33, 18), (50, 5)):
-            for sampling in SAMPLINGS:
+            for sampling in pictures.SAMPLINGS:
                 data = jpegs.jpeg(width, height, 3, 1, sampling=sampling)
                 picture, found_at = images.opened(data).convert("RGB"), set()
                 for number in range(300):
