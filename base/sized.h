@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
 
 /* Fills a caller's struct of `out_size` bytes from the library's struct. */
 static inline void sized_give(void *out, size_t out_size, const void *ours, size_t ours_size)
@@ -18,11 +19,24 @@ static inline void sized_give(void *out, size_t out_size, const void *ours, size
     memcpy(out, ours, MIN(out_size, ours_size));
 }
 
-/* Copies a caller's struct of `given_size` bytes into the library's struct, which holds the
- * defaults. */
-static inline void sized_take(void *ours, size_t ours_size, const void *given, size_t given_size)
+/* Copies a caller's options into the library's struct, which must hold the defaults. Both begin
+ * with their own size (sizeof_options). Does nothing if `given` is NULL. */
+static inline void sized_take(void *ours, size_t ours_size, const void *given)
 {
-    memcpy(ours, given, MIN(ours_size, given_size));
+    if (given == NULL)
+        return;
+    memcpy(ours, given, MIN(ours_size, *(const size_t *)given));
+    memcpy(ours, &ours_size, sizeof(ours_size));
+}
+
+/* Like sized_take, but returns SHEAF_ERR_ARGUMENT if the caller's options were not initialised. */
+static inline int sized_take_checked(void *ours, size_t ours_size, const void *given,
+                                     struct sheaf_error *err)
+{
+    if (given != NULL && *(const size_t *)given == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
+    sized_take(ours, ours_size, given);
+    return SHEAF_OK;
 }
 
 #endif

@@ -80,8 +80,7 @@ int sheaf_column_verify(const struct sheaf_dataset *d, const char *name,
 
     error = error != NULL ? error : &own_error;
     sheaf_verify_options_init(&own, sizeof(own));
-    if (options != NULL)
-        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    sized_take(&own, sizeof(own), options);
     own.part = own.parts = 0;
     own.field = NULL;
     for (size_t i = 0; i < dataset_source_count(d) && code == SHEAF_OK; i++) {

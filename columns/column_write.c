@@ -40,11 +40,12 @@ void sheaf_column_options_init(struct sheaf_column_options *options, size_t size
 int column_options_take(const struct sheaf_column_options *given, struct sheaf_column_options *o,
                         struct sheaf_error *err)
 {
+    int code;
+
     sheaf_column_options_init(o, sizeof(*o));
-    if (given != NULL && given->sizeof_options == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
-    if (given != NULL)
-        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    code = sized_take_checked(o, sizeof(*o), given, err);
+    if (code != SHEAF_OK)
+        return code;
     if ((o->on_unknown != SHEAF_FAIL && o->on_unknown != SHEAF_SKIP) ||
         (o->on_repeated != SHEAF_FAIL && o->on_repeated != SHEAF_SKIP))
         return err_set(err, SHEAF_ERR_ARGUMENT, "on_unknown is %d and on_repeated %d, expected "

@@ -163,9 +163,7 @@ static void take_options(struct append *a, const struct sheaf_pack_options *opti
 {
     sheaf_pack_options_init(&a->options, sizeof(a->options));
     a->options.shard_bytes = 0;
-    if (options != NULL)
-        sized_take(&a->options, sizeof(a->options), options, options->sizeof_options);
-    a->options.sizeof_options = sizeof(a->options);
+    sized_take(&a->options, sizeof(a->options), options);
     sheaf_read_options_init(&a->reading, sizeof(a->reading));
     a->reading.memory_bytes = a->options.memory_bytes;
     a->reading.interrupt = a->options.interrupt;

@@ -42,13 +42,9 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
 
     *c = (struct convert){ .packer = NULL };
     sheaf_pack_options_init(&c->packing, sizeof(c->packing));
-    if (options != NULL)
-        sized_take(&c->packing, sizeof(c->packing), options, options->sizeof_options);
-    c->packing.sizeof_options = sizeof(c->packing);
+    sized_take(&c->packing, sizeof(c->packing), options);
     sheaf_reader_options_init(&c->reading, sizeof(c->reading));
-    if (reading != NULL)
-        sized_take(&c->reading, sizeof(c->reading), reading, reading->sizeof_options);
-    c->reading.sizeof_options = sizeof(c->reading);
+    sized_take(&c->reading, sizeof(c->reading), reading);
     c->reading.threads = c->packing.jobs;
     c->reading.memory_bytes = c->packing.memory_bytes / 2;
     c->packing.memory_bytes -= c->reading.memory_bytes;

@@ -20,17 +20,12 @@
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static void set_defaults(struct sheaf_edit_options *o)
-{
-    *o = (struct sheaf_edit_options){ .memory_bytes = (uint64_t)512 << 20 };
-}
-
 void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size)
 {
-    struct sheaf_edit_options defaults;
+    const struct sheaf_edit_options defaults = {
+        .sizeof_options = size, .memory_bytes = (uint64_t)512 << 20,
+    };
 
-    set_defaults(&defaults);
-    defaults.sizeof_options = size;
     sized_give(options, size, &defaults, sizeof(defaults));
 }
 
@@ -38,12 +33,12 @@ static int take_options(struct edit *e, const struct sheaf_edit_options *given,
                         struct sheaf_error *err)
 {
     struct sheaf_edit_options *o = &e->options;
+    int code;
 
-    set_defaults(o);
-    if (given != NULL && given->sizeof_options == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
-    if (given != NULL)
-        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    sheaf_edit_options_init(o, sizeof(*o));
+    code = sized_take_checked(o, sizeof(*o), given, err);
+    if (code != SHEAF_OK)
+        return code;
     if (o->resume && o->overwrite)
         return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "resume and overwrite exclude "
                                         "each other"), SHEAF_REASON_EXCLUSIVE);

@@ -17,17 +17,12 @@
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static void set_defaults(struct sheaf_repair_options *o)
-{
-    *o = (struct sheaf_repair_options){ .memory_bytes = (uint64_t)512 << 20 };
-}
-
 void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size)
 {
-    struct sheaf_repair_options defaults;
+    const struct sheaf_repair_options defaults = {
+        .sizeof_options = size, .memory_bytes = (uint64_t)512 << 20,
+    };
 
-    set_defaults(&defaults);
-    defaults.sizeof_options = size;
     sized_give(options, size, &defaults, sizeof(defaults));
 }
 
@@ -35,12 +30,12 @@ static int take_options(struct repair *r, const struct sheaf_repair_options *giv
                         struct sheaf_error *err)
 {
     struct sheaf_repair_options *o = &r->options;
+    int code;
 
-    set_defaults(o);
-    if (given != NULL && given->sizeof_options == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
-    if (given != NULL)
-        sized_take(o, sizeof(*o), given, given->sizeof_options);
+    sheaf_repair_options_init(o, sizeof(*o));
+    code = sized_take_checked(o, sizeof(*o), given, err);
+    if (code != SHEAF_OK)
+        return code;
     if (r->from_count == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "no source: give the files that were packed, or a "
                        "copy of the data set");

@@ -142,8 +142,7 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
 
     error = error != NULL ? error : &own_error;
     *u.result = (struct sheaf_unpack_result){ .samples = 0 };
-    if (options != NULL)
-        sized_take(&o, sizeof(o), options, options->sizeof_options);
+    sized_take(&o, sizeof(o), options);
     u.duplicate_keys = o.duplicate_keys;
     copying_init(&u.in, dataset, &(struct watch){ .progress = o.progress, .context = o.context,
                                                   .interrupt = o.interrupt }, "unpack");

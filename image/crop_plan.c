@@ -155,8 +155,7 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *gi
 
     *plan = (struct crop_plan){ .count = 0 };
     sheaf_pixels_options_init(&o, sizeof(o));
-    if (given != NULL)
-        sized_take(&o, sizeof(o), given, given->sizeof_options);
+    sized_take(&o, sizeof(o), given);
     code = check_choices(&o, err);
     if (code != SHEAF_OK)
         return code;

@@ -61,8 +61,7 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
     struct sheaf_channel_options o;
 
     sheaf_channel_options_init(&o, sizeof(o));
-    if (given != NULL)
-        sized_take(&o, sizeof(o), given, given->sizeof_options);
+    sized_take(&o, sizeof(o), given);
     if (o.root == NULL)
         o.root = ROOT;
     o.wait_seconds = MIN(o.wait_seconds, WAIT_MOST);

@@ -421,7 +421,7 @@ int sheaf_feed(const char *source, const char *directory,
     int code;
 
     sheaf_feed_options_init(&o, sizeof(o));
-    sized_take(&o, sizeof(o), options, options->sizeof_options);
+    sized_take(&o, sizeof(o), options);
     f.watch = (struct watch){ .progress = o.progress, .context = o.context,
                               .interrupt = o.interrupt };
     *result = (struct sheaf_feed_result){ 0 };

@@ -459,7 +459,7 @@ struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *o)
 {
     sheaf_fetch_options_init(o, sizeof(*o));
-    sized_take(o, sizeof(*o), given, given->sizeof_options);
+    sized_take(o, sizeof(*o), given);
     return (struct watch){ .progress = o->progress, .context = o->context,
                            .interrupt = o->interrupt };
 }

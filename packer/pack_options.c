@@ -19,9 +19,10 @@
 
 #define PREFIX_LIMIT 200
 
-static void set_defaults(struct sheaf_pack_options *o)
+void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t sizeof_options)
 {
-    *o = (struct sheaf_pack_options){
+    const struct sheaf_pack_options defaults = {
+        .sizeof_options = sizeof_options,
         .container = SHEAF_WEBDATASET,
         .shard_bytes = 150000000,
         .prefix = "shard",
@@ -29,14 +30,7 @@ static void set_defaults(struct sheaf_pack_options *o)
         .quality = 90,
         .check_images = SHEAF_CHECK_USUAL,
     };
-}
 
-void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t sizeof_options)
-{
-    struct sheaf_pack_options defaults;
-
-    set_defaults(&defaults);
-    defaults.sizeof_options = sizeof_options;
     sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
@@ -115,12 +109,11 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
 int pack_options_take_usual(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
                             struct sheaf_error *err)
 {
-    set_defaults(o);
-    if (given != NULL && given->sizeof_options == 0)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "the options were not initialised");
-    if (given != NULL)
-        sized_take(o, sizeof(*o), given, given->sizeof_options);
-    return check_options(o, err);
+    int code;
+
+    sheaf_pack_options_init(o, sizeof(*o));
+    code = sized_take_checked(o, sizeof(*o), given, err);
+    return code == SHEAF_OK ? check_options(o, err) : code;
 }
 
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,

@@ -31,8 +31,7 @@ void reader_options_take(struct sheaf_reader_options *taken,
                          const struct sheaf_reader_options *given)
 {
     sheaf_reader_options_init(taken, sizeof(*taken));
-    if (given != NULL)
-        sized_take(taken, sizeof(*taken), given, given->sizeof_options);
+    sized_take(taken, sizeof(*taken), given);
 }
 
 /* Makes the order for a stream. Its counts are unknown, so each lane reads whole shards and ends

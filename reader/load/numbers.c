@@ -540,8 +540,7 @@ static struct sheaf_read_options options_of(const struct sheaf_read_options *giv
     struct sheaf_read_options own;
 
     sheaf_read_options_init(&own, sizeof(own));
-    if (given != NULL)
-        sized_take(&own, sizeof(own), given, given->sizeof_options);
+    sized_take(&own, sizeof(own), given);
     return own;
 }
 

@@ -182,8 +182,7 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
-    if (options != NULL)
-        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    sized_take(&own, sizeof(own), options);
     memset(result, 0, sizeof(*result));
     code = index_keys(&x, err);
     sheaf_reader_free(x.reader);

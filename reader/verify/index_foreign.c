@@ -261,8 +261,7 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
-    if (options != NULL)
-        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    sized_take(&own, sizeof(own), options);
     memset(result, 0, sizeof(*result));
     code = refuse_names(directory, err);
     if (code == SHEAF_OK)

@@ -579,8 +579,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
-    if (options != NULL)
-        sized_take(&own, sizeof(own), options, options->sizeof_options);
+    sized_take(&own, sizeof(own), options);
     threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
     memset(result, 0, sizeof(*result));
     if (own.part >= MAX(own.parts, 1u))
