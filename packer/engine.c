@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/flag.h"
 
 /* When a block is done, its buffers are kept for reuse if they have at most this total size. This
  * is enough for an ordinary block. */
@@ -20,7 +21,11 @@
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* On a local disk, at most this number of shards are being committed or wait to be committed. */
+/* In a remote store, committing a shard takes several round trips that move few bytes, so this
+ * number of shards are committed at once. The first shard is committed alone. If this fails because
+ * the store is full or refuses everything, no other shard is tried. */
+#define COMMITS_REMOTE 8
+/* On a local disk, one shard is committed, and another one may wait for that. */
 #define COMMITS_OF_DISK 2
 
 /* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If that is
@@ -68,6 +73,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
                 struct problems *problems, struct watch *watch, unsigned jobs,
                 uint64_t shard_bytes, uint64_t memory_bytes, struct sheaf_error *err)
 {
+    const bool is_remote = store_is_remote(output->dest);
     uint64_t images;
     int code;
 
@@ -76,9 +82,10 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     *e = (struct engine){
         .setup = setup, .output = output, .problems = problems, .watch = watch,
         .progress.stage = "pack",
-        .commits_most = store_is_remote(output->dest) ? ENGINE_COMMITS : COMMITS_OF_DISK,
+        .commits_now = is_remote ? 1 : COMMITS_OF_DISK,
+        .commits_most = is_remote ? COMMITS_REMOTE : COMMITS_OF_DISK,
     };
-    commit_window_open(&e->window, e->commits_most == ENGINE_COMMITS ? ENGINE_COMMITS : 1);
+    inflight_open(&e->commits, INFLIGHT_OLDEST, NULL, NULL);
     e->slot_count = (size_t)jobs * SLOTS_PER_JOB + SLOTS_MORE;
     e->slots = calloc(e->slot_count, sizeof(e->slots[0]));
     if (e->slots == NULL) {
@@ -93,22 +100,47 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     if (code == SHEAF_OK)
         code = workers_open(&e->hasher, 1, err);
     if (code == SHEAF_OK)
-        code = workers_open(&e->committers, e->window.most, err);
+        code = workers_open(&e->committers, is_remote ? COMMITS_REMOTE : 1, err);
     for (size_t i = 0; i < e->slot_count && code == SHEAF_OK; i++)
         code = block_open(&e->slots[i].block, setup, &e->images.room, err);
     return code;
 }
 
+/* A finished shard. */
+struct commit {
+    struct inflight_item item;
+    const struct output *output;
+    int *failed;                /* the engine's flag commit_failed */
+    struct shard_writer *writer;
+    uint32_t split;
+    struct journal_entry entry;
+    /* the lines of the shard, as this process found them; `first` counts without the lines in
+     * engine.adopted */
+    struct engine_lines own[ENGINE_LISTS];
+    /* whether the journal entry belongs to another process, which finished the shard first */
+    bool is_others;
+    int code;
+    struct sheaf_error error;
+};
+
+static void commit_free(struct commit *c)
+{
+    shard_writer_close(c->writer);
+    journal_entry_free(&c->entry);
+    free(c);
+}
+
 void engine_close(struct engine *e)
 {
-    commit_window_shut(&e->window);
+    struct inflight_item *item;
+
+    inflight_cancel(&e->commits);
     workers_close(e->workers);
     workers_close(e->hasher);
+    while ((item = inflight_next(&e->commits)) != NULL)
+        commit_free((struct commit *)item);
+    inflight_close(&e->commits);
     workers_close(e->committers);
-    for (size_t i = 0; i < ENGINE_COMMITS; i++) {
-        shard_writer_close(e->commits[i].writer);
-        journal_entry_free(&e->commits[i].entry);
-    }
     shard_writer_close(e->writer);
     for (size_t i = 0; i < e->slot_count; i++)
         block_close(&e->slots[i].block);
@@ -117,7 +149,6 @@ void engine_close(struct engine *e)
     image_memory_close(&e->images);
     e->parts = NULL;
     e->workers = e->hasher = e->committers = NULL;
-    commit_window_close(&e->window);
     e->writer = NULL;
     e->slots = NULL;
     e->slot_count = 0;
@@ -138,13 +169,13 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* Commits a finished shard. If another process has finished the same shard meanwhile, this process
  * uses the journal entry of the other process instead of its own. */
-static void run_commit(struct job *job)
+static void run_commit(struct inflight_item *item)
 {
-    struct commit *c = (struct commit *)((char *)job - offsetof(struct commit, job));
+    struct commit *c = (struct commit *)item;
     const uint8_t *own = c->entry.skipped.data;
 
-    if (!commit_window_begin(c->window)) {
-        c->code = commit_window_check(c->window, &c->error);
+    if (flag_is_raised(c->failed)) {
+        c->code = err_set(&c->error, SHEAF_ERR_INTERRUPTED, "an earlier shard has failed");
         return;
     }
     c->code = shard_writer_describe(c->writer, &c->entry, &c->error);
@@ -152,97 +183,109 @@ static void run_commit(struct job *job)
         c->code = output_publish_shard(c->output, c->split, &c->writer->files, &c->entry,
                                        &c->error);
     c->is_others = c->entry.skipped.data != own;
-    commit_window_end(c->window, c->code == SHEAF_OK ? NULL : &c->error);
+    if (c->code != SHEAF_OK)
+        flag_raise(c->failed);
 }
 
-/* Replaces this process's list of files skipped in a shard by the list of the process that finished
+/* Returns a list of the engine, or NULL if there is none of this kind. */
+static struct problems *list_of(const struct engine *e, int which)
+{
+    return which == ENGINE_SKIPPED ? e->problems : e->problems->converted;
+}
+
+static struct buf *lines_of(struct journal_entry *entry, int which)
+{
+    return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
+}
+
+/* Replaces the lines of a shard in a list of this process by the lines of the process that finished
  * the shard first. */
-static int adopt_problems(struct engine *e, const struct commit *c, struct sheaf_error *err)
+static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
-    const struct buf *skipped = &c->entry.skipped;
-    const size_t before = e->problems->count;
-    const int code = problems_replace(e->problems, c->first_problem, c->problem_count,
-                                      (const char *)skipped->data, skipped->size, err);
-    const size_t more = e->problems->count - before;    /* modulo 2^64 */
+    struct problems *list = list_of(e, which);
+    const struct buf *lines = lines_of(&c->entry, which);
+    const size_t before = list == NULL ? 0 : list->count;
+    int code;
 
-    for (size_t i = 0; i < e->commit_count; i++)
-        e->commits[(e->commit_head + i) % ENGINE_COMMITS].first_problem += more;
-    e->first_problem += more;
-    return code;
-}
-
-/* Replaces the converted files in the same way. */
-static int adopt_converted(struct engine *e, const struct commit *c, struct sheaf_error *err)
-{
-    struct problems *all = e->problems->converted;
-    const struct buf *lines = &c->entry.converted;
-    const size_t before = all == NULL ? 0 : all->count;
-    const int code = all == NULL ? SHEAF_OK
-                   : problems_replace(all, c->first_converted, c->converted_count,
-                                      (const char *)lines->data, lines->size, err);
-    const size_t more = all == NULL ? 0 : all->count - before;
-
-    for (size_t i = 0; i < e->commit_count; i++)
-        e->commits[(e->commit_head + i) % ENGINE_COMMITS].first_converted += more;
-    e->first_converted += more;
+    if (list == NULL)
+        return SHEAF_OK;
+    code = problems_replace(list, c->own[which].first + e->adopted[which], c->own[which].count,
+                            (const char *)lines->data, lines->size, err);
+    e->adopted[which] += list->count - before;
+    e->first[which] += list->count - before;
     return code;
 }
 
 /* Waits until the oldest of the shards that are being committed is done. */
 static int reap_commit(struct engine *e, struct sheaf_error *err)
 {
-    struct commit *c = &e->commits[e->commit_head];
-    int code;
+    struct commit *c = (struct commit *)inflight_next(&e->commits);
+    int code = c->code;
 
-    workers_wait(e->committers, &c->job);
-    e->commit_head = (e->commit_head + 1) % ENGINE_COMMITS;
-    e->commit_count--;
-    code = c->code;
-    if (code == SHEAF_OK)
+    if (code != SHEAF_OK)
+        *err = c->error;
+    else {
         engine_count(e, &c->entry.facts);
-    else
-        code = commit_window_check(&e->window, err);    /* the first failure, of any shard */
-    if (code == SHEAF_OK && c->is_others)
-        code = adopt_problems(e, c, err);
-    if (code == SHEAF_OK && c->is_others)
-        code = adopt_converted(e, c, err);
-    shard_writer_close(c->writer);
-    c->writer = NULL;
-    journal_entry_free(&c->entry);
+        e->commits_now = e->commits_most;
+    }
+    for (int i = 0; i < ENGINE_LISTS && code == SHEAF_OK && c->is_others; i++)
+        code = adopt_lines(e, c, i, err);
+    commit_free(c);
+    return code;
+}
+
+/* Returns the error of a failed commit. Returns SHEAF_OK if no commit has failed. */
+static int check_commits(struct engine *e, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && e->commits.count > 0 && flag_is_raised(&e->commit_failed))
+        code = reap_commit(e, err);
+    return code;
+}
+
+/* Describes the current shard, which is complete, for its commit. */
+static int take_commit(struct engine *e, const struct plan_shard *shard, struct commit *c,
+                       struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *c = (struct commit){
+        .item.run = run_commit, .output = e->output, .failed = &e->commit_failed,
+        .writer = e->writer, .split = shard->split, .entry.source = shard->source,
+        .entry.skipped = BUF_INIT(SIZE_MAX / 4), .entry.converted = BUF_INIT(SIZE_MAX / 4),
+    };
+    e->writer = NULL;
+    for (int i = 0; i < ENGINE_LISTS && code == SHEAF_OK; i++) {
+        struct problems *list = list_of(e, i);
+
+        if (list == NULL)
+            continue;
+        c->own[i] = (struct engine_lines){ e->first[i] - e->adopted[i],
+                                           list->count - e->first[i] };
+        code = problems_write(list, e->first[i], lines_of(&c->entry, i), err);
+    }
     return code;
 }
 
 static int end_shard(struct engine *e, const struct plan_shard *shard, struct sheaf_error *err)
 {
-    const size_t converted = e->problems->converted == NULL ? 0 : e->problems->converted->count;
     struct commit *c;
     int code = shard_writer_end(e->writer, err);
 
-    if (code == SHEAF_OK && e->commit_count == e->commits_most)
+    while (code == SHEAF_OK && e->commits.count >= e->commits_now)
         code = reap_commit(e, err);
     if (code != SHEAF_OK)
         return code;
-    c = &e->commits[(e->commit_head + e->commit_count) % ENGINE_COMMITS];
-    *c = (struct commit){
-        .job.run = run_commit, .output = e->output, .window = &e->window, .writer = e->writer,
-        .split = shard->split, .entry.source = shard->source,
-        .entry.skipped = BUF_INIT(SIZE_MAX / 4), .first_problem = e->first_problem,
-        .problem_count = e->problems->count - e->first_problem,
-        .entry.converted = BUF_INIT(SIZE_MAX / 4), .first_converted = e->first_converted,
-        .converted_count = converted - e->first_converted,
-    };
-    e->writer = NULL;
-    e->commit_count++;
-    code = problems_write(e->problems, e->first_problem, &c->entry.skipped, err);
-    if (code == SHEAF_OK && converted != 0)
-        code = problems_write(e->problems->converted, e->first_converted, &c->entry.converted,
-                              err);
-    if (code != SHEAF_OK) {
-        e->commit_count--;      /* engine_close() frees it */
-        return code;
-    }
-    workers_submit(e->committers, &c->job);
-    return SHEAF_OK;
+    c = malloc(sizeof(*c));
+    if (c == NULL)
+        return err_memory(err, sizeof(*c));
+    code = take_commit(e, shard, c, err);
+    if (code == SHEAF_OK)
+        inflight_run(&e->commits, e->committers, &c->item);
+    else
+        commit_free(c);
+    return code;
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
@@ -453,8 +496,8 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     int code = SHEAF_OK;
 
     if (slot->begins_shard) {
-        e->first_problem = e->problems->count;
-        e->first_converted = e->problems->converted == NULL ? 0 : e->problems->converted->count;
+        for (int i = 0; i < ENGINE_LISTS; i++)
+            e->first[i] = list_of(e, i) == NULL ? 0 : list_of(e, i)->count;
         code = pack_output_open_shard(e->output, e->setup, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
@@ -485,7 +528,7 @@ static int consume(struct engine *e, struct sheaf_error *err)
     int code = watch_check(e->watch, err);
 
     if (code == SHEAF_OK)
-        code = commit_window_check(&e->window, err);
+        code = check_commits(e, err);
     if (code == SHEAF_OK && !slot->submitted)
         code = resubmit(e, slot, err);
     if (code != SHEAF_OK)
@@ -525,7 +568,7 @@ int engine_drain(struct engine *e, struct sheaf_error *err)
 
     while (code == SHEAF_OK && e->in_flight > 0)
         code = consume(e, err);
-    while (code == SHEAF_OK && e->commit_count > 0)
+    while (code == SHEAF_OK && e->commits.count > 0)
         code = reap_commit(e, err);
     return code;
 }

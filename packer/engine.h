@@ -22,16 +22,12 @@
 #include <stdbool.h>
 
 #include "base/budget.h"
+#include "base/inflight.h"
 #include "base/watch.h"
-#include "base/workers.h"
 #include "image/image_memory.h"
 #include "packer/block.h"
-#include "packer/commit_window.h"
 #include "packer/pack_output.h"
 #include "packer/source/problems.h"
-
-/* number of finished shards that may be in the process of being committed at once */
-#define ENGINE_COMMITS 8
 
 struct slot {
     struct block block;
@@ -44,19 +40,13 @@ struct slot {
     uint64_t planned_bytes, planned_samples;
 };
 
-struct commit {
-    struct job job;
-    const struct output *output;
-    struct commit_window *window;
-    struct shard_writer *writer;
-    uint32_t split;
-    struct journal_entry entry;
-    size_t first_problem, problem_count;    /* problems of the shard, as this process found them */
-    size_t first_converted, converted_count;
-    /* whether the journal entry belongs to another process, which finished the shard first */
-    bool is_others;
-    int code;
-    struct sheaf_error error;
+/* The files of a source that each shard reports: those that were skipped, and those that were
+ * converted. */
+enum { ENGINE_SKIPPED, ENGINE_CONVERTED, ENGINE_LISTS };
+
+/* A part of such a list. */
+struct engine_lines {
+    size_t first, count;
 };
 
 struct engine {
@@ -65,7 +55,11 @@ struct engine {
     struct problems *problems;
     struct watch *watch;
     struct workers *workers, *hasher, *committers;
-    struct commit_window window;        /* of the committers */
+    /* finished shards that are being committed. (Committing a shard means giving it its final name
+     * and writing its journal entry.) */
+    struct inflight commits;
+    size_t commits_now, commits_most;   /* number that may be in the window now, and later */
+    int commit_failed;                  /* flag: a commit has failed, so no other one may begin */
     struct budget budget;               /* of blocks */
     /* memory for data on its way to the store; NULL if the store needs no such memory */
     struct part_memory *parts;
@@ -73,11 +67,11 @@ struct engine {
     size_t slot_count, head, in_flight;
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
-    size_t first_problem;               /* first problem of that shard in problems->items */
-    size_t first_converted;             /* and in problems->converted->items */
+    size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
+    /* number of lines that were added to each list in front of that line (modulo 2^64), because
+     * another process finished a shard first and had more lines */
+    size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
-    struct commit commits[ENGINE_COMMITS];
-    size_t commit_head, commit_count, commits_most;
     struct sheaf_progress progress;
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };
