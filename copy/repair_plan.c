@@ -16,11 +16,8 @@
 #include "image/image.h"
 #include "packer/grow.h"
 #include "packer/pack_options.h"
-#include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
 #include "packer/run.h"
-
-#define STASH_BYTES ((size_t)1 << 20)   /* of the plan that stay in memory */
 
 struct remaking {
     struct repair *repair;
@@ -157,10 +154,9 @@ static int make_plan(struct remaking *m, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
     struct planner *p = &m->planner;
-    int code = planner_open(p, &m->options, &m->problems, &r->watch, &m->plan, r->directory, err);
+    int code = planner_open(p, &m->options, &m->list, &m->problems, &r->watch, &m->plan,
+                            r->directory, err);
 
-    p->list = m->list;
-    m->list = (struct class_list){ .count = 0 };
     if (code == SHEAF_OK) {
         struct sheaf_error kind;
 
@@ -171,12 +167,7 @@ static int make_plan(struct remaking *m, struct sheaf_error *err)
         }
     }
     if (code == SHEAF_OK)
-        code = plan_stash_open(&m->stash, p->sort.directory,
-                               MIN(p->sort.memory_bytes, STASH_BYTES), err);
-    if (code == SHEAF_OK)
-        code = planner_write(p, &m->stash.sections, err);
-    if (code == SHEAF_OK)
-        code = plan_stash_end(&m->stash, &m->plan, err);
+        code = planner_stash(p, &m->stash, err);
     return code == SHEAF_OK ? find_split(m, err) : code;
 }
 
@@ -326,10 +317,7 @@ static int open_remaking(struct remaking *m, struct sheaf_error *err)
     m->problems.on_error = m->converted.on_error = SHEAF_SKIP;
     m->problems.converted = &m->converted;
     code = make_plan(m, err);
-    m->setup.context.classes = m->plan.classes;
-    m->setup.context.class_count = m->plan.class_count;
-    m->setup.source = m->planner.sources;
-    m->setup.interrupt = m->options.interrupt;
+    planner_setup(&m->planner, &m->setup);
     return code;
 }
 

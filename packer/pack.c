@@ -13,7 +13,6 @@
 #include "packer/few_fields.h"
 #include "packer/pack.h"
 #include "packer/pack_options.h"
-#include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
 #include "packer/run.h"
 #include "store/scopes.h"
@@ -40,31 +39,13 @@ struct pack {
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
-/* Size of the part of the plan that stays in memory while blocks are made. It is constant, so that
- * packing ten times as many files needs no more memory. */
-#define STASH_BYTES ((size_t)1 << 20)
-
-/* Writes the plan's samples to the stash (memory or a temporary file), where they stay until their
- * shard is packed. */
-static int stash_samples(struct pack *p, struct sheaf_error *err)
-{
-    const struct plan_sort *sort = &p->planner.sort;
-    int code = plan_stash_open(&p->stash, sort->directory, MIN(sort->memory_bytes, STASH_BYTES),
-                               err);
-
-    if (code == SHEAF_OK)
-        code = planner_write(&p->planner, &p->stash.sections, err);
-    return code == SHEAF_OK ? plan_stash_end(&p->stash, &p->plan, err) : code;
-}
-
 static int make_plan(struct pack *p, const char *const *sources, size_t count,
                      struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
-    int code = planner_open(planner, &p->options, &p->problems, &p->watch, &p->plan, p->dest, err);
+    int code = planner_open(planner, &p->options, &p->list, &p->problems, &p->watch, &p->plan,
+                            p->dest, err);
 
-    planner->list = p->list;
-    p->list = (struct class_list){ .count = 0 };
     if (p->grow != NULL)
         planner->sort.grow = &p->grow->plan;
     else if (p->options.dry_run)
@@ -72,7 +53,7 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
-        code = stash_samples(p, err);
+        code = planner_stash(planner, &p->stash, err);
     /* The identity of the plan (a hash) does not cover the states of the source files. The journal
      * has a hash of them for each shard. So if a file has changed, only the shard with this file is
      * packed again. */
@@ -217,10 +198,7 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
 /* Returns the pack_run for the shards of the plan in `p`. */
 static struct pack_run run_of(struct pack *p)
 {
-    p->setup.context.classes = p->plan.classes;
-    p->setup.context.class_count = p->plan.class_count;
-    p->setup.source = p->planner.sources;
-    p->setup.interrupt = p->options.interrupt;
+    planner_setup(&p->planner, &p->setup);
     return (struct pack_run){
         .options = &p->options, .setup = &p->setup, .output = &p->output,
         .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),

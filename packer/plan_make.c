@@ -179,11 +179,9 @@ static int make_plan(struct making *m, const char *const *sources, size_t count,
                      const char *url, struct sheaf_error *err)
 {
     struct planner *planner = &m->planner;
-    int code = planner_open(planner, &m->options, &m->problems, &m->watch, &m->facts.plan, url,
-                            err);
+    int code = planner_open(planner, &m->options, &m->list, &m->problems, &m->watch,
+                            &m->facts.plan, url, err);
 
-    planner->list = m->list;
-    m->list = (struct class_list){ .count = 0 };
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, m->dest, err);
     if (code == SHEAF_OK)       /* refuses a sample that no part could pack */

@@ -21,14 +21,18 @@
 /* ---- Sources --------------------------------------------------------------------------------- */
 
 int planner_open(struct planner *p, const struct sheaf_pack_options *options,
-                 struct problems *problems, struct watch *watch, struct plan *plan,
-                 const char *near, struct sheaf_error *err)
+                 struct class_list *list, struct problems *problems, struct watch *watch,
+                 struct plan *plan, const char *near, struct sheaf_error *err)
 {
     int code;
 
     *p = (struct planner){
         .options = options, .problems = problems, .watch = watch, .plan = plan,
     };
+    if (list != NULL) {
+        p->list = *list;
+        *list = (struct class_list){ .count = 0 };
+    }
     code = filter_open(&p->filter, options->filters, options->filter_count, err);
     if (code == SHEAF_OK)
         code = naming_open(&p->naming, options, err);
@@ -445,7 +449,29 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
                             : code;
 }
 
+/* Size of the part of the plan that stays in memory while blocks are made. It is constant, so that
+ * packing ten times as many files needs no more memory. */
+#define STASH_BYTES ((size_t)1 << 20)
+
+int planner_stash(struct planner *p, struct plan_stash *stash, struct sheaf_error *err)
+{
+    int code = plan_stash_open(stash, p->sort.directory, MIN(p->sort.memory_bytes, STASH_BYTES),
+                               err);
+
+    if (code == SHEAF_OK)
+        code = planner_write(p, &stash->sections, err);
+    return code == SHEAF_OK ? plan_stash_end(stash, p->plan, err) : code;
+}
+
 /* ---- The plan as a whole --------------------------------------------------------------------- */
+
+void planner_setup(const struct planner *p, struct block_setup *setup)
+{
+    setup->context.classes = p->plan->classes;
+    setup->context.class_count = p->plan->class_count;
+    setup->source = p->sources;
+    setup->interrupt = p->options->interrupt;
+}
 
 int planner_identify(const struct planner *p, bool of_sources, struct sheaf_error *err)
 {

@@ -11,6 +11,7 @@
 #include "packer/class_list.h"
 #include "packer/plan/plan_section.h"
 #include "packer/plan/plan_sort.h"
+#include "packer/plan/plan_stash.h"
 #include "packer/source/source.h"
 
 struct planner {
@@ -37,12 +38,12 @@ struct planner {
     struct tally *fields;
 };
 
-/* Initialises a planner. All arguments are borrowed, and *plan must be empty. Temporary files are
- * created in the directory of the local path `near`, or in a default directory if `near` is NULL or
- * not local. */
+/* Initialises a planner. Takes the classes out of *list, unless `list` is NULL. The other arguments
+ * are borrowed, and *plan must be empty. Temporary files are created in the directory of the local
+ * path `near`, or in a default directory if `near` is NULL or not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
-                 struct problems *problems, struct watch *watch, struct plan *plan,
-                 const char *near, struct sheaf_error *err);
+                 struct class_list *list, struct problems *problems, struct watch *watch,
+                 struct plan *plan, const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
 /* Opens the sources, finds their files and makes the plan. The caller's interrupt flag can end this
@@ -57,6 +58,10 @@ int planner_plan(struct planner *planner, struct sheaf_error *err);
 /* Writes the samples, shard by shard, to `out`. Afterwards the plan has its payload sizes, sources
  * and hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
+/* Writes the samples to a new stash, from which this process packs them. */
+int planner_stash(struct planner *planner, struct plan_stash *stash, struct sheaf_error *err);
+/* Fills in those settings of blocks that the plan determines. */
+void planner_setup(const struct planner *planner, struct block_setup *setup);
 
 /* Calls options->class_count for each class. */
 void planner_count_classes(const struct planner *planner);

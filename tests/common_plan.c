@@ -91,11 +91,7 @@ static int make(struct sheaf_error *err)
     for (size_t i = 0; i < catalog.file_count; i++)
         bad -= catalog.files[i].bad;
     planner.files += bad;
-    code = plan_stash_open(&stash, planner.sort.directory, 1 << 20, err);
-    if (code == SHEAF_OK)
-        code = planner_write(&planner, &stash.sections, err);
-    if (code == SHEAF_OK)
-        code = plan_stash_end(&stash, &plan, err);
+    code = planner_stash(&planner, &stash, err);
     if (code == SHEAF_OK)
         code = load(&stash, err);
     plan_stash_close(&stash);
@@ -107,7 +103,7 @@ int plan_catalog(const struct sheaf_pack_options *options, struct sheaf_error *e
     int code;
 
     planner_close(&planner);
-    code = planner_open(&planner, options, &problems, &watch, &plan, NULL, err);
+    code = planner_open(&planner, options, NULL, &problems, &watch, &plan, NULL, err);
     if (code == SHEAF_OK)
         code = scan(err);
     return code == SHEAF_OK ? make(err) : code;

@@ -76,25 +76,23 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
 
 /* ---- Facts and table ------------------------------------------------------------------------- */
 
-/* Reads a range of bytes from the plan and verifies its checksum. The caller frees the bytes. */
+/* Reads a range of bytes from the plan into `room`, and verifies its checksum. */
 static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
-                     const char *what, uint8_t **data, struct sheaf_error *err)
+                     const char *what, struct buf *room, const uint8_t **data,
+                     struct sheaf_error *err)
 {
     int code;
 
-    *data = malloc(MAX(bytes, 1));
-    if (*data == NULL)
-        return err_memory(err, bytes);
-    code = store_read(object, offset, *data, bytes, err);
+    room->size = 0;
+    code = buf_reserve(room, MAX(bytes, 1), err);
+    *data = room->data;
+    if (code == SHEAF_OK)
+        code = store_read(object, offset, room->data, bytes, err);
     if (code == SHEAF_OK && XXH3_64bits(*data, bytes) != sum)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: %s at offset %llu is damaged (checksum "
                        "%016llx, expected %016llx)", object->url, what,
                        (unsigned long long)offset,
                        (unsigned long long)XXH3_64bits(*data, bytes), (unsigned long long)sum);
-    if (code != SHEAF_OK) {
-        free(*data);
-        *data = NULL;
-    }
     return code;
 }
 
@@ -158,8 +156,9 @@ static int place_shards(struct plan_file *file, struct sheaf_error *err)
 static int read_table(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
 {
     struct plan *plan = &file->facts.plan;
+    struct buf room = BUF_INIT(SIZE_MAX / 4);
     uint64_t offset = PLAN_HEAD_BYTES;
-    uint8_t *table;
+    const uint8_t *table;
     int code;
 
     if (foot->table_bytes != (uint64_t)plan->shard_count * PLAN_ENTRY_BYTES)
@@ -171,7 +170,7 @@ static int read_table(struct plan_file *file, const struct foot *foot, struct sh
     if (plan->shards == NULL || file->sections == NULL)
         return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
     code = read_part(file->object, foot->table, foot->table_bytes, foot->table_sum, "the table",
-                     &table, err);
+                     &room, &table, err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, offset, foot->facts, err);
         offset += file->sections[i].bytes;
@@ -180,22 +179,23 @@ static int read_table(struct plan_file *file, const struct foot *foot, struct sh
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: malformed: its sections end at %llu, its "
                        "facts begin at %llu", file->object->url, (unsigned long long)offset,
                        (unsigned long long)foot->facts);
-    free(table);
+    buf_free(&room);
     return code == SHEAF_OK ? place_shards(file, err) : code;
 }
 
 static int read_facts(struct plan_file *file, const struct foot *foot, struct sheaf_error *err)
 {
-    uint8_t *data;
+    struct buf room = BUF_INIT(SIZE_MAX / 4);
+    const uint8_t *data;
     int code = read_part(file->object, foot->facts, foot->facts_bytes, foot->facts_sum,
-                         "what it says as a whole", &data, err);
+                         "what it says as a whole", &room, &data, err);
 
-    if (code != SHEAF_OK)
-        return code;
-    code = plan_facts_read(data, foot->facts_bytes, file->version, &file->facts, err);
-    if (code != SHEAF_OK)
-        err_prefix(err, "%s: ", file->object->url);
-    free(data);
+    if (code == SHEAF_OK) {
+        code = plan_facts_read(data, foot->facts_bytes, file->version, &file->facts, err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", file->object->url);
+    }
+    buf_free(&room);
     return code;
 }
 
@@ -245,42 +245,18 @@ bool plan_file_is(const char *url)
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-static int read_section(const struct plan_file *file, size_t i, struct plan_batch *batch,
-                        const struct plan_shard *shard, struct buf *block,
+static int read_section(const void *context, size_t shard, struct buf *room, const uint8_t **data,
                         struct sheaf_error *err)
 {
-    const struct plan_section *section = &file->sections[i];
-    struct sheaf_error found;
-    uint8_t *data;
-    int code = read_part(file->object, section->offset, section->bytes, section->sum,
-                         "a shard's section", &data, err);
-
-    if (code != SHEAF_OK)
-        return code;
-    code = plan_batch_take(batch, shard, section->files, data, section->bytes, block, &found);
-    if (code != SHEAF_OK)
-        err_set(err, code, "%s: the section of shard %zu: %s", file->object->url, i,
-                found.message);
-    free(data);
-    return code;
-}
-
-static int load(const void *context, size_t first, size_t end, struct plan_batch *batch,
-                struct sheaf_error *err)
-{
     const struct plan_file *file = context;
-    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT);
-    int code;
+    const struct plan_section *section = &file->sections[shard];
 
-    plan_batch_free(batch);
-    code = plan_batch_begin(batch, &file->facts.plan, first, end, err);
-    for (size_t i = first; i < end && code == SHEAF_OK; i++)
-        code = read_section(file, i, batch, &batch->plan.shards[i - first], &block, err);
-    buf_free(&block);
-    return code;
+    return read_part(file->object, section->offset, section->bytes, section->sum,
+                     "a shard's section", room, data, err);
 }
 
 struct plan_rows plan_file_rows(const struct plan_file *file)
 {
-    return (struct plan_rows){ &file->facts.plan, file->sections, load, file };
+    return (struct plan_rows){ &file->facts.plan, file->sections, read_section, file,
+                               file->object->url };
 }

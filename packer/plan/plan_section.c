@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes sections to any destination. */
+ * Writes sections to any destination, and loads shards from their sections. */
 #include "packer/plan/plan_section.h"
 
 #include "base/error.h"
@@ -66,5 +66,38 @@ int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
     s->open.sum = XXH3_64bits_digest(s->sum);
     code = buf_append(&s->ended, &s->open, sizeof(s->open), err);
     section_begin(s, s->open.offset + s->open.bytes);
+    return code;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int load_section(const struct plan_rows *rows, size_t i, struct plan_batch *batch,
+                        const struct plan_shard *shard, struct buf *room, struct buf *block,
+                        struct sheaf_error *err)
+{
+    const struct plan_section *section = &rows->sections[i];
+    const uint8_t *data;
+    int code = rows->read(rows->context, i, room, &data, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = plan_batch_take(batch, shard, section->files, data, section->bytes, block, err);
+    if (code != SHEAF_OK && rows->url != NULL)
+        err_prefix(err, "%s: the section of shard %zu: ", rows->url, i);
+    return code;
+}
+
+int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
+                   struct plan_batch *batch, struct sheaf_error *err)
+{
+    struct buf block = BUF_INIT(PLAN_BLOCK_LIMIT), room = BUF_INIT(SIZE_MAX / 4);
+    int code;
+
+    plan_batch_free(batch);
+    code = plan_batch_begin(batch, rows->plan, first, end, err);
+    for (size_t i = first; i < end && code == SHEAF_OK; i++)
+        code = load_section(rows, i, batch, &batch->plan.shards[i - first], &room, &block, err);
+    buf_free(&block);
+    buf_free(&room);
     return code;
 }

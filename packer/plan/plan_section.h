@@ -47,25 +47,23 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The type of a function that fills a batch with the shards from `first` up to, but not including,
- * `end`. It replaces the former content of the batch. The batch then points into the whole plan. */
-typedef int plan_load_fn(const void *context, size_t first, size_t end, struct plan_batch *batch,
+/* The type of a function that reads the section of shard number `shard` and verifies its checksum.
+ * The bytes are in `room`, or in memory of the context. */
+typedef int plan_read_fn(const void *context, size_t shard, struct buf *room, const uint8_t **data,
                          struct sheaf_error *err);
 
 /* A plan whose samples are stored elsewhere. */
 struct plan_rows {
     const struct plan *plan;
-    /* the location of each shard's section; only the function that loads the sections interprets
-     * `offset` and `bytes` */
-    const struct plan_section *sections;
-    plan_load_fn *load;
+    const struct plan_section *sections;        /* of each shard */
+    plan_read_fn *read;
     const void *context;
+    const char *url;            /* place of the plan, for messages; NULL: a temporary file */
 };
 
-static inline int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
-                                 struct plan_batch *batch, struct sheaf_error *err)
-{
-    return rows->load(rows->context, first, end, batch, err);
-}
+/* Fills a batch with the shards from `first` up to, but not including, `end`. Replaces the former
+ * content of the batch. The batch then points into the whole plan. */
+int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
+                   struct plan_batch *batch, struct sheaf_error *err);
 
 #endif
