@@ -93,12 +93,12 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
 
 static int cmd_append(const struct command *command, int argc, char **argv)
 {
-    struct pack_choices choices;
+    struct pack_lists lists;
     struct sheaf_pack_options o;
     int status;
     size_t count;
 
-    pack_choices_init(&choices, &o);
+    pack_rows_init(&lists, &o, SHEAF_CHECK_MARKERS);
     o.shard_bytes = 0;
     {
         const struct option table[] = {
@@ -107,9 +107,9 @@ static int cmd_append(const struct command *command, int argc, char **argv)
             { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
               .least = 1, .meaning = "add exactly N shards, or one per sample if there are fewer "
                                      "samples" },
-            SOURCE_ROWS(&choices, &o),
-            SKIP_ROWS(&choices, &o, "at a bad file, or a key that the data set has: fail, or skip "
-                                    "it and list it in DATASET/skipped-N.tsv"),
+            SOURCE_ROWS(&lists, &o),
+            SKIP_ROWS(&o, "at a bad file, or a key that the data set has: fail, or skip it and "
+                          "list it in DATASET/skipped-N.tsv"),
             { "resume", OPTION_FLAG, .flag = &o.resume,
               .meaning = "resume an interrupted run" },
             { "overwrite", OPTION_FLAG, .flag = &o.overwrite,
@@ -117,10 +117,9 @@ static int cmd_append(const struct command *command, int argc, char **argv)
                          "own samples stay" },
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
               .meaning = "print the plan, one line per new shard, and write nothing" },
-            S3_ROW(&choices.s3),
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers" },
-            JOBS_ROW(&choices),
+            S3_ROW(&lists.s3),
+            MEMORY_ROW(&o, "memory limit for buffers"),
+            JOBS_ROW(&o, "threads"),
             { .name = NULL },
         };
 
@@ -128,8 +127,7 @@ static int cmd_append(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    pack_choices_give(&choices, &o);
-    status = pack_choices_check(&choices, "append", &o);
+    status = pack_rows_take(&lists, &o);
     if (status >= 0)
         return status;
     return append(argv, count - 1, &o);

@@ -526,17 +526,14 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
 {
     struct cat cat = { .limit = UINT64_MAX, .step = NOT_GIVEN, .batch = NOT_GIVEN };
     struct sheaf_reader_options *o = &cat.options;
-    int container = 0, on_corrupt, status;
+    int container = 0, status;
     const char *metrics = NULL;
     bool all_ranks;
-    uint64_t threads;
     size_t count;
 
     sheaf_reader_options_init(o, sizeof(*o));
     order_options_init(&cat.order);
     channel_options_init(&cat.channel);
-    on_corrupt = (int)o->on_corrupt;
-    threads = o->threads;
     {
         const struct option table[] = {
             CHANNEL_ROWS(&cat.channel),
@@ -574,11 +571,10 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             { "batch", OPTION_NUMBER, "B", .number = &cat.batch, .least = 1, .standard = "none",
               .meaning = "with --step: samples of a rank in a step" },
             COLUMNS_ROWS(&cat.columns),
-            CORRUPT_ROWS(&on_corrupt, o),
-            { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
-              .meaning = "memory limit for read-ahead, shuffle buffer and index" },
+            CORRUPT_ROWS(o),
+            MEMORY_ROW(o, "memory limit for read-ahead, shuffle buffer and index"),
             CACHE_ROWS(o),
-            THREADS_ROW(&threads, "threads that read ahead"),
+            THREADS_ROW(o, "threads that read ahead"),
             { .name = NULL },
         };
 
@@ -613,8 +609,6 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
     status = metrics_begin(metrics, count != 0 ? argv[0] : cat.channel.name);
     if (status >= 0)
         return channel_close(&cat.channel, status);
-    o->on_corrupt = (enum sheaf_on_error)on_corrupt;
-    o->threads = (unsigned)threads;
     o->report = report_skipped;
     status = column_options_give(&cat.columns, o);
     if (status < 0)

@@ -133,14 +133,10 @@ static int cmd_column(const struct command *command, int argc, char **argv)
     };
     struct column c = { .name = NULL };
     struct sheaf_column_options *o = &c.options;
-    int unknown, repeated, status;
-    uint64_t jobs;
+    int status;
     size_t count;
 
     sheaf_column_options_init(o, sizeof(*o));
-    unknown = (int)o->on_unknown;
-    repeated = (int)o->on_repeated;
-    jobs = o->jobs;
     {
         const struct option table[] = {
             { "name", OPTION_TEXT, "NAME", .text = &c.name, .standard = "",
@@ -151,11 +147,11 @@ static int cmd_column(const struct command *command, int argc, char **argv)
             { "only-missing", OPTION_FLAG, .flag = &o->only_missing,
               .meaning = "add: add values for samples that were appended to the data set after "
                          "the column was written" },
-            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = &unknown,
+            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o->on_unknown),
               .choices = on_error_choices,
               .meaning = "add: at a key that the data set does not have: fail, or skip its value "
                          "with a line on standard error" },
-            { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = &repeated,
+            { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o->on_repeated),
               .choices = repeated_choices,
               .meaning = "add: at a second value for a field of a sample: fail, or leave it out "
                          "with a line on standard error" },
@@ -165,8 +161,7 @@ static int cmd_column(const struct command *command, int argc, char **argv)
             S3_ROW(&c.s3),
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
               .least = (uint64_t)64 << 20, .meaning = "add: memory limit for buffers" },
-            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "add: threads" },
+            JOBS_ROW(o, "add: threads"),
             { .name = NULL },
         };
 
@@ -174,9 +169,6 @@ static int cmd_column(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    o->on_unknown = (enum sheaf_on_error)unknown;
-    o->on_repeated = (enum sheaf_on_error)repeated;
-    o->jobs = (unsigned)jobs;
     return act(&c, argv, count);
 }
 

@@ -119,13 +119,13 @@ static int convert_columns(char **sources, size_t count, int join,
 
 /* Checks the arguments of a conversion that uses no stored plan. Returns -1 if they are valid, or
  * the exit status if they are not. */
-static int check_whole(const struct command *command, size_t count, int container, uint64_t size,
-                       const struct sheaf_pack_options *o)
+static int check_whole(const struct command *command, size_t count, bool has_container,
+                       uint64_t size, const struct sheaf_pack_options *o)
 {
     if (count < 2)
         return misuse("convert: an argument is missing; usage: sheaf convert %s",
                       command->arguments);
-    if (container == 0)
+    if (!has_container)
         return misuse("convert: --format is required: %s", container_names());
     if (o->seed != 0 && !o->reshuffle)
         return misuse("convert: --seed requires --shuffle");
@@ -139,25 +139,18 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     struct sheaf_reader_options reading;
     struct sheaf_pack_options o;
     const char *plan = NULL, *part = NULL;
-    int container = 0, codec, on_corrupt, join = 0, status;
-    struct option_texts s3 = { .count = 0 };
     struct column_options columns = { .list = NULL };
-    struct pack_choices choices;
-    uint64_t jobs, size = 0;
-    int duplicate_keys;
+    struct pack_lists lists;
+    uint64_t size = 0;
+    int join = 0, status;
     size_t count;
 
-    pack_choices_init(&choices, &o);
-    choices.check_images = SHEAF_CHECK_NONE;
+    pack_rows_init(&lists, &o, SHEAF_CHECK_NONE);
     sheaf_reader_options_init(&reading, sizeof(reading));
-    codec = (int)o.codec;
-    on_corrupt = (int)reading.on_corrupt;
-    jobs = o.jobs;
-    duplicate_keys = (int)o.duplicate_keys;
     {
         const struct option table[] = {
-            CONTAINER_ROW(&container),
-            CODEC_ROW(&codec),
+            CONTAINER_ROW(&o, &lists.has_container),
+            CODEC_ROW(&o),
             { "shard-size", OPTION_SIZE, "SIZE", .number = &size, .least = 1, .standard = "",
               .meaning = "cut new, evenly sized shards of about this payload" },
             { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
@@ -177,17 +170,14 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "delete the existing data set in DEST and its splits, then convert" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
-            IMAGE_ROWS(&choices, &o),
-            DUPLICATE_KEYS_ROW(&duplicate_keys),
+            IMAGE_ROWS(&o),
+            DUPLICATE_KEYS_ROW(&o),
             COLUMNS_ROWS(&columns),
-            CORRUPT_ROWS(&on_corrupt, &reading),
+            CORRUPT_ROWS(&reading),
             CACHE_ROWS(&reading),
-            S3_ROW(&s3),
-            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
-              .standard = "one per processor, at most 8",
-              .meaning = "number of reading threads, and of writing threads" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers, half of it for reading" },
+            S3_ROW(&lists.s3),
+            JOBS_ROW(&o, "number of reading threads, and of writing threads"),
+            MEMORY_ROW(&o, "memory limit for buffers, half of it for reading"),
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
               .meaning = "instead of DATASET and DEST: pack shards of a stored plan of a data "
                          "set" },
@@ -200,37 +190,23 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    o.jobs = (unsigned)jobs;
-    o.s3 = s3.texts;
+    o.s3 = lists.s3.texts;
     o.progress = progress_show;
     o.interrupt = &signals_caught;
-    o.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
-    pack_choices_give_images(&choices, &o);
     o.note = report_note;
     reading.report = report_skipped;
-    if (plan != NULL && (count != 0 || container != 0 || codec != SHEAF_CODEC_NONE ||
-                         o.resume || o.overwrite || join || o.index != NULL ||
-                         size != 0 || o.shard_count != 0 || o.reshuffle || o.seed != 0 ||
-                         o.field_map != NULL || duplicate_keys != SHEAF_DUPLICATE_FAIL ||
-                         o.fix_images || o.resize != 0 || o.check_images != SHEAF_CHECK_NONE ||
-                         columns.list != NULL || columns.missing != SHEAF_MISSING_FAIL ||
-                         o.resize_mode != SHEAF_SHORTER || o.quality != 90 ||
-                         on_corrupt != (int)reading.on_corrupt ||
-                         reading.max_corrupt != UINT64_MAX))
-        return misuse("convert: --plan replaces DATASET and DEST, and allows no options but "
-                      "--part, --jobs, --memory, --s3, --cache and --cache-size");
     if (plan != NULL)
-        return convert_part(plan, part, &o, &reading);
+        status = options_only("plan", "DATASET and DEST", count,
+                              "--part, --jobs, --memory, --s3, --cache and --cache-size");
+    if (plan != NULL)
+        return status >= 0 ? status : convert_part(plan, part, &o, &reading);
     if (part != NULL)
         return misuse("convert: --part requires --plan");
-    status = check_whole(command, count, container, size, &o);
+    status = check_whole(command, count, lists.has_container, size, &o);
     if (status >= 0)
         return status;
     o.reshard = size != 0 || o.shard_count != 0;
     o.shard_bytes = size != 0 ? size : o.shard_bytes;
-    o.container = (enum sheaf_container)container;
-    o.codec = (enum sheaf_codec)codec;
-    reading.on_corrupt = (enum sheaf_on_error)on_corrupt;
     return convert_columns(argv, count - 1, join, &o, &reading, &columns);
 }
 

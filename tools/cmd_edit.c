@@ -89,16 +89,11 @@ static int edit(const char *dataset, struct sheaf_edit_options *options, int as_
     return STATUS_OK;
 }
 
-static const struct choice unknown_choices[] = {
-    { "fail", SHEAF_FAIL }, { "skip", SHEAF_SKIP }, { NULL, 0 },
-};
-
 static int cmd_edit(const struct command *command, int argc, char **argv)
 {
     struct sheaf_edit_options o;
     struct option_texts s3 = { .count = 0 };
-    int status, as_json = 0, on_unknown = SHEAF_FAIL;
-    uint64_t jobs = 0;
+    int status, as_json = 0;
     size_t count;
 
     sheaf_edit_options_init(&o, sizeof(o));
@@ -112,8 +107,8 @@ static int cmd_edit(const struct command *command, int argc, char **argv)
             { "replace", OPTION_TEXT, "SRC", .text = &o.replace, .standard = "",
               .meaning = "put each file of this directory, prefix, list or archive in the place "
                          "of the field with its key and suffix" },
-            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = &on_unknown,
-              .choices = unknown_choices,
+            { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o.on_unknown),
+              .choices = on_error_choices,
               .meaning = "at keys and files of no sample: fail before anything is written, or skip "
                          "them with a line on standard error" },
             { "resume", OPTION_FLAG, .flag = &o.resume,
@@ -128,10 +123,8 @@ static int cmd_edit(const struct command *command, int argc, char **argv)
               .meaning = "find the samples and count the shards, and write nothing" },
             { "json", OPTION_FLAG, .flag = &as_json, .meaning = "print the result as JSON" },
             S3_ROW(&s3),
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers" },
-            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads" },
+            MEMORY_ROW(&o, "memory limit for buffers"),
+            JOBS_ROW(&o, "threads"),
             { .name = NULL },
         };
 
@@ -141,8 +134,6 @@ static int cmd_edit(const struct command *command, int argc, char **argv)
         return status;
     if (o.delete_keys == NULL && o.labels == NULL && o.replace == NULL && !o.purge)
         return misuse("edit: nothing to do: give --delete, --labels, --replace or --purge");
-    o.on_unknown = (enum sheaf_on_error)on_unknown;
-    o.jobs = (unsigned)jobs;
     o.s3 = s3.texts;
     return edit(argv[0], &o, as_json);
 }

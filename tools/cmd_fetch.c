@@ -61,7 +61,6 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
     struct hosts_options hosts = HOSTS_INIT;
     struct sheaf_fetch_options o;
     const char *metrics = NULL;
-    uint64_t threads = 0;
     int is_warm = 0, status;
     size_t count;
 
@@ -71,9 +70,8 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
             { "warm", OPTION_FLAG, .flag = &is_warm,
               .meaning = "read the files below PATH, and write nothing" },
             HOSTS_ROWS(&hosts),
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for requests in flight" },
-            { "threads", OPTION_NUMBER, "N", .number = &threads, .most = 64,
+            MEMORY_ROW(&o, "memory limit for requests in flight"),
+            { "threads", OPTION_COUNT, "N", .count = &o.threads, .most = 64,
               .standard = "one per processor, at most 8; with --warm: 16",
               .meaning = "number of threads" },
             METRICS_ROW(&metrics),
@@ -92,7 +90,6 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
         status = metrics_begin(metrics, argv[0]);
     if (status >= 0)
         return status;
-    o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.interrupt = &signals_caught;
     signals_catch();

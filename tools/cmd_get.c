@@ -193,8 +193,7 @@ static int cmd_get(const struct command *command, int argc, char **argv)
             { "output", OPTION_TEXT, "DIR", .letter = 'o', .text = &g.directory,
               .standard = "standard output",
               .meaning = "write each field as the file DIR/KEY.SUFFIX" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &g.options.memory_bytes,
-              .meaning = "memory limit for the samples that are read together" },
+            MEMORY_ROW(&g.options, "memory limit for the samples that are read together"),
             { .name = NULL },
         };
 

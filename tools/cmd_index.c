@@ -24,11 +24,9 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     struct sheaf_error error;
     const char *peers = NULL;
     int overwrite = 0, keys = 0, code, status;
-    uint64_t threads;
     size_t count;
 
     sheaf_verify_options_init(&o, sizeof(o));
-    threads = o.threads;
     {
         const struct option table[] = {
             { "index", OPTION_TEXT, "LIST", .text = &peers,
@@ -42,9 +40,8 @@ static int cmd_index(const struct command *command, int argc, char **argv)
             { "keys", OPTION_FLAG, .flag = &keys,
               .meaning = "DIR is a data set already: only write its dataset.keys, by which samples "
                          "are found by key" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers" },
-            THREADS_ROW(&threads, "threads"),
+            MEMORY_ROW(&o, "memory limit for buffers"),
+            THREADS_ROW(&o, "threads"),
             { .name = NULL },
         };
 
@@ -58,7 +55,6 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     if (o.join && peers != NULL)
         return misuse("index: --index cannot be combined with --join: other readers' index files "
                       "cannot say that a sample's files lie apart");
-    o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.report = print_problem;
     o.interrupt = &signals_caught;

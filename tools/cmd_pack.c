@@ -166,46 +166,23 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     return STATUS_OK;
 }
 
-/* Returns whether the user gave only options that may be used when a stored plan is carried out.
- * Most of the other options are stored in the plan. */
-static bool only_runs(const struct pack_choices *choices, const struct sheaf_pack_options *o)
-{
-    struct pack_choices c;
-    struct sheaf_pack_options d;
-
-    pack_choices_init(&c, &d);
-    return choices->container == c.container && choices->codec == c.codec &&
-           choices->on_error == c.on_error && choices->on_change == c.on_change &&
-           o->max_skipped == NULL && o->shard_bytes == d.shard_bytes &&
-           o->shard_count == d.shard_count && strcmp(o->prefix, d.prefix) == 0 &&
-           o->root == NULL && o->split == NULL && o->classes == NULL &&
-           choices->class_depth == c.class_depth &&
-           o->index == NULL && o->no_shuffle == d.no_shuffle && o->seed == d.seed &&
-           o->label_base == d.label_base && o->resume == d.resume &&
-           o->overwrite == d.overwrite && o->dry_run == d.dry_run &&
-           choices->patterns.count == 0 && choices->aliases.count == 0 &&
-           choices->key_end == c.key_end && !o->fix_images &&
-           choices->check_images == c.check_images && choices->quality == c.quality &&
-           choices->resize == c.resize && choices->resize_mode == c.resize_mode;
-}
-
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static int cmd_pack(const struct command *command, int argc, char **argv)
 {
-    struct pack_choices choices;
+    struct pack_lists lists;
     struct sheaf_pack_options o;
     const char *plan = NULL, *part = NULL, *metrics = NULL;
     int status;
     size_t count;
 
-    pack_choices_init(&choices, &o);
+    pack_rows_init(&lists, &o, SHEAF_CHECK_MARKERS);
     {
         const struct option table[] = {
-            PACK_ROWS(&choices, &o),
+            PACK_ROWS(&lists, &o),
             { "dry-run", OPTION_FLAG, .flag = &o.dry_run,
               .meaning = "print the plan, a line per shard and per class, and write nothing" },
-            JOBS_ROW(&choices),
+            JOBS_ROW(&o, "threads"),
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
               .meaning = "instead of SRC and DEST: pack shards of a stored plan" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
@@ -218,21 +195,22 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (plan != NULL && (count != 0 || !only_runs(&choices, &o)))
-        return misuse("pack: --plan replaces SRC and DEST, and allows no options but --part, "
-                      "--jobs, --memory, --s3 and --metrics");
+    if (plan != NULL)
+        status = options_only("plan", "SRC and DEST", count,
+                              "--part, --jobs, --memory, --s3 and --metrics");
+    if (status >= 0)
+        return status;
     if (plan == NULL && part != NULL)
         return misuse("pack: --part requires --plan");
     if (plan == NULL && count < 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
-    status = plan != NULL ? -1 : pack_choices_take(&choices, "pack", &o);
+    status = plan != NULL ? -1 : pack_rows_take_all(&lists, &o);
     if (status < 0)
         status = metrics_begin(metrics, plan != NULL ? plan : argv[count - 1]);
     if (status >= 0)
         return status;
     if (plan != NULL) {
-        o.jobs = (unsigned)choices.jobs;
-        o.s3 = choices.s3.texts;
+        o.s3 = lists.s3.texts;
         return pack_part(plan, part, &o);
     }
     return pack(argv, count - 1, &o);

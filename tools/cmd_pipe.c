@@ -66,8 +66,7 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
             { "attributes", OPTION_TEXT, "LIST", .text = &o.attributes, .standard = "",
               .meaning = "for an augmented manifest: the attributes to feed, in order "
                          "(AttributeNames)" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for read-ahead and records" },
+            MEMORY_ROW(&o, "memory limit for read-ahead and records"),
             METRICS_ROW(&metrics),
             { .name = NULL },
         };

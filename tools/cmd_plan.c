@@ -63,18 +63,18 @@ static int plan(char **sources, size_t count, const char *output,
 
 static int cmd_plan(const struct command *command, int argc, char **argv)
 {
-    struct pack_choices choices;
+    struct pack_lists lists;
     struct sheaf_pack_options o;
     const char *output = NULL;
     int status;
     size_t count;
 
-    pack_choices_init(&choices, &o);
+    pack_rows_init(&lists, &o, SHEAF_CHECK_MARKERS);
     {
         const struct option table[] = {
             { "output", OPTION_TEXT, "PLAN", .letter = 'o', .text = &output,
               .meaning = "destination of the plan: a path, or an s3:// URL (required)" },
-            PACK_ROWS(&choices, &o),
+            PACK_ROWS(&lists, &o),
             { .name = NULL },
         };
 
@@ -84,7 +84,7 @@ static int cmd_plan(const struct command *command, int argc, char **argv)
         return status;
     if (output == NULL)
         return misuse("plan: --output is required");
-    status = pack_choices_take(&choices, "plan", &o);
+    status = pack_rows_take_all(&lists, &o);
     return status >= 0 ? status : plan(argv, count - 1, output, &o);
 }
 

@@ -69,7 +69,6 @@ static int cmd_repair(const struct command *command, int argc, char **argv)
     struct sheaf_repair_options o;
     struct option_texts from = { .count = 0 }, s3 = { .count = 0 };
     int status, as_json = 0;
-    uint64_t jobs = 0;
     size_t count;
 
     sheaf_repair_options_init(&o, sizeof(o));
@@ -85,10 +84,8 @@ static int cmd_repair(const struct command *command, int argc, char **argv)
               .meaning = "only check the files and name the damaged ones" },
             { "json", OPTION_FLAG, .flag = &as_json, .meaning = "print the result as JSON" },
             S3_ROW(&s3),
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers" },
-            { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &jobs, .most = 1024,
-              .standard = "one per processor, at most 8", .meaning = "threads" },
+            MEMORY_ROW(&o, "memory limit for buffers"),
+            JOBS_ROW(&o, "threads"),
             { .name = NULL },
         };
 
@@ -101,7 +98,6 @@ static int cmd_repair(const struct command *command, int argc, char **argv)
                       "the data set");
     o.files = (const char *const *)(argv + 1);
     o.file_count = count - 1;
-    o.jobs = (unsigned)jobs;
     o.s3 = s3.texts;
     return repair(argv[0], &from, &o, as_json);
 }

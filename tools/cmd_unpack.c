@@ -69,29 +69,24 @@ static int unpack(char **sources, size_t count, struct sheaf_unpack_options *opt
 static int cmd_unpack(const struct command *command, int argc, char **argv)
 {
     struct sheaf_reader_options o;
-    uint64_t threads;
     size_t count;
     struct sheaf_unpack_options options;
     struct column_options columns = { .list = NULL };
-    int on_corrupt, duplicate_keys, status;
+    int status;
 
     sheaf_unpack_options_init(&options, sizeof(options));
-    duplicate_keys = (int)options.duplicate_keys;
     sheaf_reader_options_init(&o, sizeof(o));
-    threads = o.threads;
-    on_corrupt = (int)o.on_corrupt;
     o.report = report_skipped;
     {
         const struct option table[] = {
             { "resume", OPTION_FLAG, NULL, .flag = &options.resume,
               .meaning = "keep existing files if they are identical" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for read-ahead and index" },
-            DUPLICATE_KEYS_ROW(&duplicate_keys),
+            MEMORY_ROW(&o, "memory limit for read-ahead and index"),
+            DUPLICATE_KEYS_ROW(&options),
             COLUMNS_ROWS(&columns),
-            CORRUPT_ROWS(&on_corrupt, &o),
+            CORRUPT_ROWS(&o),
             CACHE_ROWS(&o),
-            THREADS_ROW(&threads, "threads that read ahead"),
+            THREADS_ROW(&o, "threads that read ahead"),
             { .name = NULL },
         };
 
@@ -99,9 +94,6 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    o.threads = (unsigned)threads;
-    o.on_corrupt = (enum sheaf_on_error)on_corrupt;
-    options.duplicate_keys = (enum sheaf_duplicate_keys)duplicate_keys;
     status = column_options_give(&columns, &o);
     if (status < 0)
         status = unpack(argv, count - 1, &options, &o, &columns);

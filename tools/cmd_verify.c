@@ -159,23 +159,20 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
     const char *part = NULL, *names = NULL;
     char *columns = NULL;
     int json = 0, code, status;
-    uint64_t threads;
     size_t count;
 
     sheaf_verify_options_init(&o, sizeof(o));
-    threads = o.threads;
     {
         const struct option table[] = {
             { "json", OPTION_FLAG, .flag = &json,
               .meaning = "print one JSON object, with the problems in it" },
-            { "memory", OPTION_SIZE, "SIZE", .number = &o.memory_bytes,
-              .meaning = "memory limit for buffers" },
+            MEMORY_ROW(&o, "memory limit for buffers"),
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
               .meaning = "only the shards of part I of N, counted from 0" },
             { "columns", OPTION_TEXT, "NAMES", .text = &names, .standard = "none",
               .meaning = "also read these columns, separated by commas, and check that each record "
                          "belongs to its sample" },
-            THREADS_ROW(&threads, "threads"),
+            THREADS_ROW(&o, "threads"),
             { .name = NULL },
         };
 
@@ -189,7 +186,6 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
             return status;
     }
     report.json = json;
-    o.threads = (unsigned)threads;
     o.progress = progress_show;
     o.report = print_problem;
     o.field = print_field;

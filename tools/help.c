@@ -65,6 +65,8 @@ static void default_text(const struct option *option, char *text, size_t size)
     } else if (option->kind == OPTION_NUMBER) {
         snprintf(text, size, "%" PRIu64 "%s%s", *option->number, option->unit ? " " : "",
                  option->unit ? option->unit : "");
+    } else if (option->kind == OPTION_COUNT) {
+        snprintf(text, size, "%u", *option->count);
     } else if (option->kind == OPTION_SIZE) {
         size_text(*option->number, text, size);
     } else if (option->kind == OPTION_CHOICE) {

@@ -18,6 +18,7 @@ enum option_kind {
      * texts */
     OPTION_TEXTS,
     OPTION_NUMBER,      /* decimal, from least to most */
+    OPTION_COUNT,       /* the same in an unsigned int */
     /* a number of bytes, optionally followed by kB MB GB TB (1000) or KiB MiB GiB TiB (1024) */
     OPTION_SIZE,
     OPTION_CHOICE,      /* one of a few words */
@@ -48,6 +49,7 @@ struct option {
         const char **text;
         struct option_texts *texts;
         uint64_t *number;           /* also of a size */
+        unsigned *count;
         int *choice;
     };
     bool *given;                    /* set if the option is given; may be NULL */

@@ -4,6 +4,7 @@
 #include "tools/options.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ const struct choice duplicate_keys_choices[] = {
     { "drop", SHEAF_DUPLICATE_DROP }, { NULL, 0 },
 };
 
+#define GIVEN_MOST      100     /* options in a table */
 #define CONTAINERS_MOST 15
 #define CODECS_MOST     15
 
@@ -147,7 +149,8 @@ bool options_size(const char *text, uint64_t *value)
 
 static int store_number(const struct option *option, const char *text)
 {
-    const uint64_t most = option->most ? option->most : UINT64_MAX;
+    const uint64_t most = option->most ? option->most
+                        : option->kind == OPTION_COUNT ? UINT_MAX : UINT64_MAX;
     uint64_t value;
 
     if (option->kind == OPTION_SIZE) {
@@ -164,7 +167,10 @@ static int store_number(const struct option *option, const char *text)
     if (value < option->least || value > most)
         return misuse("--%s: %" PRIu64 " is out of range, expected %" PRIu64 " to %" PRIu64,
                       option->name, value, option->least, most);
-    *option->number = value;
+    if (option->kind == OPTION_COUNT)
+        *option->count = (unsigned)value;
+    else
+        *option->number = value;
     return -1;
 }
 
@@ -185,10 +191,53 @@ static int store_choice(const struct option *option, const char *text)
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
 }
 
+/* Options of the command that the user gave, each of them once. Options of every command are not
+ * among them. */
+static const char *given_names[GIVEN_MOST];
+static size_t given_count;
+
+static void note_given(const char *name)
+{
+    for (const struct option *o = verbosity_options; o->name; o++) {
+        if (o->name == name)
+            return;
+    }
+    for (size_t i = 0; i < given_count; i++) {
+        if (strcmp(given_names[i], name) == 0)
+            return;
+    }
+    if (given_count < GIVEN_MOST)
+        given_names[given_count++] = name;
+}
+
+/* Returns whether `list`, as in "--jobs, --cache and --cache-size", has an option. */
+static bool names_option(const char *list, const char *name)
+{
+    const size_t size = strlen(name);
+
+    for (const char *at = list; (at = strstr(at, "--")) != NULL;) {
+        at += 2;
+        if (strncmp(at, name, size) == 0 && strchr(", ", at[size]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+int options_only(const char *name, const char *replaced, size_t count, const char *allowed)
+{
+    bool refused = count != 0;
+
+    for (size_t i = 0; i < given_count; i++)
+        refused |= strcmp(given_names[i], name) != 0 && !names_option(allowed, given_names[i]);
+    return refused ? misuse("%s: --%s replaces %s, and allows no options but %s", command_name,
+                            name, replaced, allowed) : -1;
+}
+
 static int store(const struct option *option, const char *text)
 {
     if (option->given)
         *option->given = true;
+    note_given(option->name);
     switch (option->kind) {
     case OPTION_FLAG:
         *option->flag = 1;
@@ -203,6 +252,7 @@ static int store(const struct option *option, const char *text)
         option->texts->texts[option->texts->count++] = text;
         return -1;
     case OPTION_NUMBER:
+    case OPTION_COUNT:
     case OPTION_SIZE:
         return store_number(option, text);
     case OPTION_CHOICE:

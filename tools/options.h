@@ -13,6 +13,9 @@
 
 #include "tools/option_table.h"
 
+/* Returns the address of a member that is an enum, for a row of the kind OPTION_CHOICE. */
+#define CHOICE_IN(member) ((int *)&(member))
+
 extern const struct choice on_error_choices[];
 
 /* Returns the list of containers as choices for an option. */
@@ -21,39 +24,44 @@ const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
 /* Returns a text that lists the names of the containers, with text before and after the list. It is
  * valid until the next call. */
 const char *container_meaning(const char *before, const char *behind);
-#define CONTAINER_ROW(container)                                                                \
-    { "format", OPTION_CHOICE, "NAME", .choice = (container), .choices = container_choices(),   \
-      .choice_of = sheaf_container_of,                                                          \
+#define CONTAINER_ROW(options, is_given)                                                        \
+    { "format", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->container),               \
+      .given = (is_given), .standard = "",                                                      \
+      .choices = container_choices(), .choice_of = sheaf_container_of,                          \
       .meaning = container_meaning("container", " (required)") }
 
 /* The library's codecs, in the same way. */
 const struct choice *codec_choices(void);
 const char *codec_meaning(void);
-#define CODEC_ROW(codec)                                                                        \
-    { "codec", OPTION_CHOICE, "NAME", .choice = (codec), .choices = codec_choices(),            \
-      .meaning = codec_meaning() }
+#define CODEC_ROW(options)                                                                      \
+    { "codec", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->codec),                    \
+      .choices = codec_choices(), .meaning = codec_meaning() }
 
-/* Rows of an option table for the options about bad records. They set an int and a struct
+/* Rows of an option table for the options about bad records. They set a struct
  * sheaf_reader_options. */
-#define CORRUPT_ROWS(what, reader)                                                              \
-    { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = (what), .choices = on_error_choices,       \
+#define CORRUPT_ROWS(reader)                                                                    \
+    { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((reader)->on_corrupt),           \
+      .choices = on_error_choices,                                                              \
       .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* Choices for the treatment of samples with a repeated key. The option stores its value in an
- * int. */
+/* Choices for the treatment of samples with a repeated key. */
 extern const struct choice duplicate_keys_choices[];
-#define DUPLICATE_KEYS_ROW(what)                                                                \
-    { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = (what),                                \
+#define DUPLICATE_KEYS_ROW(options)                                                             \
+    { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((options)->duplicate_keys),  \
       .choices = duplicate_keys_choices,                                                        \
       .meaning = "at a sample whose key an earlier sample has: fail, give it a free key such "  \
                  "as KEY-2, or leave it out" }
 
-/* `threads`: a uint64_t. */
-#define THREADS_ROW(threads, what)                                                              \
-    { "threads", OPTION_NUMBER, "N", .number = (threads), .most = 1024,                         \
+#define THREADS_ROW(options, what)                                                              \
+    { "threads", OPTION_COUNT, "N", .count = &(options)->threads, .most = 1024,                 \
       .standard = "one per processor, at most 8", .meaning = (what) }
+#define JOBS_ROW(options, what)                                                                 \
+    { "jobs", OPTION_COUNT, "N", .letter = 'j', .count = &(options)->jobs, .most = 1024,        \
+      .standard = "one per processor, at most 8", .meaning = (what) }
+#define MEMORY_ROW(options, what)                                                               \
+    { "memory", OPTION_SIZE, "SIZE", .number = &(options)->memory_bytes, .meaning = (what) }
 
 /* Rows of an option table for the local cache of remote shards. `reader` is a pointer to a struct
  * sheaf_reader_options. */
@@ -74,6 +82,11 @@ const char *s3_meaning(void);
  * error message. */
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
+
+/* Called if the option `name` is given, which replaces arguments. Refuses `count` arguments and
+ * options that are not in the text `allowed`. Returns -1 if there are none; otherwise returns the
+ * exit status. `replaced` names the arguments. */
+int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number
  * of bytes. */

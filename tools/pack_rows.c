@@ -24,73 +24,46 @@ const struct choice resize_mode_choices[] = {
     { "shorter", SHEAF_SHORTER }, { "longer", SHEAF_LONGER }, { "exact", SHEAF_EXACT }, { NULL, 0 },
 };
 
-void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options)
+void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options,
+                    enum sheaf_check_images check)
 {
     sheaf_pack_options_init(options, sizeof(*options));
-    *choices = (struct pack_choices){
-        .codec = (int)options->codec, .on_error = (int)options->on_error, .jobs = options->jobs,
-        .on_change = (int)options->on_change,
-        .check_images = SHEAF_CHECK_MARKERS, .quality = (uint64_t)options->quality,
-        .resize = options->resize, .resize_mode = (int)options->resize_mode,
-    };
+    options->check_images = check;
+    *lists = (struct pack_lists){ .has_container = false };
 }
 
-static void take_filters(struct pack_choices *choices, struct sheaf_pack_options *options)
+static void take_filters(struct pack_lists *lists, struct sheaf_pack_options *options)
 {
-    const struct option_texts *given = &choices->patterns;
+    const struct option_texts *given = &lists->patterns;
 
     for (size_t i = 0; i < given->count; i++)
-        choices->filters[i] = (struct sheaf_filter){
+        lists->filters[i] = (struct sheaf_filter){
             given->texts[i], strcmp(given->names[i], "include") == 0,
         };
-    options->filters = choices->filters;
+    options->filters = lists->filters;
     options->filter_count = given->count;
 }
 
-void pack_choices_give_images(const struct pack_choices *choices,
-                              struct sheaf_pack_options *options)
+int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options)
 {
-    options->check_images = (enum sheaf_check_images)choices->check_images;
-    options->quality = (int)choices->quality;
-    options->resize = (uint32_t)choices->resize;
-    options->resize_mode = (enum sheaf_resize_mode)choices->resize_mode;
-}
-
-void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options)
-{
-    options->on_error = (enum sheaf_on_error)choices->on_error;
-    options->on_change = (enum sheaf_on_error)choices->on_change;
-    options->jobs = (unsigned)choices->jobs;
+    take_filters(lists, options);
+    options->field_aliases = lists->aliases.texts;
+    options->s3 = lists->s3.texts;
     options->note = report_note;
-    options->field_aliases = choices->aliases.texts;
-    options->s3 = choices->s3.texts;
-    options->key_end = (enum sheaf_key_end)choices->key_end;
-    options->class_depth = (uint32_t)choices->class_depth;
-    pack_choices_give_images(choices, options);
-    take_filters(choices, options);
-}
-
-int pack_choices_take(struct pack_choices *choices, const char *command,
-                      struct sheaf_pack_options *options)
-{
-    if (choices->container == 0)
-        return misuse("%s: --format is required: %s", command, container_names());
-    options->container = (enum sheaf_container)choices->container;
-    options->codec = (enum sheaf_codec)choices->codec;
-    pack_choices_give(choices, options);
-    return pack_choices_check(choices, command, options);
-}
-
-int pack_choices_check(const struct pack_choices *choices, const char *command,
-                       const struct sheaf_pack_options *options)
-{
-    if (choices->on_error == SHEAF_SKIP)
+    if (options->on_error == SHEAF_SKIP)
         return -1;
-    if (choices->on_change == SHEAF_SKIP)
-        return misuse("%s: --on-change skip requires --on-error skip", command);
+    if (options->on_change == SHEAF_SKIP)
+        return misuse("%s: --on-change skip requires --on-error skip", command_name);
     if (options->max_skipped != NULL)
-        return misuse("%s: --max-skipped requires --on-error skip", command);
+        return misuse("%s: --max-skipped requires --on-error skip", command_name);
     return -1;
+}
+
+int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options)
+{
+    if (!lists->has_container)
+        return misuse("%s: --format is required: %s", command_name, container_names());
+    return pack_rows_take(lists, options);
 }
 
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files)

@@ -6,42 +6,29 @@
 
 #include "tools/options.h"
 
-/* Options whose types differ from the library's. */
-struct pack_choices {
-    int container;              /* 0: not given */
-    int codec, on_error, on_change;
-    uint64_t jobs;
+/* The parts of the user's options that a struct sheaf_pack_options does not hold. */
+struct pack_lists {
+    bool has_container;         /* whether the user gave --format */
     struct option_texts patterns;       /* of --include and --exclude, in the given order */
     struct sheaf_filter filters[OPTION_TEXTS_MOST];
     struct option_texts aliases, s3;
-    int key_end;
-    int check_images, resize_mode;
-    uint64_t quality, resize, class_depth;
 };
 
 extern const struct choice label_base_choices[], key_end_choices[], check_images_choices[],
                            resize_mode_choices[];
 
-/* Sets both to the defaults. */
-void pack_choices_init(struct pack_choices *choices, struct sheaf_pack_options *options);
-
-/* Copies the choices of IMAGE_ROWS into the options. */
-void pack_choices_give_images(const struct pack_choices *choices,
-                              struct sheaf_pack_options *options);
-/* Copies the user's choices into the options, except container and codec. */
-void pack_choices_give(struct pack_choices *choices, struct sheaf_pack_options *options);
-/* Copies all choices of the user into the options. Returns -1 on success, or the exit status if the
- * user chose no container. */
-int pack_choices_take(struct pack_choices *choices, const char *command,
-                      struct sheaf_pack_options *options);
+/* Sets both to the defaults. `check` is the default of --check-images. */
+void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options,
+                    enum sheaf_check_images check);
+/* Gives the options the user's lists, and refuses options about skipping if --on-error skip is not
+ * given. Returns -1 if the options are valid; otherwise returns the exit status. */
+int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options);
+/* Like pack_rows_take, but also refuses options without a container. */
+int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options);
 
 /* With --quiet, no summary is printed. Then this function prints the number of skipped files on
  * standard error. */
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
-/* Refuses options about skipping if --on-error skip is not given. Returns -1 if the options are
- * valid; otherwise returns the exit status. */
-int pack_choices_check(const struct pack_choices *choices, const char *command,
-                       const struct sheaf_pack_options *options);
 /* Prints how many files were packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
@@ -55,54 +42,54 @@ void say_source(const struct sheaf_pack_result *result);
 void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
 
-/* Rows of an option table about images, which fill a struct pack_choices and a struct
- * sheaf_pack_options. */
-#define IMAGE_ROWS(c, o)                                                                        \
+/* Rows of an option table about images, which fill a struct sheaf_pack_options. */
+#define IMAGE_ROWS(o)                                                                           \
     { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
       .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
                  "GIF, BMP or WebP, and list it in DEST/converted.tsv" },                       \
-    { "resize", OPTION_NUMBER, "N", .number = &(c)->resize, .standard = "", .least = 1,         \
+    { "resize", OPTION_COUNT, "N", .count = &(o)->resize, .standard = "", .least = 1,           \
       .most = 65535, .meaning = "make larger JPEGs smaller: their shorter side becomes N" },    \
-    { "resize-mode", OPTION_CHOICE, "SIDE", .choice = &(c)->resize_mode,                        \
+    { "resize-mode", OPTION_CHOICE, "SIDE", .choice = CHOICE_IN((o)->resize_mode),              \
       .choices = resize_mode_choices,                                                           \
       .meaning = "which side becomes N; exact: both, whatever the proportions" },               \
-    { "quality", OPTION_NUMBER, "Q", .number = &(c)->quality, .least = 1, .most = 100,          \
-      .meaning = "quality of the JPEGs that are made" },                                        \
-    { "check-images", OPTION_CHOICE, "HOW", .choice = &(c)->check_images,                       \
+    { "quality", OPTION_COUNT, "Q", .count = (unsigned *)&(o)->quality, .least = 1,             \
+      .most = 100, .meaning = "quality of the JPEGs that are made" },                           \
+    { "check-images", OPTION_CHOICE, "HOW", .choice = CHOICE_IN((o)->check_images),             \
       .choices = check_images_choices,                                                          \
       .meaning = "check the markers of JPEGs, or decode every pixel of every image, or "        \
                  "check nothing" }
 
-/* Rows of an option table that fill a struct pack_choices and a struct sheaf_pack_options. These
- * rows are about the samples of a source. */
-#define SOURCE_ROWS(c, o)                                                                       \
+/* Rows of an option table that fill a struct pack_lists and a struct sheaf_pack_options. These rows
+ * are about the samples of a source. */
+#define SOURCE_ROWS(l, o)                                                                       \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \
       .standard = "the list's directory" },                                                     \
-    { "class-depth", OPTION_NUMBER, "N", .number = &(c)->class_depth, .standard = "all",        \
+    { "class-depth", OPTION_COUNT, "N", .count = &(o)->class_depth, .standard = "all",          \
       .least = 1, .most = 64, .meaning = "so many directories of a path are the class; 1 as in "\
                  "ImageFolder" },                                                               \
-    { "include", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
+    { "include", OPTION_TEXTS, "GLOB", .texts = &(l)->patterns,                                 \
       .meaning = "pack only what matches; repeatable, as a line of a .gitignore; of several "   \
                  "--include and --exclude, the last match decides" },                           \
-    { "exclude", OPTION_TEXTS, "GLOB", .texts = &(c)->patterns,                                 \
+    { "exclude", OPTION_TEXTS, "GLOB", .texts = &(l)->patterns,                                 \
       .meaning = "do not pack what matches; repeatable" },                                      \
-    { "field-alias", OPTION_TEXTS, "FROM=TO", .texts = &(c)->aliases,                           \
+    { "field-alias", OPTION_TEXTS, "FROM=TO", .texts = &(l)->aliases,                           \
       .meaning = "the field FROM is called TO, as in jpeg=jpg; repeatable" },                   \
-    { "key-end", OPTION_CHOICE, "WHERE", .choice = &(c)->key_end, .choices = key_end_choices,   \
+    { "key-end", OPTION_CHOICE, "WHERE", .choice = CHOICE_IN((o)->key_end),                     \
+      .choices = key_end_choices,                                                               \
       .meaning = "where keys end in base names with several dots; with last-dot, the others "   \
                  "become _" },                                                                  \
-    IMAGE_ROWS(c, o),                                                                           \
+    IMAGE_ROWS(o),                                                                              \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
       .meaning = "seed of the shuffle and of the splits" }
 
 /* Table rows about files that cannot be packed. */
-#define SKIP_ROWS(c, o, what)                                                                   \
-    { "on-error", OPTION_CHOICE, "WHAT", .choice = &(c)->on_error,                              \
+#define SKIP_ROWS(o, what)                                                                      \
+    { "on-error", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((o)->on_error),                    \
       .choices = on_error_choices, .meaning = (what) },                                         \
-    { "on-change", OPTION_CHOICE, "WHAT", .choice = &(c)->on_change,                            \
+    { "on-change", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((o)->on_change),                  \
       .choices = on_error_choices,                                                              \
       .meaning = "with --on-error skip, at a file that vanished or changed since the scan: "    \
                  "fail, or skip it, too" },                                                     \
@@ -110,14 +97,10 @@ void say_few_shards(const struct sheaf_pack_options *options,
       .meaning = "with --on-error skip: fail if more files, or a larger share of them, would "  \
                  "be skipped" }
 
-#define JOBS_ROW(c)                                                                             \
-    { "jobs", OPTION_NUMBER, "N", .letter = 'j', .number = &(c)->jobs, .most = 1024,            \
-      .standard = "one per processor, at most 8", .meaning = "threads" }
-
 /* All: */
-#define PACK_ROWS(c, o)                                                                         \
-    CONTAINER_ROW(&(c)->container),                                                             \
-    CODEC_ROW(&(c)->codec),                                                                     \
+#define PACK_ROWS(l, o)                                                                         \
+    CONTAINER_ROW(o, &(l)->has_container),                                                      \
+    CODEC_ROW(o),                                                                               \
     { "shard-size", OPTION_SIZE, "SIZE", .number = &(o)->shard_bytes, .least = 1,               \
       .meaning = "target payload of a shard; shards are evenly sized, close to it" },            \
     { "shard-count", OPTION_NUMBER, "N", .number = &(o)->shard_count, .standard = "",           \
@@ -125,7 +108,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
                  "there are fewer samples" },     \
     { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
       .meaning = "first word of the shards' names" },                                           \
-    SOURCE_ROWS(c, o),                                                                          \
+    SOURCE_ROWS(l, o),                                                                          \
     { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
       .choices = label_base_choices, .meaning = "number of the first class" },                  \
     { "classes", OPTION_TEXT, "FILE|DATASET", .text = &(o)->classes,                            \
@@ -133,14 +116,13 @@ void say_few_shards(const struct sheaf_pack_options *options,
     { "split", OPTION_TEXT, "SPEC", .text = &(o)->split,                                        \
       .meaning = "several data sets, stratified by class: train=0.8,val=0.2 or "                \
                  "train=60/class,val=rest" },                                                   \
-    SKIP_ROWS(c, o, "at a bad file: fail, or skip it and list it in DEST/skipped.tsv"),         \
+    SKIP_ROWS(o, "at a bad file: fail, or skip it and list it in DEST/skipped.tsv"),            \
     { "resume", OPTION_FLAG, .flag = &(o)->resume,                                              \
       .meaning = "resume an interrupted run" },                                                 \
     { "overwrite", OPTION_FLAG, .flag = &(o)->overwrite,                                        \
       .meaning = "delete the existing data set in DEST and its splits, then pack" },            \
     { "index", OPTION_TEXT, "LIST", .text = &(o)->index,                                        \
       .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },          \
-    S3_ROW(&(c)->s3),                                                                           \
-    { "memory", OPTION_SIZE, "SIZE", .number = &(o)->memory_bytes,                              \
-      .meaning = "memory limit for buffers" }
+    S3_ROW(&(l)->s3),                                                                           \
+    MEMORY_ROW(o, "memory limit for buffers")
 #endif
