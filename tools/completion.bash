@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Completion of the sheaf command for bash.  Commands and options are asked of --help, so that
-# they are those of the sheaf that is installed.
+# Completion of the sheaf command for bash.  Commands, options and values are asked of the sheaf
+# that is installed.
 
 _sheaf() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -17,46 +17,27 @@ _sheaf() {
         before=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $before in
-    --format | --to | --codec)
-        mapfile -t COMPREPLY < <(compgen -W "$(sheaf "$command" "$before=" 2>&1 |
-            sed -n '1s/.* is not //; 1s/,\| or / /gp')" -- "$word") ;;
-    --remainder)
-        mapfile -t COMPREPLY < <(compgen -W 'keep drop pad' -- "$word") ;;
-    --missing)
-        mapfile -t COMPREPLY < <(compgen -W 'fail skip none' -- "$word") ;;
-    --on-error | --on-corrupt | --unknown-keys)
-        mapfile -t COMPREPLY < <(compgen -W 'fail skip' -- "$word") ;;
-    --distribution)
-        mapfile -t COMPREPLY < <(compgen -W 'replicated sharded' -- "$word") ;;
-    --record-wrapper)
-        mapfile -t COMPREPLY < <(compgen -W 'none recordio' -- "$word") ;;
-    --compression)
-        mapfile -t COMPREPLY < <(compgen -W 'none gzip' -- "$word") ;;
-    --key-end)
-        mapfile -t COMPREPLY < <(compgen -W 'first-dot last-dot' -- "$word") ;;
-    --check-images)
-        mapfile -t COMPREPLY < <(compgen -W 'markers decode none' -- "$word") ;;
-    --duplicate-keys)
-        mapfile -t COMPREPLY < <(compgen -W 'fail number drop' -- "$word") ;;
-    --resize-mode)
-        mapfile -t COMPREPLY < <(compgen -W 'shorter longer exact' -- "$word") ;;
-    --label-base)
-        mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word") ;;
-    --index)
-        mapfile -t COMPREPLY < <(compgen -W 'dali mxnet wids energon' -- "$word") ;;
     --s3)
         compopt -o nospace 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -S = -W 'encryption kms-key bucket-key
             encryption-context storage-class acl tags owner requester-pays checksum content-md5' \
-            -- "$word") ;;
-    *)
+            -- "$word")
+        return ;;
+    --index)
+        options='dali mxnet wids energon' ;;
+    --*)                                # an option with a few values names them if it gets none
+        options=$(sheaf "$command" "$before=" 2>&1 < /dev/null |
+            sed -n '1s/.*: "" is not //p' | sed 's/,\| or / /g') ;;
+    esac
+    if [ -z "$options" ]; then
         case $word in
         -*)
-            options=$(sheaf "$command" --help 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p')
-            mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+            options=$(sheaf "$command" --help 2>/dev/null | sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p') ;;
         *)
-            mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-        esac ;;
-    esac
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
 }
 complete -o filenames -F _sheaf sheaf

@@ -1,7 +1,7 @@
 #compdef sheaf
 # SPDX-License-Identifier: MIT
-# Completion of the sheaf command for zsh.  Commands, options and formats are asked of the sheaf
-# that is installed; values of options are those of tools/completion.bash.
+# Completion of the sheaf command for zsh.  Commands, options and values are asked of the sheaf
+# that is installed.
 
 _sheaf() {
     local -a found
@@ -16,25 +16,20 @@ _sheaf() {
         before=${IPREFIX%=}
     fi
     case $before in
-    --format | --to | --codec)
-        found=(${=${"$(sheaf $command $before= 2>&1 |
-            sed -n '1s/.* is not //; 1s/,\| or / /gp')"}}) ;;
-    --remainder) found=(keep drop pad) ;;
-    --on-error | --on-corrupt) found=(fail skip) ;;
-    --distribution) found=(replicated sharded) ;;
-    --record-wrapper) found=(none recordio) ;;
-    --compression) found=(none gzip) ;;
-    --label-base) found=(0 1) ;;
     --index) found=(dali mxnet wids energon) ;;
-    *)
+    --*)                                # an option with a few values names them if it gets none
+        found=(${=${"$(sheaf $command $before= 2>&1 < /dev/null |
+            sed -n '1s/.*: "" is not //p' | sed 's/,\| or / /g')"}}) ;;
+    esac
+    if (( ${#found} == 0 )); then
         if [[ $PREFIX == -* ]]; then
             found=(${(f)"$(sheaf $command --help 2>/dev/null |
                 sed -n 's/^  \(--[a-z0-9-]*\).*/\1/p')"})
         else
             _files
             return
-        fi ;;
-    esac
+        fi
+    fi
     compadd -a found
 }
 _sheaf "$@"

@@ -55,101 +55,52 @@ static int set_bool(void *member, PyObject *value)
     return 0;
 }
 
-static int remainder_of(const char *name)
+static const char *word_name(const struct option *option, int value)
 {
-    static const char *const names[] = { "auto", "keep", "drop", "pad" };
+    /* the words of each enum, in the order of its values, which begin with 0 */
+    static const char *const words[][5] = {
+        [OPTION_ON_ERROR] = { "fail", "skip" },
+        [OPTION_REMAINDER] = { "auto", "keep", "drop", "pad" },
+        [OPTION_KEY_END] = { "first-dot", "last-dot" },
+        [OPTION_CHECK_IMAGES] = { "markers", "decode", "none" },
+        [OPTION_RESIZE_MODE] = { "shorter", "longer", "exact" },
+        [OPTION_DUPLICATE_KEYS] = { "fail", "number", "drop" },
+        [OPTION_MISSING] = { "fail", "skip", "none" },
+    };
 
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, names[i]) == 0)
-            return i;
-    return -1;
+    return option->kind == OPTION_CONTAINER ? sheaf_container_name((enum sheaf_container)value)
+         : option->kind == OPTION_CODEC ? sheaf_codec_name((enum sheaf_codec)value)
+         : words[option->kind][value];
 }
 
-static int on_error_of(const char *name)
-{
-    return strcmp(name, "fail") == 0 ? SHEAF_FAIL : strcmp(name, "skip") == 0 ? SHEAF_SKIP : -1;
-}
-
-static const char *container_name(int id)
-{
-    return sheaf_container_name((enum sheaf_container)id);
-}
-
-static const char *codec_name(int id)
-{
-    return sheaf_codec_name((enum sheaf_codec)id);
-}
-
-/* "none, gzip or lz4". */
-static const char *list_names(const char *(*name_of)(int), int first, char *list, size_t room)
+/* Writes the names of an option's values, as in "none, gzip or lz4". */
+static void list_names(const struct option *option, int first, char *list, size_t room)
 {
     size_t size = 0;
 
-    for (int i = first; name_of(i) != NULL && size < room; i++)
-        size += (size_t)snprintf(list + size, room - size, "%s%s",
-                                 i == first ? "" : name_of(i + 1) == NULL ? " or " : ", ",
-                                 name_of(i));
-    return list;
+    for (int i = first; word_name(option, i) != NULL && size < room; i++)
+        size += (size_t)snprintf(list + size, room - size, "%s%s", i == first ? ""
+                                 : word_name(option, i + 1) == NULL ? " or " : ", ",
+                                 word_name(option, i));
 }
 
-/* Values that have names. */
+/* Sets an enum by the name of its value. */
 static int set_named(void *member, const struct option *option, PyObject *value)
 {
-    const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
-    const char *expected = NULL;
-    char names[200];
+    const char *name = PyUnicode_AsUTF8AndSize(value, NULL), *word;
+    const int first = option->kind == OPTION_CONTAINER ? SHEAF_TFRECORD : 0;
     int found = -1;
+    char names[200];
 
     if (name == NULL)
         return refuse_type(option, "a str", value);
-    switch (option->kind) {
-    case OPTION_CONTAINER:
+    if (option->kind == OPTION_CONTAINER)       /* which has other names, too */
         found = sheaf_container_of(name);
-        expected = list_names(container_name, SHEAF_TFRECORD, names, sizeof(names));
-        break;
-    case OPTION_CODEC:
-        found = sheaf_codec_of(name);
-        expected = list_names(codec_name, SHEAF_CODEC_NONE, names, sizeof(names));
-        break;
-    case OPTION_ON_ERROR:
-        found = on_error_of(name);
-        expected = "fail or skip";
-        break;
-    case OPTION_KEY_END:
-        found = strcmp(name, "first-dot") == 0 ? SHEAF_FIRST_DOT
-              : strcmp(name, "last-dot") == 0 ? SHEAF_LAST_DOT : -1;
-        expected = "first-dot or last-dot";
-        break;
-    case OPTION_CHECK_IMAGES:
-        found = strcmp(name, "markers") == 0 ? SHEAF_CHECK_MARKERS
-              : strcmp(name, "decode") == 0 ? SHEAF_CHECK_DECODE
-              : strcmp(name, "none") == 0 ? SHEAF_CHECK_NONE : -1;
-        expected = "markers, decode or none";
-        break;
-    case OPTION_DUPLICATE_KEYS:
-        found = strcmp(name, "fail") == 0 ? SHEAF_DUPLICATE_FAIL
-              : strcmp(name, "number") == 0 ? SHEAF_DUPLICATE_NUMBER
-              : strcmp(name, "drop") == 0 ? SHEAF_DUPLICATE_DROP : -1;
-        expected = "fail, number or drop";
-        break;
-    case OPTION_MISSING:
-        found = strcmp(name, "fail") == 0 ? SHEAF_MISSING_FAIL
-              : strcmp(name, "skip") == 0 ? SHEAF_MISSING_SKIP
-              : strcmp(name, "none") == 0 ? SHEAF_MISSING_NONE : -1;
-        expected = "fail, skip or none";
-        break;
-    case OPTION_RESIZE_MODE:
-        found = strcmp(name, "shorter") == 0 ? SHEAF_SHORTER
-              : strcmp(name, "longer") == 0 ? SHEAF_LONGER
-              : strcmp(name, "exact") == 0 ? SHEAF_EXACT : -1;
-        expected = "shorter, longer or exact";
-        break;
-    default:
-        found = remainder_of(name);
-        expected = "auto, keep, drop or pad";
-    }
+    for (int i = first; found < 0 && (word = word_name(option, i)) != NULL; i++)
+        found = strcmp(name, word) == 0 ? i : -1;
     if (found < 0) {
-        error_raise_argument("%s=%R: expected %s", option->name, value, expected);
+        list_names(option, first, names, sizeof(names));
+        error_raise_argument("%s=%R: expected %s", option->name, value, names);
         return -1;
     }
     *(int *)member = found;      /* the enums are ints */

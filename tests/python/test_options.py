@@ -36,7 +36,35 @@ def options_of(command):
     return {name.replace("-", "_") for name in re.findall(r"^  --([a-z0-9-]+)", text, re.M)}
 
 
+# Members of the structs that are no options in Python: sizes, contexts of functions, and what the binding sets itself.
+NO_OPTIONS = {
+    "pack": {"sizeof_options", "context", "interrupt", "filter_count", "class_count"},
+    "reader": {"sizeof_options", "report_context", "column_count", "memory", "memory_needed", "memory_context"},
+}
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def members_of(kind):
+    """Returns the members of an options struct in sheaf.h."""
+    with open(os.path.join(ROOT, "sheaf.h"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    body = text.split("struct sheaf_%s_options {" % kind)[1].split("}")[0]
+    return {name for line in body.split(";") for name in re.findall(r"(\w+)\s*(?:,|$)", line.strip())}
+
+
+def table_of(kind):
+    """Returns the members that the binding's table of options names."""
+    with open(os.path.join(ROOT, "python", "src", "options.c"), encoding="utf-8") as file:
+        table = file.read().split("%s_options_table[] = {" % kind)[1].split("{ NULL,")[0]
+    return set(re.findall(r"(?:READER\(|PACK\(|_options, )(\w+)[,)]", table))
+
+
 class Options(Case):
+    def test_each_member_of_a_struct_is_an_option(self):
+        for kind, others in NO_OPTIONS.items():
+            self.assertEqual(members_of(kind) - table_of(kind), others, kind)
+            self.assertLessEqual(table_of(kind), members_of(kind), kind)
+
     def test_names(self):
         for command, function in FUNCTIONS.items():
             lacking = options_of(command) - set(inspect.signature(function).parameters)

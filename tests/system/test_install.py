@@ -138,6 +138,9 @@ class Install(Case):
         self.assertIn("--shuffle-buffer", self.complete("sheaf", "cat", "--"))
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "g"), ["gzip"])
         self.assertEqual(self.complete("sheaf", "pack", "--codec", "=", "g"), ["gzip"])
+        self.assertEqual(self.complete("sheaf", "cat", "--missing", "s"), ["skip"])
+        self.assertEqual(self.complete("sheaf", "pack", "--label-base", ""), ["0", "1"])
+        self.assertEqual(self.complete("sheaf", "pack", "--resume", "--dr"), ["--dry-run"])
         self.assertEqual(self.complete("sheaf", "commit", "--s"), ["--s3"])
         text = re.sub(r"\s+", " ", subprocess.run([SHEAF, "pack", "--help"], check=True,
                                                   stdout=subprocess.PIPE).stdout.decode())
