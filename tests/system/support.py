@@ -107,19 +107,60 @@ def view_of(case_, sources, **rest):
     return path
 
 
+def restore(root, files):
+    """Writes the files {path: bytes} below root, and removes all others."""
+    shutil.rmtree(root, ignore_errors=True)
+    make_tree(root, files)
+
+
+# ---- Commands whose system calls are held, or fail -------------------------------------------
+
+def preload(folder, name):
+    """Compiles the source `name` as a library for LD_PRELOAD, unless it is in the folder. Returns its path."""
+    library = os.path.join(folder, os.path.basename(name) + ".so")
+    if not os.path.exists(library):
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
+                        os.path.join(HERE, name + ".c"), "-ldl"], check=True)
+    return library
+
+
 def held(case_, end, *words, **variables):
     """Starts a command that waits just before a file with this ending gets its name. Returns the command, and the
     file whose removal lets it continue."""
-    library, mark = case_.path("hold.so"), case_.path("held")
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
-                    os.path.join(HERE, "hold.c"), "-ldl"], check=True)
-    run = subprocess.Popen([SHEAF, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                           env=dict(os.environ, LD_PRELOAD=library, HOLD_END=end, HOLD_FILE=mark,
-                                    **variables))
+    mark = case_.path("mark")
+    run = subprocess.Popen([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=dict(os.environ, LD_PRELOAD=preload(case_.shared, "hold"), HOLD_END=end,
+                                    HOLD_FILE=mark, **variables))
     while not os.path.exists(mark):
-        case_.assertIsNone(run.poll())
+        case_.assertIsNone(run.poll(), "it ended before " + end)
         time.sleep(0.005)
     return run, mark
+
+
+def released(run, mark):
+    """Lets a held command continue. Returns its exit status, output and errors."""
+    os.unlink(mark)
+    out, errors = run.communicate(timeout=60)
+    return run.returncode, out, errors
+
+
+def killing(case_, at):
+    """Returns an environment in which a command is killed at system call number `at`."""
+    return dict(os.environ, LD_PRELOAD=preload(case_.shared, "../campaign/faults"), FAULT_KIND="kill",
+                FAULT_AT=str(at))
+
+
+def kills(case_, step, prepare, *words, first=None):
+    """Runs a command again and again. Each run is killed `step` system calls later than the run before. Calls
+    prepare() before each run. Yields the number of the system call after each kill, and ends after a run that
+    succeeded."""
+    at = first or random.Random(seed()).randrange(1, step)
+    while True:
+        prepare()
+        if sheaf(*words, status=None, env=killing(case_, at)).returncode == 0:
+            return
+        yield at
+        at += step
 
 
 def flip(data, at, bit=0x01):

@@ -7,15 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 import decoders
 import images
 import servers
 import support
 from jpegs import jpeg
-from support import (CONTAINERS, SHEAF, Case, flip, listing, make_tree, pack, read, seed, sheaf,
-                     tree_of, write)
+from support import (CONTAINERS, SHEAF, Case, flip, held, kills, listing, make_tree, pack, read,
+                     released, restore, sheaf, tree_of, write)
 
 KILL_STEP = 15 if support.QUICK else 5
 
@@ -39,11 +38,6 @@ class Append(Case):
     def share(cls):
         cls.old = make_tree(os.path.join(cls.shared, "old"), files(("cat", "dog"), "a"))
         cls.new = make_tree(os.path.join(cls.shared, "new"), files(("ant", "cat"), "b"))
-        cls.libraries = {}
-        for name, source in (("hold", "hold.c"), ("kill", "../campaign/faults.c")):
-            cls.libraries[name] = os.path.join(cls.shared, name + ".so")
-            subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.libraries[name],
-                            os.path.join(support.HERE, source), "-ldl"], check=True)
 
     def setUp(self):
         super().setUp()
@@ -359,22 +353,6 @@ class Append(Case):
 
     # ---- Others meanwhile -----------------------------------------------------------------------
 
-    def held(self, *words, at):
-        """Starts a run that stops before a file gets its name."""
-        mark = self.path("mark")
-        run = subprocess.Popen([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=dict(os.environ, LD_PRELOAD=self.libraries["hold"],
-                                        HOLD_END=at, HOLD_FILE=mark))
-        while not os.path.exists(mark):
-            self.assertIsNone(run.poll(), "it ended before " + at)
-            time.sleep(0.005)
-        return run
-
-    def release(self, run):
-        os.unlink(self.path("mark"))
-        out, errors = run.communicate(timeout=60)
-        return run.returncode, out, errors
-
     def test_others_meanwhile(self):
         """Readers see the old data set until the manifest has its name. A second run is refused."""
         words = ("append", self.new, self.dest, "--shard-count", "2")
@@ -382,7 +360,7 @@ class Append(Case):
         for at in ("shard-000004.tar", "dataset-1.index", "dataset-1.keys", "dataset.json"):
             with self.subTest(at=at):
                 before = self.pack()
-                run = self.held(*words, at=at)
+                run, mark = held(self, at, *words)
                 self.assertEqual(len(listing(self.dest)), 12)
                 sheaf("verify", self.dest)
                 for other in (("append", other_files, self.dest), (*words, "--resume"),
@@ -390,7 +368,7 @@ class Append(Case):
                               ("pack", self.old, self.dest, "--format", "webdataset",
                                "--overwrite")):
                     self.assert_error(sheaf(*other, status=1), self.dest)
-                self.assertEqual(self.release(run)[0], 0)
+                self.assertEqual(released(run, mark)[0], 0)
                 self.check_kept(before)
                 self.assertEqual(len(listing(self.dest)), 24)
                 sheaf("verify", self.dest)
@@ -411,10 +389,6 @@ class Append(Case):
 
     # ---- Killed ---------------------------------------------------------------------------------
 
-    def run_killed(self, at, *words):
-        return sheaf(*words, status=None, env=dict(
-            os.environ, LD_PRELOAD=self.libraries["kill"], FAULT_KIND="kill", FAULT_AT=str(at)))
-
     def test_killed_anywhere(self):
         """After a kill, readers find the old data set or the whole new one. If the run is resumed, or repeated after
         its leftovers were removed, the result has the bytes of an uninterrupted run."""
@@ -423,12 +397,8 @@ class Append(Case):
         sheaf(*words)
         whole = tree_of(self.dest)
         self.assertEqual(len(labels(self.dest)), 24)
-        at, ends = support.random.Random(seed()).randrange(1, KILL_STEP), []
-        while True:
-            self.restore(start)
-            done = self.run_killed(at, *words)
-            if done.returncode == 0:
-                break
+        ends = []
+        for at in kills(self, KILL_STEP, lambda: restore(self.dest, start), *words):
             count = len(listing(self.dest))
             self.assertIn(count, (12, 24), at)
             sheaf("verify", self.dest)
@@ -442,10 +412,8 @@ class Append(Case):
                 sheaf("append", more, self.dest, "--overwrite")
                 self.assertEqual(len(listing(self.dest)), 25)
                 sheaf("verify", self.dest)
-                at += KILL_STEP
                 continue
             self.assertEqual(tree_of(self.dest), whole, at)
-            at += KILL_STEP
         self.assertGreater(len(ends), 5)
 
     def test_killed_while_it_removed_its_claim(self):
@@ -459,17 +427,13 @@ class Append(Case):
         sheaf(*words, "--resume")
         self.assertEqual(tree_of(self.dest), whole)
 
-    def restore(self, files_there):
-        shutil.rmtree(self.dest, ignore_errors=True)
-        make_tree(self.dest, files_there)
-
     def test_left_alone_and_replaced(self):
         """A run that replaces the data set also removes the shards that the killed run had appended."""
         self.pack()
-        run = self.held("append", self.new, self.dest, "--shard-count", "2", at="dataset.json")
+        run, mark = held(self, "dataset.json", "append", self.new, self.dest, "--shard-count", "2")
         run.kill()
         run.communicate()
-        os.unlink(self.path("mark"))
+        os.unlink(mark)
         self.assert_error(self.append(status=1), "another run changes it, or was interrupted",
                           "if it has ended, --resume continues it and --overwrite starts again")
         done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)
@@ -587,17 +551,10 @@ class Remote(servers.S3Case):
 
     def put_claim(self, dest):
         """Stores the claim of a local run that was stopped."""
-        local, library = self.path("stopped"), self.path("hold.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
-                        os.path.join(support.HERE, "hold.c"), "-ldl"], check=True)
+        local = self.path("stopped")
         more = make_tree(self.path("more"), {"cat/more.bin": b"m"})
         sheaf("pack", self.path("old"), local, "--format", "webdataset", "--shard-count", "3")
-        run = subprocess.Popen([SHEAF, "append", more, local], stdout=subprocess.PIPE,
-                               env=dict(os.environ, LD_PRELOAD=library, HOLD_END="dataset-1.index",
-                                        HOLD_FILE=self.path("mark")))
-        while not os.path.exists(self.path("mark")):
-            self.assertIsNone(run.poll())
-            time.sleep(0.005)
+        run, _ = held(self, "dataset-1.index", "append", more, local)
         run.send_signal(signal.SIGKILL)
         run.communicate()
         folder = os.path.join(local, ".sheaf-partial")

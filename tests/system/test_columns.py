@@ -12,7 +12,8 @@ import unittest
 
 import servers
 import support
-from support import CONTAINERS, SHEAF, Case, flip, make_tree, pack, read, sheaf, tree_of, write
+from support import (CONTAINERS, SHEAF, Case, flip, killing, kills, make_tree, pack, read, sheaf,
+                     tree_of, write)
 
 KILL_STEP = 9 if support.QUICK else 3
 COUNT = 40
@@ -46,9 +47,6 @@ class Columns(Case):
     def share(cls):
         cls.source = make_tree(os.path.join(cls.shared, "source"), files("a"))
         cls.keys = keys_of(cls.source)
-        cls.kill = os.path.join(cls.shared, "kill.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.kill,
-                        os.path.join(support.HERE, "../campaign/faults.c"), "-ldl"], check=True)
 
     def setUp(self):
         super().setUp()
@@ -434,9 +432,7 @@ class Columns(Case):
         words = ("column", "add", self.dest, "--name", "cap", "--from", first, "--resume")
         killed = 1
         while not os.path.exists(os.path.join(self.dest, "columns/cap/1/column-000000.tfrecord")):
-            subprocess.run([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill",
-                                    FAULT_AT=str(killed)))
+            sheaf(*words, status=None, env=killing(self, killed))
             killed += 5
         self.assertFalse(os.path.exists(os.path.join(self.dest, "columns/cap/1/dataset.json")))
         other = captions(self.path("other.jsonl"), self.keys, "!")
@@ -455,13 +451,8 @@ class Columns(Case):
         self.add("cap", source)
         whole = {n: d for n, d in tree_of(self.dest).items() if n.startswith("columns/")}
         words = ("column", "add", self.dest, "--name", "cap", "--from", source, "--resume")
-        at, killed = 1, True
-        while killed:
-            shutil.rmtree(os.path.join(self.dest, "columns"))
-            done = subprocess.run([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  env=dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill",
-                                           FAULT_AT=str(at)))
-            killed = done.returncode != 0
+        for at in kills(self, KILL_STEP, lambda: shutil.rmtree(os.path.join(self.dest, "columns")), *words,
+                        first=1):
             there = sheaf("cat", self.dest, "--columns", "cap", "--list", status=None)
             if there.returncode == 0:
                 self.assertEqual(len(there.stdout.splitlines()), COUNT)
@@ -469,8 +460,8 @@ class Columns(Case):
             now = tree_of(self.dest)
             self.assertEqual({n: d for n, d in now.items() if not n.startswith("columns/")}, base)
             self.assertEqual({n: d for n, d in now.items() if n.startswith("columns/")}, whole)
-            at += KILL_STEP
         self.assertGreater(at, 10)
+        self.assertEqual(tree_of(self.dest), {**base, **whole})
 
 
 class ColumnsOverHttp(Case):

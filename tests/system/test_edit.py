@@ -6,18 +6,16 @@ killed."""
 import json
 import os
 import shutil
-import signal
 import subprocess
-import time
 
 import decoders
 import servers
 import support
 from jpegs import jpeg
-from support import (CONTAINERS, SHEAF, Case, flip, listing, make_tree, pack, read, seed, sheaf,
-                     tree_of, write)
+from support import (CONTAINERS, SHEAF, Case, flip, held, kills, listing, make_tree, pack, read,
+                     released, restore, sheaf, tree_of, write)
 
-KILL_STEP = 25 if support.QUICK else 9
+KILL_STEP = 15 if support.QUICK else 9
 DELETED = ("cat/a00", "dog/a07")
 
 
@@ -44,11 +42,6 @@ class Edit(Case):
     def share(cls):
         cls.files = files()
         cls.source = make_tree(os.path.join(cls.shared, "source"), cls.files)
-        cls.libraries = {}
-        for name, source in (("hold", "hold.c"), ("kill", "../campaign/faults.c")):
-            cls.libraries[name] = os.path.join(cls.shared, name + ".so")
-            subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.libraries[name],
-                            os.path.join(support.HERE, source), "-ldl"], check=True)
 
     def setUp(self):
         super().setUp()
@@ -420,22 +413,6 @@ class Edit(Case):
 
     # ---- Others meanwhile -----------------------------------------------------------------------
 
-    def held(self, *words, at):
-        """Starts a run that stops before a file gets its name."""
-        mark = self.path("mark")
-        run = subprocess.Popen([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=dict(os.environ, LD_PRELOAD=self.libraries["hold"],
-                                        HOLD_END=at, HOLD_FILE=mark))
-        while not os.path.exists(mark):
-            self.assertIsNone(run.poll(), "it ended before " + at)
-            time.sleep(0.005)
-        return run
-
-    def release(self, run):
-        os.unlink(self.path("mark"))
-        out, errors = run.communicate(timeout=60)
-        return run.returncode, out, errors
-
     def test_two_at_once(self):
         """While one edits, nobody else changes the data set; readers see it as it was."""
         more = make_tree(self.path("more"), files(2, 100, "m"))
@@ -444,7 +421,7 @@ class Edit(Case):
         for at in ("e1.tar", "dataset.e1.index", "dataset.e1.keys", "dataset.json"):
             with self.subTest(at=at):
                 self.pack()
-                run = self.held(*words, at=at)
+                run, mark = held(self, at, *words)
                 self.assertEqual(len(listing(self.dest)), 24)
                 sheaf("verify", self.dest)
                 for other in ((*words, "--resume"), (*words, "--overwrite"),
@@ -453,7 +430,7 @@ class Edit(Case):
                               ("append", more, self.dest, "--overwrite")):
                     if other[2:] != ("--purge",):       # there is nothing to purge yet
                         sheaf(*other, status=1)
-                self.assertEqual(self.release(run)[0], 0)
+                self.assertEqual(released(run, mark)[0], 0)
                 self.check(self.without(*DELETED))
 
     def test_append_at_once(self):
@@ -461,10 +438,10 @@ class Edit(Case):
         for at in ("shard-000006.tar", "dataset.json"):
             with self.subTest(at=at):
                 self.pack()
-                run = self.held("append", more, self.dest, at=at)
+                run, mark = held(self, at, "append", more, self.dest)
                 for more_words in ((), ("--resume",), ("--overwrite",)):
                     self.edit("--delete", self.keys, *more_words, status=1)
-                self.assertEqual(self.release(run)[0], 0)
+                self.assertEqual(released(run, mark)[0], 0)
                 self.edit("--delete", self.keys)
                 self.check({**self.without(*DELETED), **files(2, 100, "m")})
 
@@ -496,14 +473,6 @@ class Edit(Case):
 
     # ---- Killed ---------------------------------------------------------------------------------
 
-    def run_killed(self, at, *words):
-        return sheaf(*words, status=None, env=dict(
-            os.environ, LD_PRELOAD=self.libraries["kill"], FAULT_KIND="kill", FAULT_AT=str(at)))
-
-    def restore(self, files_there):
-        shutil.rmtree(self.dest, ignore_errors=True)
-        make_tree(self.dest, files_there)
-
     def test_killed_anywhere(self):
         """It is the old one or the new one; resumed, begun again, or edited otherwise, it has the
         bytes of a run that nobody killed."""
@@ -511,28 +480,23 @@ class Edit(Case):
         start = self.pack("--index", "wids")
         sheaf(*words)
         whole = tree_of(self.dest)
-        at, ends = support.random.Random(seed()).randrange(1, KILL_STEP), []
-        while True:
-            self.restore(start)
-            done = self.run_killed(at, *words)
-            if done.returncode == 0:
-                break
+        ends = []
+        for at in kills(self, KILL_STEP, lambda: restore(self.dest, start), *words):
             count = len(listing(self.dest))
             self.assertIn(count, (22, 24), at)
             sheaf("verify", self.dest)
             ends.append(count)
             sheaf(*words, "--resume" if at % 2 == 0 else "--overwrite")
             self.assertEqual(tree_of(self.dest), whole, at)
-            at += KILL_STEP
         self.assertGreater(len(ends), 5)
         self.assertEqual(set(ends), {22, 24})
 
     def test_left_alone_and_changed_otherwise(self):
         self.pack()
-        run = self.held("edit", self.dest, "--delete", self.keys, at="dataset.json")
+        run, mark = held(self, "dataset.json", "edit", self.dest, "--delete", self.keys)
         run.kill()
         run.communicate()
-        os.unlink(self.path("mark"))
+        os.unlink(mark)
         self.assert_error(self.edit("--delete", self.keys, status=1), "another run changes it",
                           "--resume continues it and --overwrite starts again")
         write(self.path("next"), b"dog/a01\n")

@@ -27,7 +27,7 @@ class Places(Case):
     def without_locks(self, *words, status=0):
         """A run at a place where flock fails."""
         return sheaf(*words, status=status, env=dict(os.environ, **NO_LOCKS,
-                                                     LD_PRELOAD=self.path("hold.so")))
+                                                     LD_PRELOAD=support.preload(self.shared, "hold")))
 
     def end(self, run, mark):
         os.unlink(mark)

@@ -4,7 +4,6 @@ empty one.  Nothing is removed for a plan that cannot be stored; several commits
 data set; a note that a power loss brings back removes nothing."""
 
 import errno
-import itertools
 import os
 import subprocess
 import time
@@ -140,9 +139,7 @@ class Refusals(Case):
 
     @classmethod
     def share(cls):
-        cls.library = os.path.join(cls.shared, "refuse.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.library,
-                        os.path.join(support.HERE, "refuse.c"), "-ldl"], check=True)
+        cls.library = support.preload(cls.shared, "refuse")
         cls.source = make_tree(os.path.join(cls.shared, "source"), files())
         cls.other = make_tree(os.path.join(cls.shared, "other"), files(mark=b"other"))
         cls.options = ("--format", "webdataset", "--shard-count", "4", "--on-error", "skip")
@@ -260,9 +257,6 @@ class Refusals(Case):
     def test_a_part_twice_that_differs(self):
         """A file that only one of them can read: who is second takes what the first has made, with
         what that has skipped, and the sum of each is right."""
-        library = os.path.join(self.shared, "hold.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
-                        os.path.join(support.HERE, "hold.c"), "-ldl"], check=True)
         source = make_tree(self.path("source"), files())
         options = (*self.options, "--on-change", "skip")
         # Of the first shard: the first run has read all of it when it is held at its name.
@@ -272,17 +266,11 @@ class Refusals(Case):
         data, stamp = read(victim), os.stat(victim)
         for first_lacks in (True, False):
             with self.subTest(first_lacks=first_lacks):
-                dest, plan, mark = self.path("dest"), self.path("plan"), self.path("mark")
+                dest, plan = self.path("dest"), self.path("plan")
                 sheaf("plan", source, dest, "-o", plan, *options, "--overwrite")
                 aside = self.path("aside")
                 os.rename(victim, aside) if first_lacks else None
-                first = subprocess.Popen(
-                    [SHEAF, "pack", "--plan", plan, "--jobs", "1"], stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, env=dict(os.environ, LD_PRELOAD=library,
-                                                     HOLD_END=".tar", HOLD_FILE=mark))
-                while not os.path.exists(mark):
-                    self.assertIsNone(first.poll())
-                    time.sleep(0.005)
+                first, mark = support.held(self, ".tar", "pack", "--plan", plan, "--jobs", "1")
                 os.rename(aside, victim) if first_lacks else os.rename(victim, aside)
                 second = subprocess.Popen([SHEAF, "pack", "--plan", plan], stdout=subprocess.PIPE,
                                           stderr=subprocess.PIPE)
@@ -312,30 +300,20 @@ class Refusals(Case):
 
     def test_killed_between_manifest_and_shards(self):
         """Whatever of a data set that is replaced is there still, it is no data set."""
-        library = os.path.join(self.shared, "kill.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
-                        os.path.join(os.path.dirname(support.HERE), "campaign", "faults.c"),
-                        "-ldl"], check=True)
         dest, whole = self.path("dest"), self.path("whole")
         sheaf("pack", self.other, whole, *self.options)
-        for at in itertools.count(support.random.Random(support.seed()).randrange(1, 8), 7):
-            subprocess.run(["rm", "-rf", dest], check=True)
-            sheaf("pack", self.source, dest, *self.options)
-            before = tree_of(dest)
-            done = sheaf("pack", self.other, dest, *self.options, "--overwrite", status=None,
-                         env=dict(os.environ, LD_PRELOAD=library, FAULT_KIND="kill",
-                                  FAULT_AT=str(at)))
-            if done.returncode == 0:
-                break
+        sheaf("pack", self.source, dest, *self.options)
+        before = tree_of(dest)
+        replace = ("pack", self.other, dest, *self.options, "--overwrite")
+        for at in support.kills(self, 7, lambda: support.restore(dest, before), *replace):
             seen = sheaf("info", dest, status=None)
             found = {n: d for n, d in tree_of(dest).items() if not n.startswith(".sheaf-partial")}
             if seen.returncode == 0:
                 self.assertIn(found, (before, tree_of(whole)), at)
             if at % 2:          # refused where the old data set is there still
                 sheaf("pack", self.other, dest, *self.options, "--resume", status=None)
-            sheaf("pack", self.other, dest, *self.options, "--overwrite")
+            sheaf(*replace)
             self.assert_same_tree(dest, whole)
-        self.assertEqual(done.returncode, 0)
         self.assertGreater(at, 20)
 
 

@@ -10,9 +10,10 @@ import subprocess
 import servers
 import support
 from jpegs import jpeg
-from support import CONTAINERS, Case, flip, make_tree, pack, read, seed, sheaf, tree_of, write
+from support import (CONTAINERS, Case, flip, killing, kills, make_tree, pack, read, restore, sheaf,
+                     tree_of, write)
 
-KILL_STEP = 25 if support.QUICK else 7
+KILL_STEP = 10 if support.QUICK else 7
 
 
 def files(count=24, size=2000, mark="a"):
@@ -29,9 +30,6 @@ class Repair(Case):
     @classmethod
     def share(cls):
         cls.files = files()
-        cls.kill = os.path.join(cls.shared, "kill.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.kill,
-                        os.path.join(support.HERE, "../campaign/faults.c"), "-ldl"], check=True)
 
     def setUp(self):
         super().setUp()
@@ -310,7 +308,7 @@ class Repair(Case):
         before = self.pack()
         more = make_tree(self.path("more"), files(4, 500, "m"))
         at = 1
-        while sheaf("append", more, self.dest, status=None, env=self.killing(at)).returncode < 0 \
+        while sheaf("append", more, self.dest, status=None, env=killing(self, at)).returncode < 0 \
                 and not os.path.exists(self.at(".sheaf-partial/plan")):
             at += 1
         self.assertTrue(os.path.exists(self.at(".sheaf-partial/plan")))
@@ -320,33 +318,28 @@ class Repair(Case):
         sheaf("append", more, self.dest, "--overwrite", status=None)
         write(self.at(name), before[name])
 
-    def killing(self, at):
-        return dict(os.environ, LD_PRELOAD=self.kill, FAULT_KIND="kill", FAULT_AT=str(at))
-
     def test_killed_anywhere(self):
         """A file is the damaged one or the good one; the next run repairs the rest."""
         before = self.pack("--index", "wids")
         for source in (self.source, self.path("copy")):
             words = ("repair", self.dest, "--from", source, "--jobs", "1")
-            at, kills = support.random.Random(seed()).randrange(1, KILL_STEP), 0
-            while True:
-                shutil.rmtree(self.dest)
-                make_tree(self.dest, before)
-                damaged = self.damage(before)
-                was = self.present()
-                done = sheaf(*words, status=None, env=self.killing(at))
-                if done.returncode == 0:
-                    break
+            damaged, count = {}, 0
+
+            def damage():
+                restore(self.dest, before)
+                damaged["names"] = self.damage(before)
+                damaged["files"] = self.present()
+
+            for at in kills(self, KILL_STEP, damage, *words):
                 now = self.present()
                 for name in before:
-                    self.assertIn(now.get(name), (was.get(name), before[name]), (at, name))
+                    self.assertIn(now.get(name), (damaged["files"].get(name), before[name]), (at, name))
                 sheaf(*words)
                 self.assertEqual(tree_of(self.dest), before, at)
-                self.assertEqual(len(damaged), 5)
-                at += KILL_STEP
-                kills += 1
+                self.assertEqual(len(damaged["names"]), 5)
+                count += 1
             self.assertEqual(tree_of(self.dest), before)
-            self.assertGreater(kills, 5)
+            self.assertGreater(count, 5)
 
 
 class Remote(servers.S3Case):

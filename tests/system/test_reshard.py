@@ -4,7 +4,6 @@ any number of jobs, and after a run that was killed."""
 
 import os
 import shutil
-import subprocess
 
 import decoders
 import support
@@ -100,15 +99,11 @@ class Reshard(Case):
         sheaf("verify", dest)
 
     def test_killed_and_resumed(self):
-        library = self.path("kill.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
-                        os.path.join(support.HERE, "../campaign/faults.c"), "-ldl"], check=True)
         words = ("--shuffle", "--seed", "2", "--shard-count", "6", "--index", "wids")
         whole = tree_of(self.convert(*words, dest="whole")[0])
         at, kept = support.random.Random(seed()).randrange(1, KILL_STEP), 0
         while True:
-            env = dict(os.environ, LD_PRELOAD=library, FAULT_KIND="kill", FAULT_AT=str(at))
-            dest, done = self.convert(*words, status=None, env=env)
+            dest, done = self.convert(*words, status=None, env=support.killing(self, at))
             if done.returncode == 0:
                 break
             resume = ("convert", self.source, dest, "--format", "webdataset", "--resume")

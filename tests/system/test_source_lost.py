@@ -5,7 +5,6 @@ may be skipped is a limit, and their number is never hidden."""
 import errno
 import json
 import os
-import subprocess
 
 import support
 from jpegs import jpeg
@@ -21,9 +20,7 @@ def info(dest):
 class Lost(Case):
     @classmethod
     def share(cls):
-        cls.library = os.path.join(cls.shared, "refuse.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", cls.library,
-                        os.path.join(support.HERE, "refuse.c"), "-ldl"], check=True)
+        cls.library = support.preload(cls.shared, "refuse")
         cls.files = {"%s/%02d.txt" % ("ab"[i % 2], i): b"%d" % i * 9 for i in range(40)}
         cls.tree = make_tree(os.path.join(cls.shared, "tree"), cls.files)
 
