@@ -64,18 +64,18 @@ static int check_free(const struct output *o, const char *directory,
                    "meantime", directory);
 }
 
-static int put_manifest(struct output *o, uint32_t split, const struct store_seen *seen,
-                        const struct buf *text, struct sheaf_error *err)
+int publish_manifest(struct output *o, const char *directory, const struct buf *text,
+                     const char *note, const struct store_seen *seen, struct sheaf_error *err)
 {
-    char *url = store_join(o->directories[split], MANIFEST_NAME);
+    char *url = store_join(directory, MANIFEST_NAME);
     struct store_seen now;
     int code;
 
     if (url == NULL)
-        return err_memory(err, strlen(o->dest));
+        return err_memory(err, strlen(directory));
     o->is_visible = true;
     code = journal_put_file(&o->journal, url, text->data, text->size,
-                            o->origin[0] == '\0' ? NULL : o->origin, seen, &now, err);
+                            note[0] == '\0' ? NULL : note, seen, &now, err);
     free(url);
     return code;
 }
@@ -133,7 +133,8 @@ static int publish_parts(struct output *o, struct publish_files *files,
     if (code == SHEAF_OK)
         code = publish_interop(o, index->split, name[0] == '\0' ? NULL : name, m, err);
     if (code == SHEAF_OK)
-        code = put_manifest(o, index->split, &files->there.seen, &text, err);
+        code = publish_manifest(o, o->directories[index->split], &text, o->origin,
+                                &files->there.seen, err);
     buf_free(&text);
     return code;
 }

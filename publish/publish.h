@@ -92,6 +92,10 @@ struct publish_to {
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
+/* Replaces the manifest whose state is *seen. `note` is the text that the store keeps with the new
+ * manifest, or "". The caller must have checked the claim. */
+int publish_manifest(struct output *output, const char *directory, const struct buf *text,
+                     const char *note, const struct store_seen *seen, struct sheaf_error *err);
 /* Adds the classes that the manifest does not have yet. The manifest's array of classes must have
  * room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,

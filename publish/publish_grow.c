@@ -94,28 +94,13 @@ int publish_grown_find(const struct output *o, struct manifest_found *there,
     return code == SHEAF_OK ? check_same(o, there, err) : code;
 }
 
-static int put_manifest(struct output *o, const struct manifest_found *there,
-                        const struct buf *text, struct sheaf_error *err)
-{
-    char *url = store_join(o->dest, MANIFEST_NAME);
-    struct store_seen now;
-    int code;
-
-    if (url == NULL)
-        return err_memory(err, strlen(o->dest));
-    o->is_visible = true;
-    code = journal_put_file(&o->journal, url, text->data, text->size,
-                            there->note[0] == '\0' ? NULL : there->note, &there->seen, &now, err);
-    free(url);
-    return code;
-}
-
 int publish_grown_put(struct output *o, const struct manifest_found *there,
                       const struct buf *text, struct sheaf_error *err)
 {
     const int code = journal_check(&o->journal, err);
 
-    return code == SHEAF_OK ? put_manifest(o, there, text, err) : code;
+    return code == SHEAF_OK ? publish_manifest(o, o->dest, text, there->note, &there->seen, err)
+                            : code;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -138,7 +123,7 @@ static int publish_parts(struct output *o, struct publish_files *files,
     if (code == SHEAF_OK)
         code = publish_files_put(files, m->fingerprint, err);
     if (code == SHEAF_OK)
-        code = put_manifest(o, &files->there, &text, err);
+        code = publish_manifest(o, o->dest, &text, files->there.note, &files->there.seen, err);
     publish_keys_close(&keys);
     buf_free(&text);
     return code;

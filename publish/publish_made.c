@@ -4,25 +4,8 @@
  * manifest stays until the new manifest replaces it. Meanwhile a reader may find the new index
  * together with the old manifest. The hashes in the manifest show the reader that the two do not
  * belong together, and the reader refuses them. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/error.h"
 #include "publish/output_remove.h"
 #include "publish/publish.h"
-
-static int put_manifest(struct output *o, const struct buf *text, const struct store_seen *seen,
-                        struct sheaf_error *err)
-{
-    char *url = store_join(o->dest, MANIFEST_NAME);
-    struct store_seen now;
-    int code = url == NULL ? err_memory(err, strlen(o->dest)) : journal_check(&o->journal, err);
-
-    if (code == SHEAF_OK)
-        code = journal_put_file(&o->journal, url, text->data, text->size, NULL, seen, &now, err);
-    free(url);
-    return code;
-}
 
 int publish_made(struct output *o, const struct buf *index, struct publish_keys *keys,
                  struct manifest *m, const struct store_seen *seen, struct sheaf_error *err)
@@ -39,7 +22,9 @@ int publish_made(struct output *o, const struct buf *index, struct publish_keys 
     if (code == SHEAF_OK)
         code = publish_interop(o, 0, NULL, m, err);
     if (code == SHEAF_OK)
-        code = put_manifest(o, &text, seen, err);
+        code = journal_check(&o->journal, err);
+    if (code == SHEAF_OK)
+        code = publish_manifest(o, o->dest, &text, "", seen, err);
     buf_free(&text);
     return code;
 }
