@@ -43,7 +43,6 @@ struct fake_server {
         struct counted_fault faults[FAULTS_MOST];
         size_t fault_count;
         unsigned storm_percent;
-        bool storm_stalls;
         struct rng rng;
         unsigned failed;
         char *log[LOG_MOST];            /* "GET /path?query" */
@@ -137,11 +136,10 @@ static bool storm_locked(struct fake_server *s, const char *line, struct fake_fa
         { .kind = FAKE_CUT }, { .kind = FAKE_CUT }, { .kind = FAKE_SHORT },
         { .kind = FAKE_WRONG_RANGE }, { .kind = FAKE_SILENCE }, { .kind = FAKE_STALL },
     };
-    const unsigned count = COUNT_OF(any) - (s->locked.storm_stalls ? 0 : 2);
 
     if (s->locked.storm_percent == 0 || rng_below(&s->locked.rng, 100) >= s->locked.storm_percent)
         return false;
-    *out = any[rng_below(&s->locked.rng, count)];
+    *out = any[rng_below(&s->locked.rng, COUNT_OF(any))];
     out->at = rng_below(&s->locked.rng, 200000);
     if (matches(line, "HEAD", NULL) && out->kind == FAKE_SHORT)
         out->kind = FAKE_RESET;         /* a wrong size in HEAD is no fault that passes */
@@ -515,12 +513,10 @@ void fake_server_clear_faults(struct fake_server *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void fake_server_storm(struct fake_server *s, unsigned percent, bool with_stalls,
-                       uint64_t seed)
+void fake_server_storm(struct fake_server *s, unsigned percent, uint64_t seed)
 {
     pthread_mutex_lock(&s->lock);
     s->locked.storm_percent = percent;
-    s->locked.storm_stalls = with_stalls;
     rng_seed(&s->locked.rng, RNG_LANE, seed, 0, 0);
     pthread_mutex_unlock(&s->lock);
 }

@@ -81,10 +81,8 @@ unsigned fake_server_port(const struct fake_server *server);
 
 void fake_server_add_fault(struct fake_server *server, const struct fake_fault *fault);
 void fake_server_clear_faults(struct fake_server *server);
-/* From now on `percent` of all requests fail in some way that may pass; by silence as well only
- * `with_stalls`, since that takes as long as the client is patient. */
-void fake_server_storm(struct fake_server *server, unsigned percent, bool with_stalls,
-                       uint64_t seed);
+/* From now on, `percent` of all requests fail in some way that may pass. */
+void fake_server_storm(struct fake_server *server, unsigned percent, uint64_t seed);
 
 /* Connections made from now on are read at `bytes_per_ms`, with little read ahead. */
 void fake_server_read_slowly(struct fake_server *server, unsigned bytes_per_ms);

@@ -439,7 +439,7 @@ static void test_storm(void **state)
     random_start(&rng);
     fake_s3_use(&s3, 200);
     must(store_open("s3://bucket/dir/object", &object, &error));
-    fake_server_storm(s3.server, 20, true, rng_next(&rng));
+    fake_server_storm(s3.server, 20, rng_next(&rng));
     while (fake_server_faults(s3.server) - before < wanted) {
         memset(copy, 0, SIZE);
         read_pieces(object, copy, 30, pieces, false);

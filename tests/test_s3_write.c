@@ -471,7 +471,7 @@ static void test_storm(void **state)
         int code;
 
         must(store_remove("s3://bucket/storm", &error));
-        fake_server_storm(s3.server, 20, true, rng_next(&rng));
+        fake_server_storm(s3.server, 20, rng_next(&rng));
         code = write_object("s3://bucket/storm", SIZE);
         fake_server_clear_faults(s3.server);
         good += code == SHEAF_OK;
